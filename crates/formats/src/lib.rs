@@ -7,8 +7,9 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
-//! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds
-//! take?"}]}"#)?; let plan = manager.build_plan(&session.request())?; assert_eq!(plan.included.len(), 1);
+//! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "Refunds?"}]}"#)?;
+//! let plan = manager.build_plan(&session.request())?;
+//! assert_eq!(plan.included.len(), 1);
 //! # Ok(())
 //! # }
 //! ```

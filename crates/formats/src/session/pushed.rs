@@ -20,8 +20,9 @@ const TOOLS: &str = "tools";
 ///
 /// # fn main() -> Result<(), context_window_formats::Error> {
 /// let mut log = Conversation::new();
-/// let ids = push_json(&mut log, r#"{"role": "user", "content": "How long do refunds take?"}"#,
-/// WireFormat::OpenAiChat)?; assert_eq!(ids, ["m0"]);
+/// let question = r#"{"role": "user", "content": "How long do refunds take?"}"#;
+/// let ids = push_json(&mut log, question, WireFormat::OpenAiChat)?;
+/// assert_eq!(ids, ["m0"]);
 /// # Ok(())
 /// # }
 /// ```
@@ -64,8 +65,9 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
 /// use context_window_formats::tools_from_json;
 ///
 /// # fn main() -> Result<(), context_window_formats::Error> {
-/// let tools = tools_from_json(r#"[{"name": "refund", "description": "Refunds an order.", "input_schema":
-/// {}}]"#)?; assert_eq!(tools[0].name, "refund");
+/// let tools =
+///     tools_from_json(r#"[{"name": "refund", "description": "Refunds an order.", "input_schema": {}}]"#)?;
+/// assert_eq!(tools[0].name, "refund");
 /// # Ok(())
 /// # }
 /// ```
