@@ -65,6 +65,7 @@ pub(crate) struct StoredHead {
 pub(crate) enum StoredLoss {
     PrefixChanged { at: ItemId, cause: PrefixCause },
     ChainBroken,
+    Uncovered,
     Unreadable { model: String },
     OtherSender,
     Dropped,
@@ -167,6 +168,7 @@ impl From<Loss> for StoredLoss {
         match why {
             Loss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
             Loss::ChainBroken => Self::ChainBroken,
+            Loss::Uncovered => Self::Uncovered,
             Loss::Unreadable { model } => Self::Unreadable { model },
             Loss::OtherSender => Self::OtherSender,
             Loss::Dropped => Self::Dropped,
@@ -180,6 +182,7 @@ impl From<StoredLoss> for Loss {
         match why {
             StoredLoss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
             StoredLoss::ChainBroken => Self::ChainBroken,
+            StoredLoss::Uncovered => Self::Uncovered,
             StoredLoss::Unreadable { model } => Self::Unreadable { model },
             StoredLoss::OtherSender => Self::OtherSender,
             StoredLoss::Dropped => Self::Dropped,

@@ -93,6 +93,11 @@ impl PromptPiece {
         self.0 == other.0 && (Arc::ptr_eq(&self.1, &other.1) || self.hashes().0 == other.hashes().0)
     }
 
+    /// Checks if another item is sent as this one was, reasoning apart.
+    pub(crate) fn is_sent_as_bare(&self, other: &Self) -> bool {
+        self.0 == other.0 && (Arc::ptr_eq(&self.1, &other.1) || self.bare() == other.bare())
+    }
+
     /// Whether it was sent with reasoning.
     pub(crate) fn has_reasoning(&self) -> bool {
         self.hashes().1.is_some()

@@ -64,6 +64,8 @@ pub enum Loss {
     },
     /// It was made when other reasoning stood before it than now (rule K2).
     ChainBroken,
+    /// Nothing shows what it was made behind: its reply was not committed, and the last prompt was another one (rule K5).
+    Uncovered,
     /// The model does not read what this one thought (rule K3).
     Unreadable {
         /// The model that thought.
@@ -93,6 +95,7 @@ impl std::fmt::Display for Loss {
                 )
             }
             Self::ChainBroken => f.write_str("it was made with other reasoning before it"),
+            Self::Uncovered => f.write_str("nothing shows the prompt that it was made for"),
             Self::Unreadable { model } => {
                 write!(f, "the model does not read what {} thought", crate::text::plain::short(model))
             }

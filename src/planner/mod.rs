@@ -30,6 +30,7 @@ pub(crate) mod select;
 pub(crate) mod assemble;
 pub(crate) mod solve;
 pub(crate) mod telemetry;
+pub(crate) mod births;
 pub(crate) mod thoughts;
 mod upkeep;
 mod editing;

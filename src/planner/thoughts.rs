@@ -1,4 +1,4 @@
-//! Which reasoning of earlier replies a prompt can hold (rules K1 to K4).
+//! Which reasoning of earlier replies a prompt can hold (rules K1 to K5).
 //!
 //! Newer models check what they are sent of their own reasoning: a block is valid only behind the prompt that it was made
 //! behind. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned prompt can be compared with
@@ -9,7 +9,8 @@
 //!   unbroken run, whose oldest part may be missing;
 //! - the model reads what that model thought (K3).
 //!
-//! A reply that was never committed (a session from elsewhere) is taken for one that was made behind all messages before it.
+//! Of a reply that was never committed (a session from elsewhere) the last prompt shows what it was made behind, or the
+//! conversation itself does (`Births`, K5).
 //!
 //! To withhold a thought changes what the prompt costs, and so what is in it: the prompt is planned again until nothing more
 //! is lost. Each round withholds more, so there is a last one.
@@ -17,13 +18,13 @@
 use crate::{
     config::ReasoningPolicy,
     conversation::Conversation,
-    item::{ItemId, ItemKind, Section},
-    message::Role,
+    item::ItemId,
     plan::{
-        ContextPlan, ExcludedItem, ExcludedReason, Loss, LostThought, Notice, NoticeCode, PlannedItem,
-        PolicyRule, PrefixCause, PromptPiece, Thoughts, anchor::PromptHeads,
+        ContextPlan, Loss, LostThought, Notice, NoticeCode, PlannedItem, Thoughts,
+        anchor::{Anchor, PromptHeads},
     },
-    provider::model::{BoundTo, Model},
+    planner::births::{Births, changed, known_loss},
+    provider::model::{BoundTo, Model, ThinkingRule},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,31 +103,22 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     let now = plan.pieces();
     let tools = now.len() - plan.included.len();
     let mut heads = PromptHeads::of(&now);
+    let births = Births::new(plan, log, &now);
     let mut thoughts: Vec<Thought<'_>> = Vec::new();
     for (at, row) in plan.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {
         let Some(position) = log.position_of(&row.id) else { continue };
-        let before_it = thoughts.last().map(|thought| thought.row.id.clone());
         let made_behind = log.prompt_of(position).and_then(|anchor| Some((anchor, anchor.head.as_ref()?)));
         let (fault, after) = match made_behind {
             Some((anchor, head)) => {
-                let by = anchor.target.as_ref().map(|target| target.model.as_str());
-                let unreadable = by.filter(|by| !rule.reads(&model.name, by));
                 let is = heads.at(tools + at);
                 let same = is.items == head.items && is.hash == head.hash;
-                let bound = anchor.sender.as_ref().zip(plan.sender.as_ref()).filter(|(made_by, sends)| {
-                    let bound_to =
-                        by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
-                    !made_by.may_be(sends, &bound_to)
-                });
-                let fault = match unreadable {
-                    Some(by) => Some(Loss::Unreadable { model: by.to_owned() }),
-                    None if bound.is_some() => Some(Loss::OtherSender),
-                    None if same => None,
-                    None => Some(changed(plan, log, &row.id, &now)),
-                };
-                (fault, head.thought.clone())
+                let fault = || (!same).then(|| changed(plan, log, &row.id, &now));
+                (refused_to(anchor, plan, model, rule).or_else(fault), head.thought.clone())
             }
-            None => (abridged(plan, log, at, position), before_it),
+            None => {
+                let before_it = thoughts.last().map(|thought| thought.row.id.clone());
+                births.judge(at, position, before_it, |anchor| refused_to(anchor, plan, model, rule))
+            }
         };
         thoughts.push(Thought { position, row, fault, after });
     }
@@ -136,6 +128,17 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
         .collect()
+}
+
+/// Why what was thought on a prompt is not for this model or sender at all (rules K3, K8).
+fn refused_to(made_for: &Anchor, plan: &ContextPlan, model: &Model, rule: &ThinkingRule) -> Option<Loss> {
+    let by = made_for.target.as_ref().map(|target| target.model.as_str());
+    if let Some(by) = by.filter(|by| !rule.reads(&model.name, by)) {
+        return Some(Loss::Unreadable { model: by.to_owned() });
+    }
+    let (made_by, sends) = made_for.sender.as_ref().zip(plan.sender.as_ref())?;
+    let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
+    (!made_by.may_be(sends, &bound_to)).then_some(Loss::OtherSender)
 }
 
 /// Whom the reasoning of a model is bound to.
@@ -155,68 +158,4 @@ fn unbroken(thoughts: &[Thought<'_>]) -> BTreeSet<usize> {
         next = before.filter(|before| thoughts[*before].fault.is_none());
     }
     run
-}
-
-/// Why a thought was lost to the last prompt already.
-fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
-    let last = &plan.before.as_ref()?.anchor;
-    last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
-}
-
-/// Why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
-/// by the first item at which this prompt differs from the last one.
-fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
-    let last = plan.before.as_ref().map(|last| &*last.anchor);
-    if let Some(known) = known_loss(plan, id) {
-        return known;
-    }
-    let then = last.and_then(|last| last.prompt.as_deref()).unwrap_or_default();
-    let same = then.iter().zip(now).take_while(|(was, is)| was.is_sent_as(is)).count();
-    let (at, cause) = match (then.get(same), now.get(same)) {
-        (Some(was), _) => {
-            let is_message = log.position_of(&was.0).is_some();
-            (&was.0, plan.cause(&was.0, &now[same..], is_message))
-        }
-        (None, Some(is)) => (&is.0, PrefixCause::Inserted),
-        (None, None) => return Loss::ChainBroken,
-    };
-    Loss::PrefixChanged { at: at.clone(), cause }
-}
-
-/// The first message before a thought of unknown birth that is not sent as it is in the log, or what stands between them.
-fn abridged(plan: &ContextPlan, log: &Conversation, row: usize, position: u32) -> Option<Loss> {
-    let changed = |at: &ItemId, cause| Some(Loss::PrefixChanged { at: at.clone(), cause });
-    let before = &plan.included[..row];
-    let made_up = |row: &&PlannedItem| match row.kind {
-        ItemKind::Message => is_shortened(row, log),
-        ItemKind::SystemText | ItemKind::FocusHint | ItemKind::Note => false,
-        _ => true,
-    };
-    if let Some(row) = before.iter().find(made_up) {
-        let cause = if row.kind == ItemKind::Message { PrefixCause::Changed } else { PrefixCause::Inserted };
-        return changed(&row.id, cause);
-    }
-    let is_gone = |row: &&ExcludedItem| {
-        let is_before =
-            row.section != Section::Rag && log.position_of(&row.id).is_some_and(|at| at < position);
-        // What was never said to a model, or taken back before the thought, is missed by nobody.
-        let is_nothing = matches!(
-            row.reason,
-            ExcludedReason::Archived { compaction: None } | ExcludedReason::Policy(PolicyRule::EmptyMessage)
-        );
-        is_before && !is_nothing
-    };
-    let gone = plan.excluded.iter().find(is_gone)?;
-    changed(&gone.id, plan.cause(&gone.id, &[], true))
-}
-
-/// Whether a tool result is sent as a stub, or without its middle.
-fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
-    let Some(position) = log.position_of(&row.id).filter(|_| row.role == Some(Role::Tool)) else {
-        return false;
-    };
-    let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
-    let message = log.message(position);
-    let whole = said(&mut message.plain_texts());
-    whole != said(&mut row.body.plain_texts()) && whole > 0
 }

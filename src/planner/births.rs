@@ -1,0 +1,234 @@
+//! Thoughts of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
+//! whose caller keeps nothing but the last prompt's anchor (rule K5).
+//!
+//! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its own reply was made
+//! behind; all other thoughts it leaves uncovered, and they are withheld, because pins, notes, system texts and tools may have
+//! come and gone meanwhile. Without a last prompt the conversation itself is taken for what was sent.
+
+use crate::{
+    conversation::Conversation,
+    item::{ItemId, ItemKind, Section},
+    message::Role,
+    plan::{
+        ContextPlan, ExcludedItem, ExcludedReason, Loss, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
+        anchor::Anchor,
+    },
+    planner::candidates::state_row,
+};
+use std::{cell::OnceCell, collections::BTreeMap, iter};
+
+/// Judge of the thoughts of one planned prompt whose births are unknown.
+pub(super) struct Births<'p> {
+    plan: &'p ContextPlan,
+    log: &'p Conversation,
+    now: &'p [PromptPiece],
+    shown: Option<Shown<'p>>,
+    told: OnceCell<Told>,
+}
+
+/// The last prompt, compared with this one.
+struct Shown<'p> {
+    anchor: &'p Anchor,
+    then: &'p [PromptPiece],
+    /// How many items both prompts begin with, reasoning apart.
+    same: usize,
+    /// The place of each message that was sent with reasoning.
+    thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
+}
+
+/// What the conversation tells without a last prompt: a thought behind either of these was made behind something else.
+struct Told {
+    /// The first row that is not sent as the conversation has it, with the reason.
+    parts_at: Option<(usize, Loss)>,
+    /// Messages that are not sent, with their positions, in the order of the plan.
+    gone: Vec<(u32, ItemId)>,
+}
+
+impl<'p> Births<'p> {
+    pub(super) fn new(plan: &'p ContextPlan, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
+        let anchor = plan.before.as_ref().map(|before| &*before.anchor);
+        let shown = anchor.and_then(|anchor| Some((anchor, anchor.prompt.as_deref()?)));
+        let shown = shown.map(|(anchor, then)| Shown {
+            anchor,
+            then,
+            same: iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count(),
+            thoughts: OnceCell::new(),
+        });
+        Self { plan, log, now, shown, told: OnceCell::new() }
+    }
+
+    /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood before it when it
+    /// was made. `refused_to` tells of a prompt why what was thought on it is not for this request's model or sender.
+    pub(super) fn judge(
+        &self,
+        row: usize,
+        position: u32,
+        before_it: Option<ItemId>,
+        refused_to: impl Fn(&Anchor) -> Option<Loss>,
+    ) -> (Option<Loss>, Option<ItemId>) {
+        let Some(shown) = &self.shown else { return (self.told(row, position), before_it) };
+        let id = &self.plan.included[row].id;
+        let at = self.now.len() - self.plan.included.len() + row;
+        let Some((place, after)) = shown.born_at(id, at, |prompt| self.follows(prompt, position)) else {
+            return (Some(self.uncovered(shown, id, at)), before_it);
+        };
+        let same = place == at && shown.same >= place;
+        let fault = refused_to(shown.anchor).or_else(|| known_loss(self.plan, id));
+        (fault.or_else(|| (!same).then(|| changed(self.plan, self.log, id, self.now))), after)
+    }
+
+    /// Checks that nothing was said between a prompt and the message at a position.
+    fn follows(&self, prompt: &[PromptPiece], position: u32) -> bool {
+        let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.0));
+        let next = last.map_or(0, |at| at + 1);
+        next <= position && (next..position).all(|at| self.log.message(at).is_empty())
+    }
+
+    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> Loss {
+        match known_loss(self.plan, id) {
+            Some(known) => known,
+            None if shown.same < shown.then.len().min(at) => changed(self.plan, self.log, id, self.now),
+            None => Loss::Uncovered,
+        }
+    }
+
+    /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
+    fn told(&self, row: usize, position: u32) -> Option<Loss> {
+        let told = self.told.get_or_init(|| Told { parts_at: self.parts_at(), gone: self.gone() });
+        let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
+        let gone = || told.gone.iter().find(|(at, _)| *at < position).map(|(_, id)| self.gone_at(id));
+        parts.or_else(gone)
+    }
+
+    fn gone_at(&self, id: &ItemId) -> Loss {
+        Loss::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) }
+    }
+
+    /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened, what stands
+    /// between messages and was not sent there, or a message that is no longer sent with what it was sent with. What is wrong
+    /// right before a message is wrong for its own thought, too.
+    fn parts_at(&self) -> Option<(usize, Loss)> {
+        let mut between = Vec::new();
+        for (at, row) in self.plan.included.iter().enumerate() {
+            let cause = match row.kind {
+                ItemKind::SystemText | ItemKind::FocusHint | ItemKind::Note => continue,
+                ItemKind::Document | ItemKind::State => {
+                    between.push(row);
+                    continue;
+                }
+                ItemKind::Message => match self.log.position_of(&row.id) {
+                    Some(position) => {
+                        if let Some((id, cause)) = self.sent_with_others(position, &between) {
+                            return Some((at, Loss::PrefixChanged { at: id, cause }));
+                        }
+                        between.clear();
+                        if !is_shortened(row, self.log) {
+                            continue;
+                        }
+                        PrefixCause::Changed
+                    }
+                    None => continue,
+                },
+                _ => PrefixCause::Inserted,
+            };
+            // The row itself is right: what comes behind it is not.
+            return Some((at + 1, Loss::PrefixChanged { at: row.id.clone(), cause }));
+        }
+        None
+    }
+
+    /// Compares the documents and the state right before a message with those that the conversation remembers for it; the
+    /// first that differs.
+    fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
+        let sent_with = self.log.sent_with();
+        let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
+        let state = sent_with.state(position).iter().map(|sent| (state_row(&sent.id, position), None));
+        let mut stand = between.iter();
+        for (id, text) in documents.chain(state) {
+            let Some(row) = stand.next() else {
+                return Some((id.clone(), self.plan.cause(&id, &[], false)));
+            };
+            if row.id != id {
+                return Some((row.id.clone(), PrefixCause::Inserted));
+            }
+            if text.is_some_and(|text| row.body.text() != *text) {
+                return Some((id, PrefixCause::Changed));
+            }
+        }
+        stand.next().map(|row| (row.id.clone(), PrefixCause::Inserted))
+    }
+
+    /// Finds the messages that are not sent. What was never said to a model, or was taken back before the thought, is missed
+    /// by nobody.
+    fn gone(&self) -> Vec<(u32, ItemId)> {
+        let is_nothing = |row: &ExcludedItem| {
+            matches!(
+                row.reason,
+                ExcludedReason::Archived { compaction: None }
+                    | ExcludedReason::Policy(PolicyRule::EmptyMessage)
+            )
+        };
+        let rows = self.plan.excluded.iter().filter(|row| row.section != Section::Rag && !is_nothing(row));
+        rows.filter_map(|row| Some((self.log.position_of(&row.id)?, row.id.clone()))).collect()
+    }
+}
+
+impl<'p> Shown<'p> {
+    /// Returns the number of items that a thought was made behind, and the thought before it: of one that the last prompt
+    /// held, and of the reply to that prompt, which is the next item now. Returns `None` if it does not cover the thought.
+    fn born_at(
+        &self,
+        id: &ItemId,
+        at: usize,
+        follows: impl Fn(&[PromptPiece]) -> bool,
+    ) -> Option<(usize, Option<ItemId>)> {
+        let thoughts = self.thoughts.get_or_init(|| {
+            let with = self.then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
+            with.map(|(place, piece)| (&piece.0, place)).collect()
+        });
+        let place = match thoughts.get(id) {
+            Some(place) => *place,
+            None if at == self.then.len() && follows(self.then) => at,
+            None => return None,
+        };
+        let before = self.then[..place].iter().rev().find(|piece| piece.has_reasoning());
+        Some((place, before.map(|piece| piece.0.clone())))
+    }
+}
+
+/// Checks if a tool result is sent as a stub, or without its middle.
+fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
+    let Some(position) = log.position_of(&row.id).filter(|_| row.role == Some(Role::Tool)) else {
+        return false;
+    };
+    let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
+    let message = log.message(position);
+    let whole = said(&mut message.plain_texts());
+    whole != said(&mut row.body.plain_texts()) && whole > 0
+}
+
+/// Returns why a thought was lost to the last prompt already. Returns `None` if it was not.
+pub(super) fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
+    let last = &plan.before.as_ref()?.anchor;
+    last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
+}
+
+/// Why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
+/// by the first item at which this prompt differs from the last one.
+pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
+    let last = plan.before.as_ref().map(|last| &*last.anchor);
+    if let Some(known) = known_loss(plan, id) {
+        return known;
+    }
+    let then = last.and_then(|last| last.prompt.as_deref()).unwrap_or_default();
+    let same = then.iter().zip(now).take_while(|(was, is)| was.is_sent_as(is)).count();
+    let (at, cause) = match (then.get(same), now.get(same)) {
+        (Some(was), _) => {
+            let is_message = log.position_of(&was.0).is_some();
+            (&was.0, plan.cause(&was.0, &now[same..], is_message))
+        }
+        (None, Some(is)) => (&is.0, PrefixCause::Inserted),
+        (None, None) => return Loss::ChainBroken,
+    };
+    Loss::PrefixChanged { at: at.clone(), cause }
+}
