@@ -67,7 +67,12 @@ impl<'a> Subjects<'a> {
     /// nothing.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
+        // A pin that has no room may fall with its question (rule S3): with more room it does not.
+        let may_have_fallen = row.section == Section::SystemPinned
+            && row.kind == ItemKind::Message
+            && matches!(row.reason, ExcludedReason::TtlExpired { .. });
         is_for_want_of_room(&row.reason)
+            || may_have_fallen
             || matches!(row.reason, ExcludedReason::Archived { .. })
             || self.may_give_up && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }

@@ -219,7 +219,8 @@ fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (E
             file(*candidate, reason, Section::Conversation);
         }
     }
-    for (candidate, reason) in chosen.dropped_pins.iter().chain(&candidates.index().ineligible_pins) {
+    let never = &candidates.index().ineligible_pins;
+    for (candidate, reason) in chosen.dropped_pins.iter().chain(&chosen.fallen_pins).chain(never) {
         file(*candidate, reason, Section::SystemPinned);
     }
     out

@@ -139,10 +139,13 @@ fn bytes_left_out<'n>(
     candidates: &Candidates<'_>,
     notes: &mut impl Iterator<Item = &'n Note>,
 ) -> u64 {
-    if row.section == Section::Rag || !matches!(row.reason, ExcludedReason::Budget { .. }) {
+    let log = candidates.log();
+    let fell = row.section == Section::SystemPinned
+        && matches!(row.reason, ExcludedReason::TtlExpired { .. })
+        && row.source != Some(Source::Pinned);
+    if row.section == Section::Rag || !fell && !matches!(row.reason, ExcludedReason::Budget { .. }) {
         return 0;
     }
-    let log = candidates.log();
     if row.source == Some(Source::Pinned) {
         return notes.find(|note| note.item.id == row.id).map_or(0, |note| meter::bytes(&note.message));
     }
@@ -150,6 +153,12 @@ fn bytes_left_out<'n>(
         return 0;
     };
     let run: Range<u32> = first..log.position_of(last).unwrap_or(first) + 1;
+    if fell {
+        // A pin that fell with its question lives: with room for it, it would be sent.
+        let never = &candidates.index().ineligible_pins;
+        let lives = |at: &u32| candidates.candidate_of(*at).is_some_and(|pin| !never.contains_key(&pin));
+        return run.filter(lives).map(|at| log.turns().bytes(&(at..at + 1))).sum();
+    }
     log.turns().bytes(&run)
 }
 

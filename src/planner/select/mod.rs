@@ -65,6 +65,8 @@ pub(crate) struct Selection {
     pub(crate) ineligible: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit.
     pub(crate) dropped_pins: BTreeMap<CandidateId, ExcludedReason>,
+    /// Pins among them that are out with the user message of their turn, because that has expired.
+    pub(crate) fallen_pins: BTreeMap<CandidateId, ExcludedReason>,
     /// Why each document that policy lets in is out.
     pub(crate) dropped_documents: IndexMap<CandidateId, ExcludedReason, FixedState>,
     /// Documents and notes that were passed over by slots: [`Selector::tell_why`] makes reasons of them.
@@ -310,6 +312,8 @@ impl<O: Observer> Selector<'_, O> {
         }
         if budgets.overflow {
             chosen.ineligible.clear();
+        } else {
+            self.let_pins_fall(chosen)?;
         }
         Ok(())
     }

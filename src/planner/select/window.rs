@@ -226,6 +226,21 @@ impl<O: Observer> Selector<'_, O> {
             |id: CandidateId| chosen.kept.get(id).is_some_and(|kept| kept.section == Section::Conversation);
         for turn in TurnIndex::each(self.index.turns()).rev() {
             let head = self.index.head(turn);
+    /// Tells of the pins without room that fall with the user message of their turn: without its pin an exchange is an
+    /// ordinary message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go
+    /// on behind them.
+    pub(super) fn let_pins_fall(&self, chosen: &mut Selection) -> Result<(), Error> {
+        let mut fallen = BTreeMap::new();
+        for pin in chosen.dropped_pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
+            let head = self.index.head(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
+            if let Some(reason) = head.map(|head| self.costs.ineligible(head)).transpose()?.flatten() {
+                fallen.insert(*pin, reason);
+            }
+        }
+        chosen.fallen_pins = fallen;
+        Ok(())
+    }
+
             let user_message_expired = self.user_message_expired(turn, chosen)?;
             if !user_message_expired && head.is_some_and(|head| !chosen.has(head)) {
                 break;

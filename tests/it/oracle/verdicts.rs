@@ -107,7 +107,12 @@ impl Oracle<'_> {
                 let reason = if pins.contains(&unit) {
                     // A pin that got no room is an ordinary message again, and so the walk stopped at it.
                     stopped |= head_dead.is_none();
-                    if overflow { held.clone() } else { out.get(&unit).cloned().unwrap_or_default() }
+                    match () {
+                        () if overflow => held.clone(),
+                        // S3, T1: it falls with its question.
+                        () if head_dead.is_some_and(|head| head != at) => "ttl_expired".to_owned(),
+                        () => out.get(&unit).cloned().unwrap_or_default(),
+                    }
                 } else if pinned_dead {
                     self.never(at).unwrap_or("ttl_expired").to_owned()
                 } else if stopped {
