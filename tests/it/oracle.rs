@@ -230,7 +230,8 @@ impl<'a> Oracle<'a> {
                 awaited = if self.paid { Vec::new() } else { late };
             } else {
                 let low = budget * i64::from(self.s.config.conversation.low_mark) / 1000;
-                self.offer_window(low - self.used(Section::Conversation), 0, i64::MAX, i64::MAX, true);
+                let used = self.used(Section::Conversation);
+                self.offer_window(budget - used, 0, i64::MAX, low - used, true);
                 held = Some(Some(low));
             }
         } else {

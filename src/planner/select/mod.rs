@@ -407,10 +407,12 @@ impl<O: Observer> Selector<'_, O> {
         }
     }
 
-    /// The walk of rule S4 with the low mark as its limit, and no further back than where the window started.
+    /// The walk of rule S4 with the low mark as its limit, and no further back than where the window started. The newest
+    /// turn before the live one is kept beyond the mark, where it fits: a prompt of the question alone answers nothing.
     fn cut(&self, room: Room, low: u64, chosen: &mut Selection) -> Result<(), Error> {
         let left = left_of(low, Section::Conversation, chosen);
-        let room = room.at_most(left, BudgetVariable::LowMark);
+        let newest = self.newest_answered(room, left, chosen)?;
+        let room = room.at_most(newest.unwrap_or(left), BudgetVariable::LowMark);
         self.walk(room, HeldBy::StickyWindow, self.index.window_start, chosen)
     }
 

@@ -82,6 +82,42 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
+    /// Weighs the newest turn before the live one, with what is missing of that: tokens, if they are more than `low` and
+    /// the room holds them. Returns `None` for a turn that the last prompt's window did not hold as a whole.
+    pub(super) fn newest_answered(
+        &self,
+        room: Room,
+        low: u64,
+        chosen: &Selection,
+    ) -> Result<Option<u64>, Error> {
+        let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
+        let exchanges = self.index.exchanges(turn);
+        let start = self.index.head(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
+        match self.index.window_start {
+            Some(floor) if self.index.turn_of(floor) > turn => return Ok(None),
+            Some(CandidateId::Exchange(at)) if self.index.turn_of(CandidateId::Exchange(at)) == turn => {
+                for id in ExchangeIndex::each(exchanges.start..at).map(CandidateId::Exchange) {
+                    if !chosen.has(id) && self.costs.ineligible(id)?.is_none() {
+                        return Ok(None);
+                    }
+                }
+            }
+            _ => {}
+        }
+        let after = self.after_question(chosen)?;
+        let (left, constraint) = (room.tokens(after), room.constraint(after));
+        let (mut needed, mut of_it) = (0u64, false);
+        let fits = self.each_from(start, chosen, |id| {
+            let Weight::Exactly(tokens) = self.offer(id, left - needed, constraint)? else {
+                return Ok(false);
+            };
+            needed += tokens;
+            of_it |= self.index.turn_of(id) == turn;
+            Ok(true)
+        })?;
+        Ok(Some(needed).filter(|needed| fits && of_it && *needed > low))
+    }
+
     /// Whether the conversation is one turn.
     pub(super) fn is_one_turn(&self) -> bool {
         let Range { start, end } = self.index.turns();
@@ -190,6 +226,21 @@ impl<O: Observer> Selector<'_, O> {
         }
     }
 
+    /// Tells of the pins without room that fall with the user message of their turn: without its pin an exchange is an
+    /// ordinary message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go
+    /// on behind them.
+    pub(super) fn let_pins_fall(&self, chosen: &mut Selection) -> Result<(), Error> {
+        let mut fallen = BTreeMap::new();
+        for pin in chosen.dropped_pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
+            let head = self.index.head(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
+            if let Some(reason) = head.map(|head| self.costs.ineligible(head)).transpose()?.flatten() {
+                fallen.insert(*pin, reason);
+            }
+        }
+        chosen.fallen_pins = fallen;
+        Ok(())
+    }
+
     /// Whether a turn that is cut has anything left from the exchange `from` on that the conversation pays for. Of a turn
     /// without a user message, unless it is the only one, nothing may be missing before it either.
     fn reaches(&self, turn: TurnIndex, from: ExchangeIndex, chosen: &Selection) -> Result<bool, Error> {
@@ -226,21 +277,6 @@ impl<O: Observer> Selector<'_, O> {
             |id: CandidateId| chosen.kept.get(id).is_some_and(|kept| kept.section == Section::Conversation);
         for turn in TurnIndex::each(self.index.turns()).rev() {
             let head = self.index.head(turn);
-    /// Tells of the pins without room that fall with the user message of their turn: without its pin an exchange is an
-    /// ordinary message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go
-    /// on behind them.
-    pub(super) fn let_pins_fall(&self, chosen: &mut Selection) -> Result<(), Error> {
-        let mut fallen = BTreeMap::new();
-        for pin in chosen.dropped_pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
-            let head = self.index.head(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
-            if let Some(reason) = head.map(|head| self.costs.ineligible(head)).transpose()?.flatten() {
-                fallen.insert(*pin, reason);
-            }
-        }
-        chosen.fallen_pins = fallen;
-        Ok(())
-    }
-
             let user_message_expired = self.user_message_expired(turn, chosen)?;
             if !user_message_expired && head.is_some_and(|head| !chosen.has(head)) {
                 break;

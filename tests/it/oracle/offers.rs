@@ -53,9 +53,10 @@ impl Oracle<'_> {
             !oracle.kept.contains_key(&Unit::Message(at)) && alive(oracle, turn, at)
         };
         let live_open = turns.last().is_some_and(|turn| turn.1.iter().any(|at| new(self, turn, *at)));
-        let room = if live_open { room } else { room + merge }.min(most);
+        let beyond_the_mark = if live_open { room } else { room + merge };
+        let room = beyond_the_mark.min(most);
         let capped = cap < room.max(0);
-        let room = room.min(cap);
+        let (room, beyond_the_mark) = (room.min(cap), beyond_the_mark.min(cap));
         let no_user = turns.len() == 1 && turns[0].0.is_none();
         // A cut: the turns after it are whole, and of the turn it falls in so many exchanges are kept.
         let mut cuts: Vec<(usize, Option<usize>)> = Vec::new();
@@ -102,6 +103,11 @@ impl Oracle<'_> {
                 best = (turns.len() - whole_from, trimmed.unwrap_or(0), units);
             }
         }
+        if best.0 < 2
+            && let Some(units) = self.newest_answered(&turns, beyond_the_mark).filter(|_| floored)
+        {
+            best = (2, 0, units);
+        }
         let (whole, _, units) = best;
         for at in units {
             self.keep(Unit::Message(at), Section::Conversation, "recent");
@@ -113,6 +119,38 @@ impl Oracle<'_> {
         } else {
             "budget/window"
         }
+    }
+
+    /// S5: what joins if the newest turn before the live one stays beyond the low mark, where all of it was in the window and
+    /// it fits.
+    fn newest_answered(&self, turns: &[(Option<usize>, Vec<usize>)], room: i64) -> Option<Vec<usize>> {
+        let of = turns.len().checked_sub(2)?;
+        let joins = |turn: &(Option<usize>, Vec<usize>), at: usize| {
+            !self.kept.contains_key(&Unit::Message(at)) && self.dead(turn, at).is_none()
+        };
+        if let Some(floor) = self.floor() {
+            let at = turns.iter().position(|turn| turn.0 == Some(floor) || turn.1.contains(&floor))?;
+            let behind = turns[of].1.iter().take_while(|at| **at != floor);
+            let was_whole = turns[of].0 == Some(floor) || behind.copied().all(|at| !joins(&turns[of], at));
+            if at > of || at == of && !was_whole {
+                return None;
+            }
+        }
+        let of_turn = |turn: &(Option<usize>, Vec<usize>)| -> Vec<usize> {
+            let is_out = |head: &usize| !self.kept.contains_key(&Unit::Message(*head));
+            if turn.0.is_some_and(|head| is_out(&head) && self.dead(turn, head).is_some()) {
+                return Vec::new();
+            }
+            let all = turn.0.into_iter().chain(turn.1.iter().copied());
+            all.filter(|at| joins(turn, *at)).collect()
+        };
+        let mut units = of_turn(&turns[of]);
+        if units.is_empty() {
+            return None;
+        }
+        units.extend(of_turn(&turns[of + 1]));
+        let size: i64 = units.iter().map(|at| self.size(Unit::Message(*at))).sum();
+        (size <= room.max(0)).then_some(units)
     }
 
     /// Nothing, where a set was to stay and not even its first fits.
