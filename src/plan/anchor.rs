@@ -277,6 +277,8 @@ pub(crate) struct Sticky<'a> {
     pub(crate) sent_again: Option<&'a SentAgain>,
     /// What documents and state of earlier questions cost (rule S11).
     pub(crate) upkeep: Option<Upkeep>,
+    /// The model checks what stands before its reasoning.
+    pub(crate) checks: bool,
 }
 
 impl Anchor {
@@ -311,6 +313,7 @@ impl Anchor {
             cleared_before: self.cleared_before.as_ref(),
             released_through: self.released_through.as_ref(),
             question_sent: live.is_some() && self.live.as_ref() == live,
+            checks: model.thinking.is_some(),
             ..Sticky::default()
         };
         let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));

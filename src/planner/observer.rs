@@ -26,6 +26,8 @@ pub(crate) enum BudgetVariable {
     LowMark,
     /// What the documents' share holds, and no more than their budget (rule S5).
     DocumentShare,
+    /// What the documents' share holds (rule S5).
+    WholeShare,
     /// What pins may take before the sections divide the rest (rule S2).
     PinsLimit,
     /// What the documents of one question may take (rule S10).
@@ -36,12 +38,13 @@ pub(crate) enum BudgetVariable {
 
 impl BudgetVariable {
     /// All of them, each at the index of its number.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::SystemPinned,
         Self::Conversation,
         Self::Rag,
         Self::LowMark,
         Self::DocumentShare,
+        Self::WholeShare,
         Self::PinsLimit,
         Self::QuestionLimit,
         Self::Free,

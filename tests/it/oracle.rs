@@ -238,7 +238,8 @@ impl<'a> Oracle<'a> {
             self.offer_window(spare(&self, Section::Conversation), 0, i64::MAX, i64::MAX, false);
         }
         let room = spare(&self, Section::Rag);
-        self.offer_documents_first(room, total * i64::from(self.s.config.sections.rag.share) / 1000);
+        let share = total * i64::from(self.s.config.sections.rag.share) / 1000;
+        self.offer_documents_first(room, share);
         let (fallen, behind, passed) = loop {
             let before = self.kept.len();
             let left = |oracle: &Self, section: Section| {
@@ -265,7 +266,7 @@ impl<'a> Oracle<'a> {
                 None => self.offer_window(room, merge, cap, i64::MAX, false),
             };
             let (room, cap) = left(&self, Section::Rag);
-            let Some(passed) = self.offer_documents(room + self.merge(), cap) else {
+            let Some(passed) = self.offer_documents(room + self.merge(), cap, share) else {
                 return Err(Again::NoSet);
             };
             if self.kept.len() == before {

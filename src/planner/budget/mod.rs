@@ -281,8 +281,12 @@ impl Budgets {
 
     /// What the documents' share holds, and no more than their budget (rule S5).
     pub(crate) fn document_share(&self) -> u64 {
-        let documents = self.sections[Section::Rag as usize];
-        per_mille(self.available.to_divide(), documents.share).min(documents.budget)
+        self.whole_share().min(self.of(Section::Rag))
+    }
+
+    /// What the documents' share holds: so far others may join those that stay with their question (rule S5).
+    pub(crate) fn whole_share(&self) -> u64 {
+        per_mille(self.available.to_divide(), self.sections[Section::Rag as usize].share)
     }
 
     /// What a budget variable is worth under these budgets.
@@ -293,6 +297,7 @@ impl Budgets {
             BudgetVariable::Rag => self.of(Section::Rag),
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
+            BudgetVariable::WholeShare => self.whole_share(),
             BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
             BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,

@@ -35,6 +35,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) competing: Vec<Rank>,
     /// How many documents, from the first, are the set that is kept for the question of the last prompt (rule S5).
     pub(crate) kept_documents: Option<u32>,
+    /// Whether others may come in behind those: not where the model checks what stands before its reasoning.
+    pub(crate) others_join: bool,
     /// Where the last prompt's window started, if that still holds (rule S5).
     pub(crate) window_start: Option<CandidateId>,
     pub(super) live_turn: Option<TurnIndex>,

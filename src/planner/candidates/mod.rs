@@ -148,6 +148,7 @@ impl<'a> Candidates<'a> {
                 .collect(),
             documents,
             kept_documents,
+            others_join: !sticky.checks,
             window_start: None,
             live_turn: log.live_turn(),
             states: 0,

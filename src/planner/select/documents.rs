@@ -21,7 +21,8 @@ use std::{collections::BTreeMap, ops::Range};
 impl<O: Observer> Selector<'_, O> {
     /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
     /// others are out is replaced.
-    pub(super) fn take_documents(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+    /// `share` is what others may fill up behind the kept ones; tokens.
+    pub(super) fn take_documents(&self, room: Room, share: u64, chosen: &mut Selection) -> Result<(), Error> {
         if !chosen.has_documents() {
             chosen.offered_to_documents = chosen.offered_to_documents.max(room.tokens(AfterQuestion::No));
         }
@@ -29,6 +30,10 @@ impl<O: Observer> Selector<'_, O> {
         chosen.documents_passed_over.clear();
         if self.index.kept_documents.is_some() {
             let set = self.set_within(room, chosen)?;
+            if set.all && set.fitting.is_empty() && chosen.has_documents() && self.index.others_join {
+                let left = share.saturating_sub(chosen.used[Section::Rag as usize]);
+                return self.fill_up_the_share(room.at_most(left, BudgetVariable::WholeShare), chosen);
+            }
             if set.all || !chosen.has_documents() {
                 // Where nothing of it is in yet, as many as fit from the front, or no set at all.
                 chosen.gave_up_the_set = set.fitting.is_empty() && !chosen.has_documents();
@@ -50,6 +55,20 @@ impl<O: Observer> Selector<'_, O> {
                 Err(reason) => drop(chosen.dropped_documents.insert(id, reason)),
             }
         }
+        Ok(())
+    }
+
+    /// All of the kept documents are in: others join behind them, by rank, while the documents take no more than their share.
+    fn fill_up_the_share(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
+        let mut offer = self.document_offer(room, self.rules().fill, chosen)?;
+        for Waiting { slot, id, origin } in waiting(self.index, self.index.document_slots(), chosen) {
+            match offer.decide(self, id, origin)? {
+                Ok(tokens) => chosen.keep_document(slot, tokens),
+                Err(policy @ ExcludedReason::Policy(_)) => drop(chosen.dropped_documents.insert(id, policy)),
+                Err(_) => {}
+            }
+        }
+        hold_the_others(self.index, offer.left, chosen);
         Ok(())
     }
 
@@ -78,7 +97,7 @@ impl<O: Observer> Selector<'_, O> {
         let room = Room::of(budgets.of(Section::Rag), BudgetVariable::Rag);
         let room = self.for_a_question(room, &budgets.available, chosen);
         if self.index.kept_documents.is_none() {
-            return self.take_documents(room, chosen);
+            return self.take_documents(room, 0, chosen);
         }
         let mut set = self.set_within(room, chosen)?;
         if !set.all {

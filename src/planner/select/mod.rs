@@ -269,7 +269,8 @@ impl<O: Observer> Selector<'_, O> {
                 Window::Sticky => {}
             }
             let room = self.free(Section::Rag, &available, &chosen);
-            self.take_documents(self.for_a_question(room, &budgets.available, &chosen), &mut chosen)?;
+            let room = self.for_a_question(room, &budgets.available, &chosen);
+            self.take_documents(room, budgets.whole_share(), &mut chosen)?;
             if chosen.gave_up_the_set {
                 return Ok(chosen);
             }

@@ -154,9 +154,9 @@ impl Oracle<'_> {
     }
 
     /// Nothing, where a set was to stay and not even its first fits.
-    pub fn offer_documents(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
+    pub fn offer_documents(&mut self, room: i64, cap: i64, share: i64) -> Option<BTreeMap<Unit, String>> {
         if self.has_a_set() {
-            return self.offer_the_set(room, cap);
+            return self.offer_the_set(room, cap, share);
         }
         let all: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
         Some(self.offer(&all, self.s.config.rag.fill, room, cap))

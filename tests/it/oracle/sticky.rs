@@ -107,7 +107,7 @@ impl Oracle<'_> {
     /// The first offer: the set as a whole within the section's budget, else as much from the front as its share holds.
     pub fn offer_documents_first(&mut self, budget: i64, share: i64) {
         if !self.has_a_set() {
-            self.offer_documents(budget, i64::MAX);
+            self.offer_documents(budget, i64::MAX, 0);
             return;
         }
         let before = self.kept.clone();
@@ -125,7 +125,7 @@ impl Oracle<'_> {
 
     /// Of what is left over all of the set or nothing, unless nothing is in yet: then as much from the front as fits, and
     /// no set any longer where nothing of it can come in.
-    pub fn offer_the_set(&mut self, room: i64, cap: i64) -> Option<BTreeMap<Unit, String>> {
+    pub fn offer_the_set(&mut self, room: i64, cap: i64, share: i64) -> Option<BTreeMap<Unit, String>> {
         let set = self.members_of_the_set();
         let before = self.kept.clone();
         let out = self.offer(&set, RagFill::Prefix, room, cap);
@@ -133,8 +133,14 @@ impl Oracle<'_> {
         if !had && self.kept == before {
             return None;
         }
+        let mut out = out;
         if had && out.values().any(|reason| reason.starts_with("budget")) {
             self.kept = before;
+        } else if had && self.kept == before {
+            // S5: others join behind the set, up to the share.
+            let others: Vec<usize> = self.documents().into_iter().map(|(at, _)| at).collect();
+            let left = share - self.used(Section::Rag);
+            out = self.offer(&others, self.s.config.rag.fill, room.min(left), cap);
         }
         let mut verdicts = BTreeMap::new();
         for (at, never) in self.documents() {
