@@ -123,6 +123,21 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
     assert!(reuse_at.is_sorted_by_key(|(_, reuse)| *reuse), "a lower mark repeats more: {reuse_at:?}");
 }
 
+/// Where turns are large, the mark alone would leave nothing but the question.
+#[test]
+fn a_cut_keeps_the_newest_answered_turn_where_it_fits() {
+    let manager = manager(Config::default());
+    let mut log = Conversation::new();
+    for turn in 0..6 {
+        log.push(Message::user("u".repeat(10)).with_id(format!("u{turn}")));
+        let plan = manager.build_plan(&request(&log, 1_000)).unwrap();
+        let is_in = |id: String| plan.included.iter().any(|row| row.id.as_str() == id);
+        assert!(turn == 0 || is_in(format!("a{}", turn - 1)), "turn {turn}: {:?}", plan.included);
+        // Of such turns one fits, and no two.
+        log.push_reply(&plan, Message::assistant("a".repeat(700)).with_id(format!("a{turn}")), None);
+    }
+}
+
 #[test]
 fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
