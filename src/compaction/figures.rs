@@ -2,9 +2,9 @@
 
 use crate::{
     error::Error,
-    plan::anchor::Sticky,
+    plan::{Target, anchor::Sticky},
     planner::{manager::ContextWindowManager, request::PlanRequest},
-    provider::model::Limits,
+    provider::model::{Limits, RequestLimits},
     usage::{ContextStats, ContextUsage},
 };
 
@@ -19,23 +19,27 @@ pub(super) struct Figures {
 }
 
 impl ContextWindowManager {
-    /// How full the window is: the size of the full conversation, without documents and state (rule U2). `prompt_tokens` is that
-    /// of a prompt without them.
+    /// Returns how full the window is: the size of the full conversation, without documents and state (rule U2).
+    /// `prompt_tokens` is that of a prompt without them.
+    ///
+    /// After [`crate::Conversation::push_reply`] pass `&log`: limits, tools and focus hint are those of the prompt that was
+    /// sent. Before it, or if the next prompt has others, pass the request that is going to be planned.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
     pub fn usage<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextUsage, Error> {
-        Ok(self.figures(&of.into())?.usage)
+        Ok(self.figures(&self.completed(of.into()))?.usage)
     }
 
-    /// What an application shows of a conversation (rule U4).
+    /// Returns what an application shows of a conversation (rule U4); `&log` stands for the last prompt, as in
+    /// [`ContextWindowManager::usage`].
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
     pub fn stats<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextStats, Error> {
-        let request = of.into();
+        let request = self.completed(of.into());
         let Figures { usage, messages, turns, .. } = self.figures(&request)?;
         let log = request.log;
         Ok(ContextStats {
@@ -47,6 +51,22 @@ impl ContextWindowManager {
             compactions: log.compactions().count() as u64,
             billed: log.billed(),
         })
+    }
+
+    /// Completes a request that was made of a conversation alone with limits, tools and focus hint of the last prompt (rule
+    /// U2). Limits are those of one model: another one has its own.
+    pub(super) fn completed<'a>(&self, request: PlanRequest<'a>) -> PlanRequest<'a> {
+        if !request.like_the_last {
+            return request;
+        }
+        let last = request.log.last_settings();
+        let target = request.log.anchor().and_then(|anchor| anchor.target.as_ref());
+        let same_model = target.is_some_and(|target| target.is(&Target::of(self.model())));
+        let has_own_limits = request.limits != RequestLimits::new();
+        let tools = if request.tools.is_empty() { &last.tools } else { request.tools };
+        let limits = if has_own_limits || !same_model { request.limits } else { last.limits };
+        let focus = request.focus.or_else(|| last.focus.clone());
+        PlanRequest { limits, tools, focus, ..request }
     }
 
     /// The figures of a request without documents and state, as if no prompt had been sent before it.

@@ -75,14 +75,15 @@ impl ContextWindowManager {
 }
 
 impl Compactor<'_> {
-    /// Whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request are no
-    /// part of the question.
+    /// Returns whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request
+    /// are no part of the question. After a reply pass `&log`: limits, tools and focus hint are those of the prompt that was
+    /// sent ([`ContextWindowManager::usage`]).
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
     pub fn state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
-        self.state_of(&of.into(), Initiator::Automatic)
+        self.state_of(&self.manager.completed(of.into()), Initiator::Automatic)
     }
 
     /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
@@ -92,7 +93,7 @@ impl Compactor<'_> {
     ///
     /// As [`ContextWindowManager::build_plan`].
     pub fn due<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&of.into(), None, Initiator::Automatic)
+        self.job(&self.manager.completed(of.into()), None, Initiator::Automatic)
     }
 
     /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and stalled attempts do not
@@ -102,7 +103,7 @@ impl Compactor<'_> {
     ///
     /// As [`ContextWindowManager::build_plan`].
     pub fn now<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&of.into(), None, Initiator::Asked)
+        self.job(&self.manager.completed(of.into()), None, Initiator::Asked)
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
@@ -119,7 +120,7 @@ impl Compactor<'_> {
         from: Option<&ItemId>,
         to: Option<&ItemId>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        let request = of.into();
+        let request = self.manager.completed(of.into());
         let kept = RetentionBoundary::by_hand(request.log, from, to)?;
         self.job(&request, Some(kept), Initiator::Asked)
     }
@@ -215,7 +216,8 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// What is due, done without a model: nothing where nothing is due. Tools and limits are those of the prompts.
+    /// Does what is due without a model; returns `None` if nothing is. Empty tools and limits without a value are those of
+    /// the prompt that was sent last.
     ///
     /// # Errors
     ///
@@ -226,7 +228,7 @@ impl Compactor<'_> {
         tools: &[Tool],
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
-        match self.due(PlanRequest::new(log).with_tools(tools).with_limits(limits))? {
+        match self.due(PlanRequest::from(&*log).with_tools(tools).with_limits(limits))? {
             Some(job) => self.fall_back(log, &job).map(Some),
             None => Ok(None),
         }

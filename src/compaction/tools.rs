@@ -99,7 +99,7 @@ impl Compactor<'_> {
     }
 
     /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
-    /// nothing can be compacted now. Tools and limits are those of the prompts.
+    /// nothing can be compacted now. Empty tools and limits without a value are those of the prompt that was sent last.
     ///
     /// # Errors
     ///
@@ -111,7 +111,8 @@ impl Compactor<'_> {
         limits: RequestLimits,
         summary: Option<&str>,
     ) -> Result<CompactionOutcome, Error> {
-        let request = PlanRequest::new(log).with_tools(tools).with_limits(limits);
+        let request = PlanRequest::from(&*log).with_tools(tools).with_limits(limits);
+        let request = self.manager.completed(request);
         let Some(job) = self.now(request.clone())? else {
             return Ok(CompactionOutcome::Blocked(self.state_of(&request, super::Initiator::Asked)?));
         };

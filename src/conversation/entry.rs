@@ -4,8 +4,9 @@
 use super::{Compaction, Conversation, Note, SentText, ids::Owner};
 use crate::{
     item::{ItemId, PinnedItem, Priority, Ttl},
-    message::Message,
+    message::{Message, Tool},
     plan::anchor::Anchor,
+    provider::model::RequestLimits,
     usage::{Level, Usage},
 };
 
@@ -77,6 +78,18 @@ pub enum Event {
         documents: Vec<SentText>,
         /// The pieces of state that stand before the reply.
         state: Vec<SentText>,
+    },
+    /// Limits, tools or focus hint of the prompts changed: the prompt before this was the first with these. A part that is
+    /// `None` stayed as it was.
+    PromptSettings {
+        /// The limits that the request set.
+        limits: Option<RequestLimits>,
+        /// The focus hint; empty if there is none any more.
+        focus: Option<String>,
+        /// Tools that the log did not hold yet.
+        new_tools: Vec<Tool>,
+        /// The tools in their order, by their numbers among all tools that the log holds, counted from 0.
+        tools: Option<Vec<u32>>,
     },
     /// A turn ended: these TTL were counted down, these items were asked about.
     TurnCompleted {
@@ -218,6 +231,9 @@ impl Conversation {
                 let last = Some(before).filter(|_| !documents.is_empty());
                 let question = question.as_ref().map_or(last, |id| self.position_of(id));
                 self.sent_with.remember(question, before, documents, state);
+            }
+            Event::PromptSettings { limits, focus, new_tools, tools } => {
+                self.settings.apply(*limits, focus.as_deref(), new_tools, tools.as_deref());
             }
             Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
                 self.asked_documents.extend(documents_asked.iter().cloned());

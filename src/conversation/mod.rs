@@ -22,6 +22,7 @@ mod sent_with;
 mod entry;
 mod mixed;
 mod sent;
+mod settings;
 mod transformed;
 mod status;
 mod turns;
@@ -46,6 +47,7 @@ pub use provider_summary::ProviderSummary;
 pub use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
+use settings::RecordedSettings;
 #[doc(hidden)]
 pub use turns::Turns;
 pub(crate) use turns::{Exchange, Fault, Members, Place};
@@ -83,6 +85,8 @@ pub struct Conversation {
     sent: Vec<usize>,
     /// What questions were sent with, where that stays with them (rule S10).
     sent_with: SentWith,
+    /// Limits, tools and focus hint of the last prompt.
+    settings: RecordedSettings,
     /// The events that are compactions.
     compactions: Vec<usize>,
     /// The largest number that a compaction was given: none is given twice.
@@ -179,6 +183,7 @@ impl Conversation {
             anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
         });
+        self.record_settings(plan);
         // What the provider dropped has other hashes than what was planned.
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
         self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));

@@ -203,6 +203,18 @@ impl Conversation {
                 Some(newest) if newest.number == *number => Ok(()),
                 _ => Err(Error::new(Repr::StaleSummary)),
             },
+            Event::PromptSettings { new_tools, tools, .. } => {
+                let held = self.recorded_tools() + new_tools.len();
+                match tools.iter().flatten().find(|number| **number as usize >= held) {
+                    None => Ok(()),
+                    Some(number) => {
+                        let detail = format!(
+                            "names tool {number} of {held}; expected the number of a tool that came before"
+                        );
+                        Err(Error::input("prompt settings", detail))
+                    }
+                }
+            }
             Event::Compacted(record) => {
                 for id in [&record.head, &record.from, &record.first_active].into_iter().flatten() {
                     known(id)?;

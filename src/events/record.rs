@@ -7,7 +7,8 @@ use super::stored_anchor::StoredAnchor;
 use crate::{
     conversation::{Compaction, CompactionKind, Event, MessageRange, ProviderSummary, SentText},
     item::{ItemId, PinnedItem, Priority, Ttl},
-    message::{Message, WireFormat},
+    message::{Message, Tool, WireFormat},
+    provider::model::RequestLimits,
     usage::{Level, Usage},
 };
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,16 @@ pub enum StoredEvent {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<(ItemId, String)>,
     },
+    PromptSettings {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limits: Option<RequestLimits>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        new_tools: Vec<StoredTool>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<Vec<u32>>,
+    },
     TurnCompleted {
         fallen: Vec<(ItemId, Ttl)>,
         asked: Vec<ItemId>,
@@ -102,6 +113,7 @@ impl StoredEvent {
             Self::TtlSet { .. } => "ttl_set",
             Self::Sent { .. } => "sent",
             Self::SentWith { .. } => "sent_with",
+            Self::PromptSettings { .. } => "prompt_settings",
             Self::TurnCompleted { .. } => "turn_completed",
             Self::Compacted(_) => "compacted",
             Self::CompactionUndone { .. } => "compaction_undone",
@@ -119,6 +131,18 @@ pub struct StoredUsage {
     cache_read: u64,
     cache_write: u64,
     output: u64,
+}
+
+/// A [`Tool`] as it is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredTool {
+    name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    description: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    schema: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hosted: Option<(WireFormat, String)>,
 }
 
 /// A [`Compaction`] as it is on disk.
@@ -195,6 +219,10 @@ impl From<Event> for StoredEvent {
             Event::SentWith { question, documents, state } => {
                 Self::SentWith { question, documents: pairs(documents), state: pairs(state) }
             }
+            Event::PromptSettings { limits, focus, new_tools, tools } => {
+                let new_tools = new_tools.into_iter().map(Into::into).collect();
+                Self::PromptSettings { limits, focus, new_tools, tools }
+            }
             Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed } => {
                 Self::TurnCompleted { fallen: counted_down, asked, documents_asked, documents_renewed }
             }
@@ -236,6 +264,10 @@ impl From<StoredEvent> for Event {
             StoredEvent::SentWith { question, documents, state } => {
                 Self::SentWith { question, documents: sent_texts(documents), state: sent_texts(state) }
             }
+            StoredEvent::PromptSettings { limits, focus, new_tools, tools } => {
+                let new_tools = new_tools.into_iter().map(Into::into).collect();
+                Self::PromptSettings { limits, focus, new_tools, tools }
+            }
             StoredEvent::TurnCompleted { fallen, asked, documents_asked, documents_renewed } => {
                 Self::TurnCompleted { counted_down: fallen, asked, documents_asked, documents_renewed }
             }
@@ -253,6 +285,20 @@ fn pairs(sent: Vec<SentText>) -> Vec<(ItemId, String)> {
 
 fn sent_texts(stored: Vec<(ItemId, String)>) -> Vec<SentText> {
     stored.into_iter().map(|(id, text)| SentText { id, text }).collect()
+}
+
+impl From<Tool> for StoredTool {
+    fn from(tool: Tool) -> Self {
+        let Tool { name, description, schema, hosted } = tool;
+        Self { name, description, schema, hosted }
+    }
+}
+
+impl From<StoredTool> for Tool {
+    fn from(stored: StoredTool) -> Self {
+        let StoredTool { name, description, schema, hosted } = stored;
+        Self { name, description, schema, hosted }
+    }
 }
 
 impl From<Usage> for StoredUsage {

@@ -7,6 +7,7 @@ mod editing;
 mod ledger;
 mod notice;
 mod retrieval_budget;
+mod settings;
 mod thoughts;
 pub(crate) mod anchor;
 pub(crate) mod prefix;
@@ -30,6 +31,7 @@ pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
 pub use retrieval_budget::RetrievalBudget;
+pub(crate) use settings::PromptSettings;
 pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
 pub use upkeep::Upkeep;
 
@@ -155,6 +157,8 @@ pub struct ContextPlan {
     pub(crate) usage_options: UsageOptions,
     /// How often the conversation had been compacted or rewound.
     pub(crate) archives: usize,
+    /// Limits, tools and focus hint as the request had them: the log remembers them with the reply.
+    pub(crate) settings: PromptSettings,
 }
 
 /// What the prompt budget came from (rule B1).

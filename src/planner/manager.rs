@@ -165,6 +165,7 @@ impl ContextWindowManager {
             };
             if !withheld.takes(more) {
                 plan.sent_again = again;
+                plan.settings = request.settings();
                 withheld.tell(&mut plan, request.log, left);
                 if self.config.conversation.reasoning == ReasoningPolicy::Provider {
                     plan.thoughts.switch = self.model.mismatch_switch();

@@ -4,7 +4,10 @@ use crate::{
     conversation::Conversation,
     item::{ItemId, RagItem},
     message::Tool,
-    plan::anchor::{Anchor, Sender},
+    plan::{
+        PromptSettings,
+        anchor::{Anchor, Sender},
+    },
     provider::model::RequestLimits,
     usage::TokenCalibration,
 };
@@ -45,6 +48,8 @@ pub struct PlanRequest<'a> {
     pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
+    /// Made of a conversation alone: it stands for a prompt like the last one.
+    pub(crate) like_the_last: bool,
 }
 
 impl<'a> PlanRequest<'a> {
@@ -65,6 +70,7 @@ impl<'a> PlanRequest<'a> {
             lists_excluded: false,
             conversation_id: None,
             prompt_id: None,
+            like_the_last: false,
         }
     }
 
@@ -154,6 +160,12 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
+    /// Returns limits, tools and focus hint; a blank hint is none.
+    pub(crate) fn settings(&self) -> PromptSettings {
+        let focus = self.focus.clone().filter(|focus| !focus.trim().is_empty());
+        PromptSettings { limits: self.limits, tools: self.tools.to_vec(), focus }
+    }
+
     /// Limits of this request; what they leave unset comes from the model (rule B2).
     #[must_use]
     pub fn with_limits(mut self, limits: RequestLimits) -> Self {
@@ -162,8 +174,12 @@ impl<'a> PlanRequest<'a> {
     }
 }
 
+/// A conversation alone stands for a prompt like the last one. [`crate::ContextWindowManager::usage`],
+/// [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same model), tools and focus hint from the
+/// prompt that was committed last ([`Conversation::push_reply`]), as far as the request does not set them; a plan has what
+/// is set here and nothing else.
 impl<'a> From<&'a Conversation> for PlanRequest<'a> {
     fn from(log: &'a Conversation) -> Self {
-        Self::new(log)
+        Self { like_the_last: true, ..Self::new(log) }
     }
 }

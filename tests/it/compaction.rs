@@ -4,6 +4,7 @@ mod by_provider;
 mod due;
 mod retention;
 mod records;
+mod settings;
 mod strategy;
 mod summary;
 mod usage;

@@ -58,6 +58,7 @@ fn every_kind_of_entry_goes_out_and_comes_back() {
         "message",
         "message_pinned",
         "pinned",
+        "prompt_settings",
         "rewound",
         "sent",
         "system_text",

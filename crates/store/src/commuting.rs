@@ -33,7 +33,7 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
             Some(Event::MessagePinned { id, .. } | Event::Unpinned(id) | Event::TtlSet { id, .. }) => {
                 topics.extend([Topic::Item(id)]);
             }
-            Some(Event::Sent { .. }) => topics.extend([Topic::Prompt]),
+            Some(Event::Sent { .. } | Event::PromptSettings { .. }) => topics.extend([Topic::Prompt]),
             Some(Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed }) => {
                 let counted_down = counted_down.into_iter().map(|(id, _)| id);
                 let ids = counted_down.chain(asked).chain(documents_asked).chain(documents_renewed);

@@ -7,7 +7,7 @@ use crate::{
     message::{Part, Prompt, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
-        Overhead, PlannedItem, SectionUse, TOOLS, Thoughts,
+        Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts,
         anchor::SentAgain,
         reason::{ExcludedReason, HeldBy},
     },
@@ -190,6 +190,7 @@ pub(crate) fn plan(
         usage_options: context.usage,
         before,
         archives: candidates.log().archive_events(),
+        settings: PromptSettings::default(),
     })
 }
 
