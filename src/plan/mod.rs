@@ -287,9 +287,9 @@ pub struct ExcludedItem {
 /// let plan = manager.build_plan(&request)?;
 /// if let Some(overflow) = &plan.overflow {
 ///     println!("{} tokens too many; required: {:?}", overflow.tokens, overflow.minimum);
-///     // Each proposal with the plan that it leads to.
-///     for (remedy, plan) in manager.explainer(&request).remedies()? {
-///         println!("{remedy:?}: {} tokens", plan.total.n);
+///     // Each proposal with the size of the prompt that it leads to.
+///     for confirmed in manager.explainer(&request).remedies()? {
+///         println!("{:?}: {} tokens", confirmed.remedy, confirmed.total.n);
 ///     }
 /// }
 /// # assert!(plan.overflow.is_some());

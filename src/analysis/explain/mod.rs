@@ -28,6 +28,7 @@ mod budget_map;
 pub use budget_map::{BudgetMap, BudgetStep, MappedItem};
 use gathered::Gathered;
 use key::Key;
+pub use relief::ConfirmedRemedy;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
 use tracks::{BudgetTracks, Track};

@@ -6,26 +6,53 @@ use crate::{
     item::{ItemId, ItemKind},
     plan::{ContextPlan, PlannedItem, Remedy},
     planner::request::PlanRequest,
+    provider::model::Limits,
+    tokens::TokenCount,
 };
+
+/// A change that makes an overflowing request fit, confirmed by planning again with it.
+///
+/// It holds the figures of that plan, and not the plan: a text that was shortened is cut at its end there, wherever that
+/// falls, and no request that exists has the changed limits or pins. Make the change, then plan the changed request.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ConfirmedRemedy {
+    /// The change.
+    pub remedy: Remedy,
+    /// The tokens that the prompt takes with it.
+    pub total: TokenCount,
+    /// The tokens that the prompt may take with it.
+    pub prompt_budget: u64,
+    /// The limits in use with it.
+    pub limits: Limits,
+}
+
+impl ConfirmedRemedy {
+    /// Returns the change with the figures of its plan; `None` if it does not help.
+    fn confirmed(remedy: Remedy, plan: &ContextPlan) -> Option<Self> {
+        let ContextPlan { total, prompt_budget, limits, .. } = *plan;
+        plan.overflow.is_none().then_some(Self { remedy, total, prompt_budget, limits })
+    }
+}
 
 /// How many tokens more than proposed a text may lose where it joins with what is around it (rule N3).
 const JOINS: u64 = 8;
 
 impl Explainer<'_> {
-    /// The changes that would make an overflowing request fit, each confirmed by planning with that change and nothing
-    /// else, with the plan it leads to. Nothing where the request fits.
+    /// Returns the changes that would make an overflowing request fit, each confirmed by planning with that change and
+    /// nothing else. Nothing if the request fits.
     ///
     /// # Errors
     ///
     /// Whatever planning runs into.
-    pub fn remedies(&self) -> Result<Vec<(Remedy, ContextPlan)>, Error> {
+    pub fn remedies(&self) -> Result<Vec<ConfirmedRemedy>, Error> {
         let ContextPlan { overflow: Some(overflow), included, .. } = self.manager.plan(self.request)? else {
             return Ok(Vec::new());
         };
         let mut confirmed = Vec::new();
         for remedy in overflow.remedies {
             let plan = self.with_remedy(&remedy, &included)?;
-            confirmed.extend(plan.filter(|plan| plan.overflow.is_none()).map(|plan| (remedy, plan)));
+            confirmed.extend(plan.and_then(|plan| ConfirmedRemedy::confirmed(remedy, &plan)));
         }
         Ok(confirmed)
     }

@@ -10,7 +10,7 @@ use crate::{
     wrap::folded,
 };
 use anyhow::Result;
-use context_window::{ContextPlan, analysis::Explanation, plan::Remedy};
+use context_window::analysis::{ConfirmedRemedy, Explanation};
 use context_window_report as report;
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -49,10 +49,10 @@ fn first_line_in_colour(text: &str, screen: &Screen) -> String {
 }
 
 /// What would make an overflowing plan fit, and what that plan comes to.
-fn confirmed(remedies: &[(Remedy, ContextPlan)]) -> String {
-    let line = |(remedy, plan): &(Remedy, ContextPlan)| {
-        let (total, budget) = (report::grouped(plan.total.n), report::grouped(plan.prompt_budget));
-        format!("  {}: {total} of {budget}\n", report::remedy(remedy, &plan.limits))
+fn confirmed(remedies: &[ConfirmedRemedy]) -> String {
+    let line = |one: &ConfirmedRemedy| {
+        let (total, budget) = (report::grouped(one.total.n), report::grouped(one.prompt_budget));
+        format!("  {}: {total} of {budget}\n", report::remedy(&one.remedy, &one.limits))
     };
     let lines: String = remedies.iter().map(line).collect();
     if lines.is_empty() {
