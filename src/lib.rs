@@ -105,7 +105,13 @@
 //! | send it | [`render`] |
 //! | keep the conversation | [`Conversation`]; on disk or in a database: the crate `context-window-store` |
 //! | store it yourself, entry by entry | [`events::LogEvent`] |
+//! | know how much to retrieve (budget hint) | [`ContextWindowManager::retrieval_budget`], [`plan::RetrievalBudget`] |
+//! | add the time, open files (SysInfo) | [`PlanRequest::with_state`] |
+//! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
+//! | answer questions about used-up TTL | [`ContextPlan::events`], [`usage::ContextEvent::TtlAsk`], [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
+//! | show a status line | [`usage::ContextUsage`] as text; as a widget: `StatusLine` of `context-window-ratatui` |
+//! | tell a user what happens | [`Conversation::observe`], [`usage::Committed`], [`usage::ContextEvent`] |
 //! | compact | [`ContextWindowManager::compactor`]; with a model that summarises: `context-window-genai` |
 //! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
 //! | explain why an item is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |

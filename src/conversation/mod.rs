@@ -208,6 +208,8 @@ impl Conversation {
 
     /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked, documents
     /// among them (rules T2, T3).
+    #[doc(alias = "decrement_ttl")]
+    #[doc(alias = "decrement TTL")]
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
         let (mut counted_down, mut asked) = (Vec::new(), Vec::new());
         let documents = plan.included.iter().filter(|item| item.section == Section::Rag);

@@ -101,6 +101,8 @@ impl<'a> PlanRequest<'a> {
 
     /// Adds a piece of volatile state (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
     #[must_use]
+    #[doc(alias = "SysInfo")]
+    #[doc(alias = "sysinfo")]
     pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
         self

@@ -19,6 +19,8 @@ impl ContextWindowManager {
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
+    #[doc(alias = "budget_hint")]
+    #[doc(alias = "budget hint")]
     pub fn retrieval_budget(&self, request: &PlanRequest<'_>) -> Result<RetrievalBudget, Error> {
         let request = PlanRequest { rag: Vec::new(), ..request.clone() };
         let context = self.context(&request)?;
