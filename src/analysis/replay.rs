@@ -140,7 +140,7 @@ impl Iterator for Replay<'_> {
                     }
                     let step = self.plan(false);
                     match &step {
-                        Ok(step) => drop(self.past.push_reply(&step.plan, message.clone(), reported)),
+                        Ok(step) => drop(self.past.commit(&step.plan, message.clone(), reported.into())),
                         Err(_) => drop(self.past.push(message.clone())),
                     }
                     return Some(step);

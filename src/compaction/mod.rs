@@ -288,7 +288,8 @@ impl Compactor<'_> {
         }
         let figures = self.manager.figures(&job.request(&next))?;
         record.progress = self.trigger(&figures).is_none();
-        record.trace(job.why.text());
+        record.limit = figures.usage.limit;
+        record.trace(job.why.text(), &job.ids);
         log.record(Event::Compacted(Box::new(record.clone())));
         Ok(record)
     }

@@ -12,10 +12,11 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
     message::{Message, Prompt, Role, Tool},
+    plan::TraceIds,
     planner::{manager::ContextWindowManager, request::PlanRequest},
     provider::{model::RequestLimits, wording},
     tokens::TokenCount,
-    usage::ContextEvent,
+    usage::{ContextEvent, ContextUsage},
 };
 /// How often a request that does not fit is made smaller (rule C8).
 const TRIES: u8 = 5;
@@ -56,6 +57,9 @@ pub struct CompactionRequest {
     tools: Vec<Tool>,
     focus: Option<String>,
     limits: RequestLimits,
+    /// The size of the full conversation, and what its percentage is of, in tokens.
+    size: (u64, u64),
+    pub(super) ids: TraceIds,
     pub(super) state: Vec<(ItemId, String)>,
     pub(super) timestamp: Option<String>,
 }
@@ -96,6 +100,8 @@ impl CompactionRequest {
             tools: request.tools.to_vec(),
             focus: request.focus.clone(),
             limits: request.limits,
+            size: (0, 0),
+            ids: TraceIds::default(),
             state: Vec::new(),
             timestamp: None,
         };
@@ -124,7 +130,9 @@ impl CompactionRequest {
         job.limits = RequestLimits::new();
         let window = job.window_of(manager)?;
         let made = job.made_for(manager, window)?;
-        Ok(Self { limits: self.limits, ..made })
+        let job = Self { limits: self.limits, ..made };
+        job.trace();
+        Ok(job)
     }
 
     /// This job in half the tokens, for a retry after the summariser's provider said that the request is too long. None after
@@ -142,7 +150,11 @@ impl CompactionRequest {
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
         let job = job.made_for(&self.manager, half)?;
         let says_something = !job.prompt.messages.is_empty();
-        Ok((says_something && job.tokens.n < self.tokens.n).then_some(job))
+        let job = (says_something && job.tokens.n < self.tokens.n).then_some(job);
+        if let Some(job) = &job {
+            job.trace();
+        }
+        Ok(job)
     }
 
     /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files, loaded skills
@@ -228,7 +240,45 @@ impl CompactionRequest {
     /// The event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
-        ContextEvent::SummaryRequested { messages: self.messages_archived() }
+        let (conversation_tokens, limit) = self.size;
+        ContextEvent::SummaryRequested {
+            messages: self.messages_archived(),
+            conversation_tokens,
+            limit,
+            request_tokens: self.tokens.n,
+            max_tokens: self.max_tokens(),
+        }
+    }
+
+    /// Adds the figures that it was decided by, and the ids for `tracing`.
+    pub(super) fn measured(mut self, usage: ContextUsage, ids: TraceIds) -> Self {
+        self.size = (usage.conversation_tokens.n, usage.limit);
+        self.ids = ids;
+        self
+    }
+
+    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`; none for a strategy that
+    /// asks no model.
+    pub(super) fn trace(&self) {
+        if self.strategy != CompactionStrategy::Summary {
+            return;
+        }
+        let (conversation_tokens, limit) = self.size;
+        tracing::info!(
+            target: "context_window::tokens",
+            conversation = self.ids.conversation.as_deref(),
+            prompt = self.ids.prompt.as_deref(),
+            model = self.model(),
+            why = self.why.text(),
+            attempt = u32::from(self.tries) + 1,
+            messages = self.messages_archived(),
+            conversation_tokens,
+            limit,
+            request_tokens = self.tokens.n,
+            window = self.window,
+            max_tokens = self.max_tokens(),
+            "summary requested",
+        );
     }
 
     /// The first message that stays after the summary; none where nothing does.

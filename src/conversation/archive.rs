@@ -123,6 +123,7 @@ impl Conversation {
             archived,
             tokens_before: 0,
             tokens_after: 0,
+            limit: 0,
             summary: None,
             provider_summary: None,
             state: Vec::new(),

@@ -1,7 +1,7 @@
 //! What a compaction is: one entry of the log, and what it says of itself (rule C1).
 
 use super::ProviderSummary;
-use crate::{item::ItemId, usage::ContextEvent};
+use crate::{item::ItemId, plan::TraceIds, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
 /// One compaction: messages that are archived, and what replaces them in the prompt.
@@ -33,6 +33,9 @@ pub struct Compaction {
     pub tokens_before: u64,
     /// What they take after it, in tokens; 0 where it was not counted.
     pub tokens_after: u64,
+    /// The tokens that the context could take ([`crate::usage::ContextUsage::limit`]); 0 where that is unknown.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub limit: u64,
     /// The summary; none for a sliding window or a fresh start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
@@ -47,6 +50,11 @@ pub struct Compaction {
     /// When it was made, as the host says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// Neighbouring messages.
@@ -99,20 +107,32 @@ impl Compaction {
     /// The event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
-        ContextEvent::Compacted { number: self.number, messages: self.messages_archived, freed: self.freed() }
+        ContextEvent::Compacted {
+            number: self.number,
+            messages: self.messages_archived,
+            tokens_before: self.tokens_before,
+            tokens_after: self.tokens_after,
+            freed: self.freed(),
+            limit: self.limit,
+            summary: self.summary.clone(),
+        }
     }
 
     /// One event of `tracing`, target `context_window::tokens`: numbers and names, never a text. `why` is the option of the trigger, or who
-    /// asked.
-    pub(crate) fn trace(&self, why: &str) {
+    /// asked; `ids` are those of the request.
+    pub(crate) fn trace(&self, why: &str, ids: &TraceIds) {
         tracing::info!(
             target: "context_window::tokens",
+            conversation = ids.conversation.as_deref(),
+            prompt = ids.prompt.as_deref(),
             number = self.number,
             kind = self.kind.name(),
             why,
             messages_archived = self.messages_archived,
             tokens_before = self.tokens_before,
             tokens_after = self.tokens_after,
+            limit = self.limit,
+            summary_bytes = self.summary.as_ref().map(String::len),
             progress = self.progress,
             "compaction",
         );

@@ -4,7 +4,7 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, Priority, Section, Ttl},
     message::{Message, Role, ToolCall},
-    plan::ContextPlan,
+    plan::{ContextPlan, TraceIds},
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
 use indexmap::IndexMap;
@@ -158,14 +158,24 @@ impl Conversation {
     ///
     /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
     /// [`StopReason`], a pair of both. Gives the reply's id, and what a user interface is to be
-    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does.
+    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does; one that is not is
+    /// [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
         plan: &ContextPlan,
         reply: Message,
         report: impl Into<ReplyReport>,
     ) -> Committed {
-        let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report.into();
+        let report = report.into();
+        let (stop, usage) = (report.stop, report.usage);
+        let committed = self.commit(plan, reply, report);
+        self.trace_reply(plan, stop, usage, &committed);
+        committed
+    }
+
+    /// Commits as `push_reply` does, without an event of `tracing`. Used by replays.
+    pub(crate) fn commit(&mut self, plan: &ContextPlan, reply: Message, report: ReplyReport) -> Committed {
+        let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report;
         let reply = match thinking_tokens {
             Some(tokens) => reply.weighing_its_reasoning(tokens),
             None => reply,
@@ -173,6 +183,7 @@ impl Conversation {
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
         let figures = usage.and_then(|usage| self.figures_after(plan, usage));
+        let doubted = usage.and_then(|usage| self.doubted(plan, usage));
         self.record(Event::Sent {
             counted: plan.counted(),
             volatile_tokens: plan.usage.volatile_tokens,
@@ -202,6 +213,7 @@ impl Conversation {
                 .into_iter()
                 .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
         );
+        events.extend(doubted);
         events.extend(figures.into_iter().flat_map(|figures| self.observe(figures)));
         Committed { id, events }
     }
@@ -260,7 +272,7 @@ impl Conversation {
     /// messages stay. What that frees is not counted.
     pub fn start_fresh(&mut self) {
         let record = self.record_of(CompactionKind::Fresh, None, None, None);
-        record.trace("start_fresh");
+        record.trace("start_fresh", &TraceIds::default());
         self.record(Event::Compacted(Box::new(record)));
     }
 

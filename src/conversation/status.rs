@@ -4,7 +4,7 @@ use super::{Conversation, Event};
 use crate::{
     plan::{ContextPlan, anchor::Target},
     tokens::{Certainty, TokenCount},
-    usage::{ContextEvent, ContextUsage, Level, ReportedUsage, Usage},
+    usage::{Committed, ContextEvent, ContextUsage, Level, ReportedUsage, StopReason, Usage},
 };
 
 impl Conversation {
@@ -24,20 +24,62 @@ impl Conversation {
     /// The figures of the window right after a reply, from what its provider reported, as `ContextWindowManager::usage` gives
     /// them; none where the report is not believed (rule N6).
     pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
-        let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
-        let before = self.reports(&target, &plan.tokenizer, 1).pop();
-        let report = ReportedUsage::new(plan.counted(), usage);
         // A report on a prompt from before a compaction says nothing of what is left.
-        if plan.archives != self.archive_events {
-            return None;
-        }
-        if !report.is_believed(before, plan.limits.context_len) {
+        if plan.archives != self.archive_events || !self.believes(plan, usage) {
             return None;
         }
         let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
         let tokens =
             TokenCount { n: size.saturating_add(plan.usage.dropped_tokens), certainty: Certainty::Estimate };
         Some(plan.usage.with_conversation_tokens(tokens, &plan.limits, plan.usage_options))
+    }
+
+    /// Returns whether a report on a plan is believed (rule N6): by the report before it, before it joins the log.
+    fn believes(&self, plan: &ContextPlan, usage: Usage) -> bool {
+        let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
+        let before = self.reports(&target, &plan.tokenizer, 1).pop();
+        ReportedUsage::new(plan.counted(), usage).is_believed(before, plan.limits.context_len)
+    }
+
+    /// Returns the event of a report that is not believed.
+    pub(super) fn doubted(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
+        let ReportedUsage { counted, reported } = ReportedUsage::new(plan.counted(), usage);
+        (!self.believes(plan, usage)).then_some(ContextEvent::ReportNotBelieved { reported, counted })
+    }
+
+    /// Records one event of `tracing` for a reply, target `context_window::tokens`: why it ended, and what was reported on it.
+    pub(super) fn trace_reply(
+        &self,
+        plan: &ContextPlan,
+        stop: Option<StopReason>,
+        usage: Option<Usage>,
+        committed: &Committed,
+    ) {
+        let has = |wanted: fn(&ContextEvent) -> bool| committed.events.iter().any(wanted);
+        let figures = committed.events.iter().find_map(|event| match event {
+            ContextEvent::Usage(figures) => Some(*figures),
+            _ => None,
+        });
+        tracing::info!(
+            target: "context_window::tokens",
+            conversation = plan.trace.conversation.as_deref(),
+            prompt = plan.trace.prompt.as_deref(),
+            attempt = plan.trace.attempt,
+            reply = committed.id.as_str(),
+            stop = stop.map(StopReason::name),
+            max_completion = plan.limits.max_completion,
+            counted = plan.counted(),
+            input = usage.map(|usage| usage.input),
+            cache_read = usage.map(|usage| usage.cache_read),
+            cache_write = usage.map(|usage| usage.cache_write),
+            output = usage.map(|usage| usage.output),
+            believed = usage.map(|_| !has(|event| matches!(event, ContextEvent::ReportNotBelieved { .. }))),
+            conversation_tokens = figures.map(|figures| figures.conversation_tokens.n),
+            limit = figures.map(|figures| figures.limit),
+            percent = figures.map(|figures| figures.percent),
+            level = self.level.name(),
+            "reply",
+        );
     }
 
     /// The level of use of the last event.

@@ -161,6 +161,8 @@ pub struct StoredCompaction {
     messages_archived: u64,
     tokens_before: u64,
     tokens_after: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    limit: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,6 +281,11 @@ impl From<StoredEvent> for Event {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
 fn pairs(sent: Vec<SentText>) -> Vec<(ItemId, String)> {
     sent.into_iter().map(|SentText { id, text }| (id, text)).collect()
 }
@@ -328,6 +335,7 @@ impl From<Compaction> for StoredCompaction {
             messages_archived: record.messages_archived,
             tokens_before: record.tokens_before,
             tokens_after: record.tokens_after,
+            limit: record.limit,
             summary: record.summary,
             provider_summary: record.provider_summary.map(|made| StoredProviderSummary {
                 provider: made.provider,
@@ -354,6 +362,7 @@ impl From<StoredCompaction> for Compaction {
             messages_archived: stored.messages_archived,
             tokens_before: stored.tokens_before,
             tokens_after: stored.tokens_after,
+            limit: stored.limit,
             summary: stored.summary,
             provider_summary: stored.provider_summary.map(|made| ProviderSummary {
                 provider: made.provider,

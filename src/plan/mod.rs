@@ -9,6 +9,7 @@ mod notice;
 mod retrieval_budget;
 mod settings;
 mod thoughts;
+mod trace;
 pub(crate) mod anchor;
 pub(crate) mod prefix;
 mod pieces;
@@ -33,6 +34,7 @@ pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, Po
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
 pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
+pub(crate) use trace::TraceIds;
 pub use upkeep::Upkeep;
 
 use crate::{
@@ -159,6 +161,8 @@ pub struct ContextPlan {
     pub(crate) archives: usize,
     /// Limits, tools and focus hint as the request had them: the log remembers them with the reply.
     pub(crate) settings: PromptSettings,
+    /// Ids for `tracing`.
+    pub(crate) trace: TraceIds,
 }
 
 /// What the prompt budget came from (rule B1).

@@ -5,7 +5,7 @@ use crate::{
     error::Error,
     message::{Message, Tool},
     plan::{
-        ContextPlan, LedgerLine, Notice, Overhead,
+        ContextPlan, LedgerLine, Notice, Overflow, Overhead, Remedy, TraceIds,
         anchor::{Anchor, SentAgain, Sticky, Target},
     },
     planner::{
@@ -112,8 +112,9 @@ impl ContextWindowManager {
     /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
     /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
-        let plan = self.plan(request)?;
-        telemetry::record(&plan, request);
+        let mut plan = self.plan(request)?;
+        plan.trace = TraceIds { attempt: 1, ..request.trace_ids() };
+        telemetry::plan(&plan);
         Ok(plan)
     }
 

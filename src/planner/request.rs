@@ -5,7 +5,7 @@ use crate::{
     item::{ItemId, RagItem},
     message::Tool,
     plan::{
-        PromptSettings,
+        PromptSettings, TraceIds,
         anchor::{Anchor, Sender},
     },
     provider::model::RequestLimits,
@@ -138,8 +138,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// The application's ids of the conversation and of this prompt, for the event of `tracing` that each plan is. They change
-    /// no plan.
+    /// Sets the application's ids of the conversation and of this prompt, for the events of `tracing` (a plan, its reply, checks
+    /// and compactions). They change no plan.
     #[must_use]
     pub fn with_trace_ids(mut self, conversation: impl Into<String>, prompt: impl Into<String>) -> Self {
         self.conversation_id = Some(conversation.into());
@@ -160,6 +160,12 @@ impl<'a> PlanRequest<'a> {
     pub fn with_end_user(mut self, end_user: &str) -> Self {
         self.sender.get_or_insert_default().end_user = Some(Sender::hash(end_user));
         self
+    }
+
+    /// Returns the ids that events of `tracing` name.
+    pub(crate) fn trace_ids(&self) -> TraceIds {
+        let (conversation, prompt) = (self.conversation_id.clone(), self.prompt_id.clone());
+        TraceIds { conversation, prompt, ..TraceIds::default() }
     }
 
     /// Returns limits, tools and focus hint; a blank hint is none.

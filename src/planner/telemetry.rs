@@ -1,9 +1,10 @@
-//! One event a plan, target `context_window::tokens`: limits, tokens and counts by section, ids that the application gave, never a text of
-//! the prompt.
+//! Events of `tracing` for plans, target `context_window::tokens`: limits, tokens and counts by section, ids that the
+//! application gave, never a text of the prompt.
 
-use crate::{item::Section, plan::ContextPlan, planner::request::PlanRequest};
+use crate::{item::Section, plan::ContextPlan};
 
-pub(crate) fn record(plan: &ContextPlan, request: &PlanRequest<'_>) {
+/// Records a plan that an application asked for.
+pub(crate) fn plan(plan: &ContextPlan) {
     let [system_pinned, conversation, rag] = Section::ALL.map(|section| plan.section(section));
     let excluded = |name: &str| -> u64 {
         let of = plan.excluded.iter().filter(|row| row.reason.name() == name);
@@ -13,8 +14,10 @@ pub(crate) fn record(plan: &ContextPlan, request: &PlanRequest<'_>) {
         target: "context_window::tokens",
         model = plan.model,
         tokenizer = plan.tokenizer,
-        conversation = request.conversation_id.as_deref(),
-        prompt = request.prompt_id.as_deref(),
+        conversation = plan.trace.conversation.as_deref(),
+        prompt = plan.trace.prompt.as_deref(),
+        attempt = plan.trace.attempt,
+        refused_tokens = plan.trace.refused_tokens,
         context_len = plan.limits.context_len,
         max_input = plan.limits.max_input,
         max_completion = plan.limits.max_completion,

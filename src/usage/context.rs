@@ -127,15 +127,38 @@ pub enum ContextEvent {
     SummaryRequested {
         /// Messages that it is to replace.
         messages: u64,
+        /// The size of the full conversation in tokens.
+        conversation_tokens: u64,
+        /// The tokens that `ContextUsage::percent` is of; 0 where they are unknown.
+        limit: u64,
+        /// The size of the request in tokens.
+        request_tokens: u64,
+        /// The longest summary that is asked for, in tokens.
+        max_tokens: u64,
     },
     /// A conversation was compacted.
     Compacted {
-        /// Which compaction.
+        /// The number of the compaction.
         number: u32,
         /// Messages that it archived.
         messages: u64,
+        /// The size before it, in tokens; 0 where it was not counted.
+        tokens_before: u64,
+        /// The size after it, in tokens; 0 where it was not counted.
+        tokens_after: u64,
         /// Tokens that it freed.
         freed: u64,
+        /// The tokens that `ContextUsage::percent` is of; 0 where they are unknown.
+        limit: u64,
+        /// The summary; `None` for a sliding window or a fresh start.
+        summary: Option<String>,
+    },
+    /// A provider's usage report was not believed (rule N6): the figures of the window are those from before it.
+    ReportNotBelieved {
+        /// Input tokens as the provider reported them, cached ones among them.
+        reported: u64,
+        /// Tokens as the plan counted them.
+        counted: u64,
     },
     /// The reply ended because it reached its largest length.
     MaxTokens,

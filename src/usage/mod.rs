@@ -149,6 +149,16 @@ pub enum Level {
 }
 
 impl Level {
+    /// The name in JSON and events.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Approaching => "approaching",
+            Self::AtLimit => "at_limit",
+        }
+    }
+
     /// The level of a number of tokens. A window of 0 tokens is unknown, and normal.
     #[must_use]
     pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {

@@ -33,6 +33,19 @@ impl StopReason {
         }
     }
 
+    /// The name in JSON and events.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::ToolCalls => "tool_calls",
+            Self::MaxTokens => "max_tokens",
+            Self::ContextFull => "context_full",
+            Self::Refused => "refused",
+            Self::Other => "other",
+        }
+    }
+
     /// From a provider's word: `finish_reason`, `stop_reason`, `finishReason`, `incomplete_details.reason`.
     #[must_use]
     pub fn named(word: &str) -> Self {

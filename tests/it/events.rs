@@ -201,7 +201,8 @@ fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     assert_eq!(committed.events[2], crossed);
     // One event a crossing: the log remembers it.
     assert_eq!(log.observe(figures).len(), 1);
-    // A report that is not believed tells nothing.
+    // A report that is not believed changes no figure.
     let third = plan(&log);
-    assert_eq!(log.push_reply(&third, Message::assistant("."), Usage::openai(0, 0, 0)).events, []);
+    let doubted = ContextEvent::ReportNotBelieved { reported: 0, counted: third.counted() };
+    assert_eq!(log.push_reply(&third, Message::assistant("."), Usage::openai(0, 0, 0)).events, [doubted]);
 }

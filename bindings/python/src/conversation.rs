@@ -445,11 +445,22 @@ fn event(event: &ContextEvent) -> serde_json::Value {
     match event {
         ContextEvent::Usage(usage) => json!({"event": "usage", "usage": usage}),
         ContextEvent::LevelCrossed { from, to } => json!({"event": "level_crossed", "from": from, "to": to}),
-        ContextEvent::SummaryRequested { messages } => {
-            json!({"event": "summary_requested", "messages": messages})
+        ContextEvent::SummaryRequested {
+            messages,
+            conversation_tokens,
+            limit,
+            request_tokens,
+            max_tokens,
+        } => {
+            json!({"event": "summary_requested", "messages": messages, "conversation_tokens": conversation_tokens,
+                   "limit": limit, "request_tokens": request_tokens, "max_tokens": max_tokens})
         }
-        ContextEvent::Compacted { number, messages, freed } => {
-            json!({"event": "compacted", "number": number, "messages": messages, "freed": freed})
+        ContextEvent::Compacted { number, messages, tokens_before, tokens_after, freed, limit, summary } => {
+            json!({"event": "compacted", "number": number, "messages": messages, "tokens_before": tokens_before,
+                   "tokens_after": tokens_after, "freed": freed, "limit": limit, "summary": summary})
+        }
+        ContextEvent::ReportNotBelieved { reported, counted } => {
+            json!({"event": "report_not_believed", "reported": reported, "counted": counted})
         }
         ContextEvent::MaxTokens => json!({"event": "max_tokens"}),
         ContextEvent::WindowFull => json!({"event": "window_full"}),

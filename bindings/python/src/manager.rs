@@ -276,7 +276,8 @@ impl Manager {
         json::python(py, &budget)
     }
 
-    /// How full the window is: a dict of tokens, `percent` and `level`.
+    /// How full the window is: a dict of tokens, `percent` and `level`. Without limits, tools and focus hint those of the prompt that
+    /// was sent last count.
     #[pyo3(signature = (conversation, **request))]
     fn usage<'py>(
         &self,
@@ -285,7 +286,7 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = Asked::of(request)?;
-        let usage = conversation.read(py, |log| self.core().usage(asked.request(log)))?;
+        let usage = conversation.read(py, |log| self.core().usage(asked.measured(log)))?;
         json::python(py, &usage)
     }
 
@@ -304,7 +305,7 @@ impl Manager {
     ) -> PyResult<Option<CompactionJob>> {
         let asked = Asked::of(request)?;
         let job = conversation.read(py, |log| {
-            let (compactor, request) = (self.core().compactor(), asked.request(log));
+            let (compactor, request) = (self.core().compactor(), asked.measured(log));
             match (first.map(core::ItemId::from), last.map(core::ItemId::from)) {
                 (None, None) if now => compactor.now(request),
                 (None, None) => compactor.due(request),

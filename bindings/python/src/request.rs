@@ -121,10 +121,18 @@ impl Asked {
     }
 
     pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
-        let mut request = PlanRequest::new(log)
-            .with_tools(&self.tools)
-            .with_rag(self.documents.iter().cloned())
-            .with_limits(self.limits);
+        self.completed(PlanRequest::new(log))
+    }
+
+    /// A request for figures of a conversation: without limits, tools and focus hint it stands for a prompt like the last one.
+    pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
+        let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
+        self.completed(if is_alone { PlanRequest::from(log) } else { PlanRequest::new(log) })
+    }
+
+    fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {
+        let mut request =
+            request.with_tools(&self.tools).with_rag(self.documents.iter().cloned()).with_limits(self.limits);
         if let Some(focus) = &self.focus {
             request = request.with_focus(focus);
         }

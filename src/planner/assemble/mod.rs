@@ -7,7 +7,7 @@ use crate::{
     message::{Part, Prompt, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
-        Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts,
+        Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts, TraceIds,
         anchor::SentAgain,
         reason::{ExcludedReason, HeldBy},
     },
@@ -191,6 +191,7 @@ pub(crate) fn plan(
         before,
         archives: candidates.log().archive_events(),
         settings: PromptSettings::default(),
+        trace: TraceIds::default(),
     })
 }
 
@@ -284,9 +285,12 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         let name = &context.model.name;
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        let counts = if context.model.estimated { ", counts are estimates" } else { "" };
-        let text = format!("model `{name}` is not in the registry: default limits apply{counts}");
-        say(NoticeCode::UnknownModel, text + &near);
+        // What the request brings is no default.
+        let limits = (context.limits_source != LimitsSource::Request).then_some("default limits apply");
+        let counts = context.model.estimated.then_some("counts are estimates");
+        let says: Vec<&str> = limits.into_iter().chain(counts).collect();
+        let says = if says.is_empty() { String::new() } else { format!(": {}", says.join(", ")) };
+        say(NoticeCode::UnknownModel, format!("model `{name}` is not in the registry{says}{near}"));
     }
     if context.model.wire_format == WireFormat::ChatTemplate && !meter.is_rendered() {
         say(

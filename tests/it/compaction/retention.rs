@@ -13,10 +13,27 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     let mut log = talk(10, 400);
     let job = manager.compactor().now(&log).unwrap().unwrap();
     assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
-    assert_eq!(job.event(), ContextEvent::SummaryRequested { messages: 6 });
+    let requested = ContextEvent::SummaryRequested {
+        messages: 6,
+        conversation_tokens: manager.usage(&log).unwrap().conversation_tokens.n,
+        limit: manager.usage(&log).unwrap().limit,
+        request_tokens: job.tokens().n,
+        max_tokens: job.max_tokens(),
+    };
+    assert_eq!(job.event(), requested);
     let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     let freed = record.tokens_before - record.tokens_after;
-    assert_eq!(record.event(), ContextEvent::Compacted { number: 1, messages: 6, freed });
+    let compacted = ContextEvent::Compacted {
+        number: 1,
+        messages: 6,
+        tokens_before: record.tokens_before,
+        tokens_after: record.tokens_after,
+        freed,
+        limit: manager.usage(&log).unwrap().limit,
+        summary: record.summary.clone(),
+    };
+    assert_eq!(record.event(), compacted);
+    assert!(record.limit > 0 && record.summary.is_some(), "{record:?}");
     assert_eq!((record.number, record.messages_archived, record.archived.len()), (1, 6, 1));
     assert_eq!((record.archived[0].id.as_str(), record.archived[0].last_id.as_str()), ("m0", "m5"));
     assert_eq!(ids(&log), [vec!["#1".into()], range(6, 10)].concat());
