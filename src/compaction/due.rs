@@ -19,7 +19,7 @@ const MOST_STALLED: usize = 3;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionState {
-    /// It is, by this trigger.
+    /// It is, by this trigger, and there is something to archive.
     Due(Trigger),
     /// No trigger fires.
     NotDue,
@@ -31,6 +31,29 @@ pub enum CompactionState {
         /// The number of stalled attempts.
         attempts: u32,
     },
+}
+
+impl CompactionState {
+    /// The name in JSON and events.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Due(_) => "due",
+            Self::NotDue => "not_due",
+            Self::Waiting(_) => "waiting",
+            Self::Stopped { .. } => "stopped",
+        }
+    }
+
+    /// Returns the option that makes it due, or the reason why it has to wait; `None` if no trigger fires.
+    fn why(self) -> Option<&'static str> {
+        match self {
+            Self::Due(trigger) => Some(trigger.text()),
+            Self::Waiting(blocked_by) => Some(blocked_by.text()),
+            Self::Stopped { .. } => Some("stalled attempts"),
+            Self::NotDue => None,
+        }
+    }
 }
 
 /// What makes a compaction due (rule C2).
@@ -77,6 +100,8 @@ impl BlockedBy {
         match self {
             Self::Disabled => "compaction.enabled is false",
             Self::UnknownLimit => "the context window of the model is unknown",
+            Self::NoRoom => "the limits leave no room for a prompt",
+            Self::NothingToArchive => "every active message has to stay",
             Self::TooShort => "fewer active messages than compaction.min_messages",
             Self::Empty => "there are no messages",
             Self::JustCompacted => "no new message since the last compaction",
@@ -98,6 +123,10 @@ pub enum BlockedBy {
     Disabled,
     /// The window of the model is unknown.
     UnknownLimit,
+    /// The limits leave no room for a prompt: the reply and the safety margin take the whole window.
+    NoRoom,
+    /// A trigger fires, and no message may be archived: they are the live question, or an open tool call.
+    NothingToArchive,
     /// There are fewer active messages than `compaction.min_messages`.
     TooShort,
     /// There is nothing to compact.
@@ -124,35 +153,70 @@ pub(super) enum Initiator {
 }
 
 impl Compactor<'_> {
-    pub(super) fn state_of(
+    /// Returns the state that the triggers and the conditions of rule C2 give, and the figures that it was read from, where
+    /// they were needed. It does not say whether there is anything to archive.
+    pub(super) fn condition(
         self,
         request: &PlanRequest<'_>,
         initiator: Initiator,
-    ) -> Result<CompactionState, Error> {
+    ) -> Result<(CompactionState, Option<Figures>), Error> {
+        let waiting = |blocked_by| Ok((CompactionState::Waiting(blocked_by), None));
         let options = super::options(self.manager);
         if let Some(blocked_by) = blocked_by(request.log, &options, initiator) {
-            return Ok(CompactionState::Waiting(blocked_by));
+            return waiting(blocked_by);
+        }
+        let (limits, _) = self.manager.model().limits(request.limits, self.manager.config());
+        if limits.context_len == 0 {
+            return waiting(BlockedBy::UnknownLimit);
         }
         let context = match self.manager.context(request) {
-            Err(error) if error.kind() == ErrorKind::Budget => None,
-            context => Some(context?).filter(|context| context.limits.capacity() > 0),
+            Err(error) if error.kind() == ErrorKind::Budget => return waiting(BlockedBy::NoRoom),
+            context => context?,
         };
-        let Some(context) = context else {
-            return Ok(CompactionState::Waiting(BlockedBy::UnknownLimit));
-        };
-        if initiator == Initiator::Asked {
-            return Ok(CompactionState::Due(Trigger::Asked));
+        if context.limits.capacity() == 0 {
+            return waiting(BlockedBy::NoRoom);
         }
-        if self.manager.provider_compacts_at(&context).is_some() {
-            return Ok(CompactionState::Waiting(BlockedBy::Provider));
+        if initiator == Initiator::Automatic && self.manager.provider_compacts_at(&context).is_some() {
+            return waiting(BlockedBy::Provider);
         }
         let figures = self.manager.figures(request)?;
-        let Some(trigger) = self.trigger(&figures) else { return Ok(CompactionState::NotDue) };
-        let attempts = stalled_attempts(request.log).max(request.log.failures() as usize);
-        if attempts >= MOST_STALLED {
-            return Ok(CompactionState::Stopped { attempts: attempts as u32 });
+        if initiator == Initiator::Asked {
+            return Ok((CompactionState::Due(Trigger::Asked), Some(figures)));
         }
-        Ok(CompactionState::Due(trigger))
+        let attempts = stalled_attempts(request.log).max(request.log.failures() as usize);
+        let state = match self.trigger(&figures) {
+            None => CompactionState::NotDue,
+            Some(_) if attempts >= MOST_STALLED => CompactionState::Stopped { attempts: attempts as u32 },
+            Some(trigger) => CompactionState::Due(trigger),
+        };
+        Ok((state, Some(figures)))
+    }
+
+    /// Records one event of `tracing` for a check, target `context_window::tokens`.
+    pub(super) fn trace_check(
+        self,
+        request: &PlanRequest<'_>,
+        state: CompactionState,
+        figures: Option<&Figures>,
+    ) {
+        let usage = figures.map(|figures| figures.usage);
+        tracing::info!(
+            target: "context_window::tokens",
+            conversation = request.conversation_id.as_deref(),
+            prompt = request.prompt_id.as_deref(),
+            model = self.manager.model_name(),
+            state = state.name(),
+            why = state.why(),
+            conversation_tokens = usage.map(|usage| usage.conversation_tokens.n),
+            reported = usage.map(|usage| usage.reported),
+            limit = usage.map(|usage| usage.limit),
+            percent = usage.map(|usage| usage.percent),
+            level = usage.map(|usage| usage.level.name()),
+            messages = figures.map(|figures| figures.messages),
+            turns = figures.map(|figures| figures.turns),
+            drops = figures.map(|figures| figures.drops),
+            "compaction check",
+        );
     }
 
     /// The first trigger that fires.

@@ -7,7 +7,7 @@
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
     conversation::{Conversation, Event, ProviderSummary},
-    error::{Error, Repr},
+    error::{Error, ErrorKind, Repr},
     item::ItemId,
     message::Tool,
     planner::{manager::ContextWindowManager, request::PlanRequest},
@@ -81,9 +81,10 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: those are unknown limits.
+    /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: [`BlockedBy::NoRoom`].
     pub fn state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
-        self.state_of(&self.manager.completed(of.into()), Initiator::Automatic)
+        let request = self.manager.completed(of.into());
+        Ok(self.decide(&request, None, Initiator::Automatic)?.0)
     }
 
     /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
@@ -132,24 +133,62 @@ impl Compactor<'_> {
         kept: Option<RetentionBoundary>,
         initiator: Initiator,
     ) -> Result<Option<CompactionRequest>, Error> {
-        let CompactionState::Due(why) = self.state_of(request, initiator)? else { return Ok(None) };
+        let (_, job) = self.decide(request, kept, initiator)?;
+        if let Some(job) = &job {
+            job.trace();
+        }
+        Ok(job)
+    }
+
+    /// Returns the state, and the job if it is due: one is never without the other, so that a loop that compacts while that
+    /// is due comes to its end.
+    fn decide(
+        self,
+        request: &PlanRequest<'_>,
+        kept: Option<RetentionBoundary>,
+        initiator: Initiator,
+    ) -> Result<(CompactionState, Option<CompactionRequest>), Error> {
+        let (condition, figures) = self.condition(request, initiator)?;
+        let (state, job) = match (condition, &figures) {
+            (CompactionState::Due(why), Some(figures)) => match self.made(request, kept, initiator, why) {
+                // The request's own budget may do where its other limits leave no room.
+                Err(error) if error.kind() == ErrorKind::Budget => {
+                    (CompactionState::Waiting(BlockedBy::NoRoom), None)
+                }
+                job => match job? {
+                    Some(job) => (condition, Some(job.measured(figures.usage, request.trace_ids()))),
+                    None => (CompactionState::Waiting(BlockedBy::NothingToArchive), None),
+                },
+            },
+            _ => (condition, None),
+        };
+        self.trace_check(request, state, figures.as_ref());
+        Ok((state, job))
+    }
+
+    /// Makes the job; `None` if it would archive nothing.
+    fn made(
+        self,
+        request: &PlanRequest<'_>,
+        kept: Option<RetentionBoundary>,
+        initiator: Initiator,
+        why: Trigger,
+    ) -> Result<Option<CompactionRequest>, Error> {
         let bare = bare(request);
+        let by_hand = kept.is_some();
         let kept = match kept {
-            Some(kept) => kept,
+            Some(kept) => Some(kept),
             None => {
                 let turn_costs = TurnCosts::of(self.manager, &bare)?;
-                let Some(kept) =
-                    RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
-                else {
-                    return Ok(None);
-                };
-                kept
+                RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
             }
         };
-        if !kept.archives_anything(request.log) {
-            return Ok(None);
-        }
-        CompactionRequest::new(self.manager, &bare, kept, why).map(Some)
+        let Some(kept) = kept.filter(|kept| kept.archives_anything(request.log)) else { return Ok(None) };
+        let job = CompactionRequest::new(self.manager, &bare, kept, why)?;
+        // The strategy in use may find nothing although a summary would replace something, and a boundary that parts a call
+        // from a result behind it moves.
+        let archives = by_hand || job.messages_archived() > 0 && job.kept(request.log).is_ok();
+        Ok(archives.then_some(job))
     }
 
     /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
@@ -228,7 +267,9 @@ impl Compactor<'_> {
         tools: &[Tool],
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
-        match self.due(PlanRequest::from(&*log).with_tools(tools).with_limits(limits))? {
+        let request = PlanRequest::from(&*log).with_tools(tools).with_limits(limits);
+        // No model is asked: nothing is recorded of a request for a summary.
+        match self.decide(&self.manager.completed(request), None, Initiator::Automatic)?.1 {
             Some(job) => self.fall_back(log, &job).map(Some),
             None => Ok(None),
         }

@@ -45,6 +45,8 @@ pub struct CompactionRequest {
     longest_digest: u64,
     /// The messages that it is to archive.
     archives: Vec<ItemId>,
+    /// How many messages a summary is to replace; a strategy without one may archive others.
+    summarised: u64,
     head: Option<ItemId>,
     from: Option<ItemId>,
     first: Option<ItemId>,
@@ -90,6 +92,7 @@ impl CompactionRequest {
             longest: super::longest_summary(&options, window),
             longest_digest: super::longest_digest(&options, window),
             archives: archived_ids(log, kept),
+            summarised: archived_ids(log, kept).len() as u64,
             material: Material::of(manager, request, kept)?,
             head: id(kept.head),
             from: id(kept.from),
@@ -334,7 +337,7 @@ impl CompactionRequest {
         // A summary of many more messages than it would replace repeats what the prompt holds anyway.
         let archived =
             log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).messages_archived;
-        if archived < self.messages_archived() / 2 {
+        if archived < self.summarised / 2 {
             return Err(Error::new(Repr::StaleSummary));
         }
         Ok(kept)

@@ -112,10 +112,8 @@ impl Compactor<'_> {
         summary: Option<&str>,
     ) -> Result<CompactionOutcome, Error> {
         let request = PlanRequest::from(&*log).with_tools(tools).with_limits(limits);
-        let request = self.manager.completed(request);
-        let Some(job) = self.now(request.clone())? else {
-            return Ok(CompactionOutcome::Blocked(self.state_of(&request, super::Initiator::Asked)?));
-        };
+        let (state, job) = self.decide(&self.manager.completed(request), None, super::Initiator::Asked)?;
+        let Some(job) = job else { return Ok(CompactionOutcome::Blocked(state)) };
         let record = match summary {
             Some(summary) => self.apply(log, &job, summary)?,
             None => self.fall_back(log, &job)?,

@@ -146,9 +146,10 @@ impl Error {
         }
     }
 
-    /// Whether a compaction failed because there was none to be made any more: that says nothing of summaries.
+    /// Returns whether a compaction failed because the log is another one by now, or busy. Other failures count as stalled
+    /// attempts, so that a loop of them ends.
     pub(crate) fn came_too_late(&self) -> bool {
-        matches!(*self.0, Repr::StaleSummary | Repr::NothingToCompact | Repr::NotNow)
+        matches!(*self.0, Repr::StaleSummary | Repr::NotNow)
     }
 
     /// Whether a compaction would make nothing smaller.

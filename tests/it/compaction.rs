@@ -14,6 +14,7 @@ use context_window::{
     compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
     config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy},
     conversation::{ActiveEntry, CompactionKind, HistoryRow},
+    plan::Remedy,
     usage::{ContextEvent, Level, StopReason},
     *,
 };

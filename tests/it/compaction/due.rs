@@ -1,6 +1,8 @@
 //! When a conversation is compacted, and when not (rules C2, C5).
 
 use super::*;
+use crate::support::generate;
+use proptest::prelude::*;
 
 #[test]
 fn triggers_are_ored_and_count_their_boundary() {
@@ -93,6 +95,88 @@ fn what_stands_in_the_way() {
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
     let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0));
     assert!(manager.compactor().now(unknown).unwrap().is_none(), "for nobody");
+    // The window is known, and nothing of it is left for a prompt.
+    for no_room in [
+        RequestLimits::new().with_context_len(1_000).with_max_completion(1_000),
+        RequestLimits::new().with_context_len(1_000).with_max_completion(900).with_safety_buffer(100),
+        RequestLimits::new().with_max_completion(900_000),
+        RequestLimits::new().with_max_input(0),
+        RequestLimits::budget(0),
+        RequestLimits::budget(10).with_context_len(100).with_max_completion(100),
+    ] {
+        let request = PlanRequest::new(&log).with_limits(no_room);
+        assert_eq!(
+            manager.compactor().state(request.clone()).unwrap(),
+            Waiting(BlockedBy::NoRoom),
+            "{no_room:?}"
+        );
+        assert!(manager.compactor().now(request).unwrap().is_none());
+    }
+}
+
+/// A trigger fires, and every message has to stay.
+#[test]
+fn state_says_that_there_is_nothing_to_archive() {
+    let nothing = CompactionState::Waiting(BlockedBy::NothingToArchive);
+    let manager = bytes(config(|config| config.compaction.min_messages = 1));
+    let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
+    let mut log = Conversation::from([Message::user("u".repeat(2_000))]);
+    assert_eq!(manager.compactor().state(request(&log)).unwrap(), nothing);
+    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
+    // The system text is what is too much.
+    let mut led = Conversation::from([Message::system("s".repeat(1_900)), Message::user("Go.")]);
+    assert_eq!(manager.compactor().state(request(&led)).unwrap(), nothing);
+    led.push(Message::user("Go on."));
+    assert!(matches!(manager.compactor().state(request(&led)).unwrap(), CompactionState::Due(_)));
+    // Asked for, it is said too.
+    let asked = manager.compactor().as_asked(&mut log, &[], limits(2_100), None).unwrap();
+    assert_eq!(asked, CompactionOutcome::Blocked(nothing));
+    assert_eq!(BlockedBy::NothingToArchive.text(), "every active message has to stay");
+    // One exchange that is answered: a summary could replace it, a sliding window has nothing to drop.
+    let sliding = bytes(config(|config| {
+        config.compaction.min_messages = 1;
+        config.compaction.strategy = CompactionStrategy::SlidingWindow;
+    }));
+    log.push(Message::assistant("a"));
+    assert!(matches!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(_)));
+    assert_eq!(sliding.compactor().state(request(&log)).unwrap(), nothing);
+}
+
+proptest! {
+    #![proptest_config(generate::cases(300, 20_000))]
+
+    /// A loop that compacts while that is due comes to its end, whatever the conversation is and however it compacts. A job
+    /// is handed out exactly if the state says so.
+    #[test]
+    fn a_loop_that_compacts_while_it_is_due_ends(
+        session in generate::session(), strategy in 0u8..3, how in 0u8..4, context in 101u64..1_500, at_once: bool,
+    ) {
+        let mut session = session;
+        session.config.compaction.strategy = match strategy {
+            0 => CompactionStrategy::Summary,
+            1 => CompactionStrategy::SlidingWindow,
+            _ => CompactionStrategy::Fresh,
+        };
+        session.config.compaction.min_messages = 1;
+        session.config.compaction.messages = at_once.then_some(1);
+        let manager = session.manager();
+        let mut log = session.log();
+        let request = asking(|log| PlanRequest::new(log).with_limits(limits(context)));
+        let mut rounds = 0;
+        while let Ok(state) = manager.compactor().state(request(&log)) {
+            let job = manager.compactor().due(request(&log)).unwrap();
+            prop_assert_eq!(matches!(state, CompactionState::Due(_)), job.is_some(), "{:?}", state);
+            let Some(job) = job else { break };
+            rounds += 1;
+            prop_assert!(rounds <= 3, "{:?} for ever", state);
+            let _ = match how {
+                0 => manager.compactor().apply(&mut log, &job, ""),
+                1 => manager.compactor().apply(&mut log, &job, &"long ".repeat(900)),
+                2 => manager.compactor().apply(&mut log, &job, "s"),
+                _ => manager.compactor().fall_back(&mut log, &job),
+            };
+        }
+    }
 }
 
 #[test]

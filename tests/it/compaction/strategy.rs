@@ -217,17 +217,16 @@ impl Write for Shared {
     }
 }
 
-/// One event of `tracing` a compaction: what, how many, tokens before and after, why; and limits, counts and ids with a plan.
-#[test]
-fn a_compaction_and_a_plan_are_told_once() {
-    // A subscriber is heard for certain where no other thread plans: in a process of its own.
+/// Runs a test again in a process of its own, and returns what `tracing` recorded there; `None` in the outer process. A
+/// subscriber is heard for certain only if no other thread plans.
+fn recorded(test: &str, work: impl FnOnce()) -> Option<String> {
     const ALONE: &str = "COMPACTION_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
-        let name = "compaction::strategy::a_compaction_and_a_plan_are_told_once";
+        let name = format!("compaction::strategy::{test}");
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let done = alone.args(["--exact", name]).env(ALONE, "1").output().unwrap();
+        let done = alone.args(["--exact", &name]).env(ALONE, "1").output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
-        return;
+        return None;
     }
     let shared = Shared::default();
     let writer = shared.clone();
@@ -236,7 +235,26 @@ fn a_compaction_and_a_plan_are_told_once() {
         .without_time()
         .with_ansi(false)
         .finish();
-    tracing::subscriber::with_default(subscriber, || {
+    tracing::subscriber::with_default(subscriber, work);
+    let text = String::from_utf8(shared.0.lock().unwrap().clone()).unwrap();
+    Some(text)
+}
+
+/// Asserts that there is one record a list of fields, in this order, with all of them.
+fn assert_records(text: &str, wanted: &[&[&str]]) {
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), wanted.len(), "{text}");
+    for (line, fields) in lines.iter().zip(wanted) {
+        for field in *fields {
+            assert!(line.contains(field), "{field} is not in: {line}");
+        }
+    }
+}
+
+/// One event of `tracing` a check, a compaction and a plan: what, how many, tokens, why; and limits, counts and ids.
+#[test]
+fn a_compaction_and_a_plan_are_told_once() {
+    let text = recorded("a_compaction_and_a_plan_are_told_once", || {
         let manager = bytes(config(|config| {
             config.compaction.messages = Some(21);
             config.compaction.digest.max_tokens = 60;
@@ -250,40 +268,109 @@ fn a_compaction_and_a_plan_are_told_once() {
             .unwrap();
         log.start_fresh();
     });
-    let text = String::from_utf8(shared.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 3, "{text}");
-    let has = |line: &str, fields: &[&str]| fields.iter().all(|field| line.contains(field));
-    assert!(
-        has(
-            lines[0],
+    let Some(text) = text else { return };
+    assert_records(
+        &text,
+        &[
             &[
-                "compaction",
-                "number=1",
+                "compaction check",
+                "state=\"due\"",
+                "why=\"compaction.messages\"",
+                "conversation_tokens=4000",
+                "limit=4900",
+            ],
+            &[
+                "compaction number=1",
                 "kind=\"digest\"",
                 "why=\"compaction.messages\"",
                 "messages_archived=",
                 "tokens_before=4000",
-                "tokens_after="
-            ]
-        ),
-        "{text}"
-    );
-    assert!(
-        has(
-            lines[1],
+                "tokens_after=",
+                "limit=4900",
+                "summary_bytes=",
+            ],
             &[
                 "conversation=\"talk-7\"",
                 "prompt=\"prompt-9\"",
+                "attempt=1",
                 "context_len=5000",
                 "max_completion=100",
                 "conversation_included=",
-                "rag_excluded=0"
-            ]
-        ),
-        "{text}"
+                "rag_excluded=0",
+            ],
+            &["kind=\"fresh\"", "why=\"start_fresh\""],
+        ],
     );
-    assert!(has(lines[2], &["kind=\"fresh\"", "why=\"start_fresh\""]), "{text}");
+    assert!(!text.contains("xxxx"), "no text of a message");
+}
+
+/// A turn as an application logs it: a prompt that is refused and planned again, a reply that was cut, the check after it,
+/// and the request for a summary. Each record has the ids, and plans of one prompt are told apart.
+#[test]
+fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
+    let text = recorded("a_turn_is_told_from_its_plan_to_the_request_for_a_summary", || {
+        let manager = bytes(config(|config| config.tokens.calibrate = false));
+        let mut log = talk(41, 100);
+        let asked = asking(|log| {
+            PlanRequest::new(log).with_limits(limits(4_400)).with_trace_ids("talk-7", "prompt-9")
+        });
+        let plan = manager.build_plan(&asked(&log)).unwrap();
+        let smaller = manager.plan_after_overflow(&asked(&log), &plan).unwrap();
+        let smallest = manager.plan_after_overflow(&asked(&log), &smaller).unwrap();
+        let report = (Usage::openai(smallest.total.n, 0, 100), StopReason::MaxTokens);
+        log.push_reply(&smallest, said(41, 100), report);
+        log.push(said(42, 100));
+        let plan = manager.build_plan(&asked(&log)).unwrap();
+        log.push_reply(&plan, said(43, 100), Usage::openai(175_000, 0, 100));
+        let job = manager.compactor().due(asked(&log)).unwrap().unwrap();
+        job.smaller().unwrap().unwrap();
+        // Replays and explanations are no prompts.
+        let request = asked(&log);
+        assert!(manager.explainer(&request).replay().count() > 20);
+        manager.explainer(&request).explain("m40").unwrap();
+    });
+    let Some(text) = text else { return };
+    let ids = ["conversation=\"talk-7\"", "prompt=\"prompt-9\""];
+    assert_records(
+        &text,
+        &[
+            &[ids[0], ids[1], " attempt=1", "estimated_tokens_total=4100"],
+            &[ids[0], ids[1], " attempt=2", "refused_tokens=4100", "prompt_budget=3075"],
+            &[ids[0], ids[1], " attempt=3", "refused_tokens=2900"],
+            &[
+                "reply ",
+                ids[0],
+                ids[1],
+                " attempt=3",
+                "stop=\"max_tokens\"",
+                "max_completion=100",
+                "output=100",
+                "believed=true",
+            ],
+            &[ids[0], ids[1], " attempt=1"],
+            &["reply ", "reply=\"m43\"", "input=175000", "believed=false"],
+            &[
+                "compaction check",
+                ids[0],
+                ids[1],
+                "state=\"due\"",
+                "why=\"compaction.percent\"",
+                "limit=4300",
+                "level=",
+            ],
+            &[
+                "summary requested",
+                ids[0],
+                ids[1],
+                "attempt=1",
+                "messages=",
+                "limit=4300",
+                "request_tokens=",
+                "max_tokens=",
+            ],
+            &["summary requested", ids[0], "attempt=2"],
+        ],
+    );
     assert!(!text.contains("xxxx"), "no text of a message");
 }
 
