@@ -35,6 +35,14 @@ pub mod rag {}
 pub mod compaction {}
 
 #[doc = include_str!("links.in")]
+#[doc = include_str!("guide/observing.md")]
+pub mod observing {}
+
+#[doc = include_str!("links.in")]
+#[doc = include_str!("guide/refusals.md")]
+pub mod refusals {}
+
+#[doc = include_str!("links.in")]
 #[doc = include_str!("guide/stores.md")]
 pub mod stores {}
 

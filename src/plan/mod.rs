@@ -314,6 +314,16 @@ pub struct Overflow {
     pub remedies: Vec<Remedy>,
 }
 
+impl Overflow {
+    /// Returns the smallest budget that would do, where a remedy names it.
+    pub(crate) fn sufficient_budget(&self) -> Option<u64> {
+        self.remedies.iter().find_map(|remedy| match remedy {
+            Remedy::RaiseBudget { to } => Some(*to),
+            _ => None,
+        })
+    }
+}
+
 /// One change that makes an overflowing plan fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {

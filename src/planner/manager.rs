@@ -118,9 +118,12 @@ impl ContextWindowManager {
         Ok(plan)
     }
 
-    /// A smaller plan of the same request, after a provider said that a plan does not fit its window
-    /// ([`crate::usage::is_context_overflow`]): its budget is three quarters of what was sent. What the plan then leaves out makes
-    /// the next compaction due. Where even the minimum is more, the plan overflows and says what would help (rule S6).
+    /// Makes a smaller plan of the same request, after a provider said that a plan does not fit its window
+    /// ([`crate::usage::is_context_overflow`]). Its budget is three quarters of the tokens that were sent, or the minimum if
+    /// that is between the two. Once it is answered, the messages that it leaves out make the next compaction due.
+    ///
+    /// If even the minimum is what was refused, the plan overflows and says what would help (rule S6): anything but a larger
+    /// budget, because the provider has refused that.
     ///
     /// # Errors
     ///
@@ -133,7 +136,19 @@ impl ContextWindowManager {
         let sent = refused.total.n.min(refused.prompt_budget);
         let mut smaller = request.clone();
         smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
-        self.build_plan(&smaller)
+        let mut plan = self.plan(&smaller)?;
+        if let Some(minimum) = plan.overflow.as_ref().and_then(Overflow::sufficient_budget) {
+            if minimum < refused.total.n {
+                smaller.limits.prompt_budget = Some(minimum);
+                plan = self.plan(&smaller)?;
+            } else if let Some(overflow) = &mut plan.overflow {
+                overflow.remedies.retain(|remedy| !matches!(remedy, Remedy::RaiseBudget { .. }));
+            }
+        }
+        let attempt = refused.trace.attempt.saturating_add(1).max(2);
+        plan.trace = TraceIds { attempt, refused_tokens: Some(refused.total.n), ..request.trace_ids() };
+        telemetry::plan(&plan);
+        Ok(plan)
     }
 
     /// As `build_plan`, without a telemetry event. Used by explanations and comparisons.

@@ -148,6 +148,90 @@ fn an_overflow_is_answered_with_a_smaller_plan() {
     assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
 }
 
+/// A provider that refused a prompt has refused its size: no larger budget is advised, and a minimum that is smaller than
+/// what was refused is sent.
+#[test]
+fn after_a_refusal_no_larger_prompt_is_advised() {
+    let manager = bytes(Config::default());
+    let mut log = talk(9, 100);
+    log.pin(PinnedItem::new("rules", "r".repeat(600)).with_ttl(Ttl::Unlimited));
+    let request = PlanRequest::new(&log).with_limits(limits(4_100));
+    let refused = manager.build_plan(&request).unwrap();
+    assert_eq!(refused.total.n, 1_500);
+    let smaller = manager.plan_after_overflow(&request, &refused).unwrap();
+    assert!(smaller.overflow.is_none() && smaller.total.n <= 1_125, "{smaller:?}");
+    // Three quarters of 900 are less than the minimum of 700, which is less than 900.
+    let refused =
+        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(900))).unwrap();
+    assert_eq!(refused.total.n, 900);
+    let minimum = manager.plan_after_overflow(&request, &refused).unwrap();
+    assert!(minimum.overflow.is_none(), "{:?}", minimum.overflow);
+    assert_eq!((minimum.total.n, minimum.prompt_budget), (700, 700));
+    // The minimum itself was refused, in a budget that was raised as an overflow advised.
+    let tight = PlanRequest::new(&log).with_limits(RequestLimits::budget(650));
+    let overflow = manager.build_plan(&tight).unwrap().overflow.unwrap();
+    assert_eq!(overflow.remedies[0], Remedy::RaiseBudget { to: 700 });
+    let raised = PlanRequest::new(&log).with_limits(RequestLimits::budget(700));
+    let refused = manager.build_plan(&raised).unwrap();
+    let again = manager.plan_after_overflow(&raised, &refused).unwrap();
+    let remedies = again.overflow.unwrap().remedies;
+    assert!(!remedies.is_empty(), "what helps is said still");
+    assert!(!remedies.iter().any(|remedy| matches!(remedy, Remedy::RaiseBudget { .. })), "{remedies:?}");
+    assert!(remedies.contains(&Remedy::Unpin { id: "rules".into() }), "{remedies:?}");
+}
+
+/// A report far from the count is not believed (rule N6), and the application is told so with both figures.
+#[test]
+fn a_report_that_is_not_believed_is_an_event() {
+    let manager = bytes(Config::default());
+    let mut log = Conversation::from([Message::user("q".repeat(277))]);
+    let reply = |log: &mut Conversation, usage: Option<Usage>| {
+        let plan = manager.build_plan(&PlanRequest::new(log)).unwrap();
+        (plan.total.n, log.push_reply(&plan, Message::assistant("a".repeat(23)), usage).events)
+    };
+    let (counted, events) = reply(&mut log, Some(Usage::openai(175_000, 0, 23)));
+    assert_eq!(
+        (counted, &events[..]),
+        (277, &[ContextEvent::ReportNotBelieved { reported: 175_000, counted: 277 }][..])
+    );
+    let before = manager.usage(&log).unwrap();
+    assert!(
+        !before.reported && before.conversation_tokens.n == 300 && log.level() == Level::Normal,
+        "{before:?}"
+    );
+    // A report of nothing, one without what was cached, and one within the window and far above the count.
+    for input in [0, 9, 100_000] {
+        let (counted, events) = reply(&mut log, Some(Usage::openai(input, 0, 23)));
+        assert_eq!(events, [ContextEvent::ReportNotBelieved { reported: input, counted }]);
+    }
+    assert_eq!(reply(&mut log, None).1, [], "nothing is reported");
+    let (counted, events) = reply(&mut log, Some(Usage::openai(400, 0, 23)));
+    assert!(counted < 800 && matches!(events[..], [ContextEvent::Usage(_)]), "{events:?}");
+    // Something else is sent with every prompt: it is believed when it comes again.
+    let doubted = reply(&mut log, Some(Usage::openai(25_000, 0, 23))).1;
+    assert!(matches!(doubted[..], [ContextEvent::ReportNotBelieved { reported: 25_000, .. }]), "{doubted:?}");
+    let believed = reply(&mut log, Some(Usage::openai(25_023, 0, 23))).1;
+    assert!(matches!(believed[..], [ContextEvent::Usage(_)]), "{believed:?}");
+}
+
+/// Limits that the request brings are no default ones.
+#[test]
+fn default_limits_are_named_where_they_apply() {
+    let model = Registry::default().model("in-house-7");
+    let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
+    let log = talk(1, 20);
+    let said = |limits| {
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
+        plan.notices[0].text.clone()
+    };
+    let about = "model `in-house-7` is not in the registry";
+    assert_eq!(said(RequestLimits::new()), format!("{about}: default limits apply, counts are estimates"));
+    let completion = RequestLimits::new().with_max_completion(100);
+    assert_eq!(said(completion), format!("{about}: default limits apply, counts are estimates"));
+    assert_eq!(said(limits(9_000)), format!("{about}: counts are estimates"));
+    assert_eq!(said(RequestLimits::budget(60_000)), format!("{about}: counts are estimates"));
+}
+
 #[test]
 fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
