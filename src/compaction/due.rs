@@ -153,8 +153,8 @@ pub(super) enum Initiator {
 }
 
 impl Compactor<'_> {
-    /// Returns the state that the triggers and the conditions of rule C2 give, and the figures that it was read from, where
-    /// they were needed. It does not say whether there is anything to archive.
+    /// Returns the state that the triggers and the conditions of rule C2 give, and the figures that it was
+    /// read from, where they were needed. It does not say whether there is anything to archive.
     pub(super) fn condition(
         self,
         request: &PlanRequest<'_>,

@@ -19,11 +19,12 @@ pub(super) struct Figures {
 }
 
 impl ContextWindowManager {
-    /// Returns how full the window is: the size of the full conversation, without documents and state (rule U2).
-    /// `prompt_tokens` is that of a prompt without them.
+    /// Returns how full the window is: the size of the full conversation, without documents and state (rule
+    /// U2). `prompt_tokens` is that of a prompt without them.
     ///
-    /// After [`crate::Conversation::push_reply`] pass `&log`: limits, tools and focus hint are those of the prompt that was
-    /// sent. Before it, or if the next prompt has others, pass the request that is going to be planned.
+    /// After [`crate::Conversation::push_reply`] pass `&log`: limits, tools and focus hint are those of the
+    /// prompt that was sent. Before it, or if the next prompt has others, pass the request that is going to
+    /// be planned.
     ///
     /// # Errors
     ///
@@ -32,8 +33,8 @@ impl ContextWindowManager {
         Ok(self.figures(&self.completed(of.into()))?.usage)
     }
 
-    /// Returns what an application shows of a conversation (rule U4); `&log` stands for the last prompt, as in
-    /// [`ContextWindowManager::usage`].
+    /// Returns what an application shows of a conversation (rule U4); `&log` stands for the last prompt, as
+    /// in [`ContextWindowManager::usage`].
     ///
     /// # Errors
     ///
@@ -53,8 +54,8 @@ impl ContextWindowManager {
         })
     }
 
-    /// Completes a request that was made of a conversation alone with limits, tools and focus hint of the last prompt (rule
-    /// U2). Limits are those of one model: another one has its own.
+    /// Completes a request that was made of a conversation alone with limits, tools and focus hint of the
+    /// last prompt (rule U2). Limits are those of one model: another one has its own.
     pub(super) fn completed<'a>(&self, request: PlanRequest<'a>) -> PlanRequest<'a> {
         if !request.like_the_last {
             return request;

@@ -75,9 +75,9 @@ impl ContextWindowManager {
 }
 
 impl Compactor<'_> {
-    /// Returns whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state of the request
-    /// are no part of the question. After a reply pass `&log`: limits, tools and focus hint are those of the prompt that was
-    /// sent ([`ContextWindowManager::usage`]).
+    /// Returns whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state
+    /// of the request are no part of the question. After a reply pass `&log`: limits, tools and focus hint
+    /// are those of the prompt that was sent ([`ContextWindowManager::usage`]).
     ///
     /// # Errors
     ///
@@ -140,8 +140,8 @@ impl Compactor<'_> {
         Ok(job)
     }
 
-    /// Returns the state, and the job if it is due: one is never without the other, so that a loop that compacts while that
-    /// is due comes to its end.
+    /// Returns the state, and the job if it is due: one is never without the other, so that a loop that
+    /// compacts while that is due comes to its end.
     fn decide(
         self,
         request: &PlanRequest<'_>,
@@ -185,8 +185,8 @@ impl Compactor<'_> {
         };
         let Some(kept) = kept.filter(|kept| kept.archives_anything(request.log)) else { return Ok(None) };
         let job = CompactionRequest::new(self.manager, &bare, kept, why)?;
-        // The strategy in use may find nothing although a summary would replace something, and a boundary that parts a call
-        // from a result behind it moves.
+        // The strategy in use may find nothing although a summary would replace something, and a boundary
+        // that parts a call from a result behind it moves.
         let archives = by_hand || job.messages_archived() > 0 && job.kept(request.log).is_ok();
         Ok(archives.then_some(job))
     }
@@ -255,8 +255,8 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Does what is due without a model; returns `None` if nothing is. Empty tools and limits without a value are those of
-    /// the prompt that was sent last.
+    /// Does what is due without a model; returns `None` if nothing is. Empty tools and limits without a value
+    /// are those of the prompt that was sent last.
     ///
     /// # Errors
     ///

@@ -45,7 +45,7 @@ pub struct CompactionRequest {
     longest_digest: u64,
     /// The messages that it is to archive.
     archives: Vec<ItemId>,
-    /// How many messages a summary is to replace; a strategy without one may archive others.
+    /// The number of messages that a summary is to replace; a strategy without one may archive others.
     summarised: u64,
     head: Option<ItemId>,
     from: Option<ItemId>,
@@ -260,8 +260,8 @@ impl CompactionRequest {
         self
     }
 
-    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`; none for a strategy that
-    /// asks no model.
+    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`; none for
+    /// a strategy that asks no model.
     pub(super) fn trace(&self) {
         if self.strategy != CompactionStrategy::Summary {
             return;

@@ -99,7 +99,8 @@ impl Compactor<'_> {
     }
 
     /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
-    /// nothing can be compacted now. Empty tools and limits without a value are those of the prompt that was sent last.
+    /// nothing can be compacted now. Empty tools and limits without a value are those of the prompt that was
+    /// sent last.
     ///
     /// # Errors
     ///

@@ -33,7 +33,8 @@ pub struct Compaction {
     pub tokens_before: u64,
     /// What they take after it, in tokens; 0 where it was not counted.
     pub tokens_after: u64,
-    /// The tokens that the context could take ([`crate::usage::ContextUsage::limit`]); 0 where that is unknown.
+    /// The tokens that the context could take ([`crate::usage::ContextUsage::limit`]); 0 where that is
+    /// unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub limit: u64,
     /// The summary; none for a sliding window or a fresh start.

@@ -79,8 +79,8 @@ pub enum Event {
         /// The pieces of state that stand before the reply.
         state: Vec<SentText>,
     },
-    /// Limits, tools or focus hint of the prompts changed: the prompt before this was the first with these. A part that is
-    /// `None` stayed as it was.
+    /// Limits, tools or focus hint of the prompts changed: the prompt before this was the first with these. A
+    /// part that is `None` stayed as it was.
     PromptSettings {
         /// The limits that the request set.
         limits: Option<RequestLimits>,

@@ -158,8 +158,8 @@ impl Conversation {
     ///
     /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
     /// [`StopReason`], a pair of both. Gives the reply's id, and what a user interface is to be
-    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does; one that is not is
-    /// [`ContextEvent::ReportNotBelieved`].
+    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does; one that is
+    /// not is [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
         plan: &ContextPlan,

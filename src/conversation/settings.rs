@@ -1,5 +1,5 @@
-//! Limits, tools and focus hint of the prompts, as the last one had them: without them neither the size of the full
-//! conversation nor the window is known.
+//! Limits, tools and focus hint of the prompts, as the last one had them: without them neither the size of
+//! the full conversation nor the window is known.
 
 use super::{Conversation, Event};
 use crate::{
@@ -17,8 +17,8 @@ pub(super) struct RecordedSettings {
 }
 
 impl RecordedSettings {
-    /// Returns the event that leads to these settings, or `None` if they are the last ones. Tools that the log holds
-    /// already are named by their number, so that a long list is stored once.
+    /// Returns the event that leads to these settings, or `None` if they are the last ones. Tools that the
+    /// log holds already are named by their number, so that a long list is stored once.
     fn change_to(&self, next: &PromptSettings) -> Option<Event> {
         if *next == self.last {
             return None;

@@ -34,7 +34,8 @@ impl Conversation {
         Some(plan.usage.with_conversation_tokens(tokens, &plan.limits, plan.usage_options))
     }
 
-    /// Returns whether a report on a plan is believed (rule N6): by the report before it, before it joins the log.
+    /// Returns whether a report on a plan is believed (rule N6): by the report before it, before it joins the
+    /// log.
     fn believes(&self, plan: &ContextPlan, usage: Usage) -> bool {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
@@ -47,7 +48,8 @@ impl Conversation {
         (!self.believes(plan, usage)).then_some(ContextEvent::ReportNotBelieved { reported, counted })
     }
 
-    /// Records one event of `tracing` for a reply, target `context_window::tokens`: why it ended, and what was reported on it.
+    /// Records one event of `tracing` for a reply, target `context_window::tokens`: why it ended, and what
+    /// was reported on it.
     pub(super) fn trace_reply(
         &self,
         plan: &ContextPlan,

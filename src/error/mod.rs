@@ -146,8 +146,8 @@ impl Error {
         }
     }
 
-    /// Returns whether a compaction failed because the log is another one by now, or busy. Other failures count as stalled
-    /// attempts, so that a loop of them ends.
+    /// Returns whether a compaction failed because the log is another one by now, or busy. Other failures
+    /// count as stalled attempts, so that a loop of them ends.
     pub(crate) fn came_too_late(&self) -> bool {
         matches!(*self.0, Repr::StaleSummary | Repr::NotNow)
     }

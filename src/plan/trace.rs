@@ -7,8 +7,8 @@ pub(crate) struct TraceIds {
     pub(crate) conversation: Option<String>,
     /// The application's id of the prompt.
     pub(crate) prompt: Option<String>,
-    /// The number of the plan among those of one prompt, from 1: each plan after a refusal is one more. 0 for plans that no
-    /// event is recorded of.
+    /// The number of the plan among those of one prompt, from 1: each plan after a refusal is one more. 0 for
+    /// plans that no event is recorded of.
     pub(crate) attempt: u32,
     /// The tokens of the prompt that was refused before this one.
     pub(crate) refused_tokens: Option<u64>,

@@ -119,11 +119,12 @@ impl ContextWindowManager {
     }
 
     /// Makes a smaller plan of the same request, after a provider said that a plan does not fit its window
-    /// ([`crate::usage::is_context_overflow`]). Its budget is three quarters of the tokens that were sent, or the minimum if
-    /// that is between the two. Once it is answered, the messages that it leaves out make the next compaction due.
+    /// ([`crate::usage::is_context_overflow`]). Its budget is three quarters of the tokens that were sent, or
+    /// the minimum if that is between the two. Once it is answered, the messages that it leaves out make the
+    /// next compaction due.
     ///
-    /// If even the minimum is what was refused, the plan overflows and says what would help (rule S6): anything but a larger
-    /// budget, because the provider has refused that.
+    /// If even the minimum is what was refused, the plan overflows and says what would help (rule S6):
+    /// anything but a larger budget, because the provider has refused that.
     ///
     /// # Errors
     ///

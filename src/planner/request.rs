@@ -138,8 +138,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets the application's ids of the conversation and of this prompt, for the events of `tracing` (a plan, its reply, checks
-    /// and compactions). They change no plan.
+    /// Sets the application's ids of the conversation and of this prompt, for the events of `tracing` (a
+    /// plan, its reply, checks and compactions). They change no plan.
     #[must_use]
     pub fn with_trace_ids(mut self, conversation: impl Into<String>, prompt: impl Into<String>) -> Self {
         self.conversation_id = Some(conversation.into());
@@ -183,9 +183,9 @@ impl<'a> PlanRequest<'a> {
 }
 
 /// A conversation alone stands for a prompt like the last one. [`crate::ContextWindowManager::usage`],
-/// [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same model), tools and focus hint from the
-/// prompt that was committed last ([`Conversation::push_reply`]), as far as the request does not set them; a plan has what
-/// is set here and nothing else.
+/// [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same model), tools and focus
+/// hint from the prompt that was committed last ([`Conversation::push_reply`]), as far as the request does
+/// not set them; a plan has what is set here and nothing else.
 impl<'a> From<&'a Conversation> for PlanRequest<'a> {
     fn from(log: &'a Conversation) -> Self {
         Self { like_the_last: true, ..Self::new(log) }

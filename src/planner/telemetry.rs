@@ -1,5 +1,5 @@
-//! Events of `tracing` for plans, target `context_window::tokens`: limits, tokens and counts by section, ids that the
-//! application gave, never a text of the prompt.
+//! Events of `tracing` for plans, target `context_window::tokens`: limits, tokens and counts by section, ids
+//! that the application gave, never a text of the prompt.
 
 use crate::{item::Section, plan::ContextPlan};
 

@@ -153,7 +153,8 @@ pub enum ContextEvent {
         /// The summary; `None` for a sliding window or a fresh start.
         summary: Option<String>,
     },
-    /// A provider's usage report was not believed (rule N6): the figures of the window are those from before it.
+    /// A provider's usage report was not believed (rule N6): the figures of the window are those from before
+    /// it.
     ReportNotBelieved {
         /// Input tokens as the provider reported them, cached ones among them.
         reported: u64,

@@ -276,8 +276,8 @@ impl Manager {
         json::python(py, &budget)
     }
 
-    /// How full the window is: a dict of tokens, `percent` and `level`. Without limits, tools and focus hint those of the prompt that
-    /// was sent last count.
+    /// How full the window is: a dict of tokens, `percent` and `level`. Without limits, tools and focus hint
+    /// those of the prompt that was sent last count.
     #[pyo3(signature = (conversation, **request))]
     fn usage<'py>(
         &self,

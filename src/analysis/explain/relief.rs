@@ -12,8 +12,9 @@ use crate::{
 
 /// A change that makes an overflowing request fit, confirmed by planning again with it.
 ///
-/// It holds the figures of that plan, and not the plan: a text that was shortened is cut at its end there, wherever that
-/// falls, and no request that exists has the changed limits or pins. Make the change, then plan the changed request.
+/// It holds the figures of that plan, and not the plan: a text that was shortened is cut at its end there,
+/// wherever that falls, and no request that exists has the changed limits or pins. Make the change, then plan
+/// the changed request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ConfirmedRemedy {
@@ -39,8 +40,8 @@ impl ConfirmedRemedy {
 const JOINS: u64 = 8;
 
 impl Explainer<'_> {
-    /// Returns the changes that would make an overflowing request fit, each confirmed by planning with that change and
-    /// nothing else. Nothing if the request fits.
+    /// Returns the changes that would make an overflowing request fit, each confirmed by planning with that
+    /// change and nothing else. Nothing if the request fits.
     ///
     /// # Errors
     ///

@@ -285,7 +285,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         let name = &context.model.name;
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        // What the request brings is no default.
+        // Limits that the request brings are no defaults.
         let limits = (context.limits_source != LimitsSource::Request).then_some("default limits apply");
         let counts = context.model.estimated.then_some("counts are estimates");
         let says: Vec<&str> = limits.into_iter().chain(counts).collect();

@@ -145,8 +145,8 @@ fn state_says_that_there_is_nothing_to_archive() {
 proptest! {
     #![proptest_config(generate::cases(300, 20_000))]
 
-    /// A loop that compacts while that is due comes to its end, whatever the conversation is and however it compacts. A job
-    /// is handed out exactly if the state says so.
+    /// A loop that compacts while that is due comes to its end, whatever the conversation is and however it
+    /// compacts. A job is handed out exactly if the state says so.
     #[test]
     fn a_loop_that_compacts_while_it_is_due_ends(
         session in generate::session(), strategy in 0u8..3, how in 0u8..4, context in 101u64..1_500, at_once: bool,

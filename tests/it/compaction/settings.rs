@@ -1,4 +1,5 @@
-//! Limits, tools and focus hint of the last prompt are remembered: `&log` stands for a prompt like it (rule U2).
+//! Limits, tools and focus hint of the last prompt are remembered: `&log` stands for a prompt like it (rule
+//! U2).
 
 use super::*;
 use crate::support::generate;
@@ -83,8 +84,8 @@ fn lives() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(generate::cases(100, 3_000))]
 
-    /// After every reply usage, state and job of `&log` are those of the request that was planned, whatever its settings
-    /// are, and the level changes by crossings alone.
+    /// After every reply usage, state and job of `&log` are those of the request that was planned, whatever
+    /// its settings are, and the level changes by crossings alone.
     #[test]
     fn a_conversation_alone_is_measured_as_its_last_prompt(life in lives(), calibrates: bool) {
         let manager = bytes(config(|config| {
@@ -134,9 +135,9 @@ proptest! {
         prop_assert!(held.sum::<usize>() <= 2);
     }
 
-    /// A conversation that only grows crosses each boundary once, by whichever way it is looked at: before the prompt with
-    /// its request, and after the reply by itself. (With less than 200 bytes in a prompt what it leaves out is taken at 4
-    /// bytes a token, and a token is a byte here: U2.)
+    /// A conversation that only grows crosses each boundary once, by whichever way it is looked at: before
+    /// the prompt with its request, and after the reply by itself. (With less than 200 bytes in a prompt what
+    /// it leaves out is taken at 4 bytes a token, and a token is a byte here: U2.)
     #[test]
     fn levels_of_a_growing_conversation_never_flap(
         settings in (1u8..5, 0u8..4, 0u8..4), reported in prop_oneof![Just(None), (100u64..140).prop_map(Some)],

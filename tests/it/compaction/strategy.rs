@@ -217,8 +217,8 @@ impl Write for Shared {
     }
 }
 
-/// Runs a test again in a process of its own, and returns what `tracing` recorded there; `None` in the outer process. A
-/// subscriber is heard for certain only if no other thread plans.
+/// Runs a test again in a process of its own, and returns what `tracing` recorded there; `None` in the outer
+/// process. A subscriber is heard for certain only if no other thread plans.
 fn recorded(test: &str, work: impl FnOnce()) -> Option<String> {
     const ALONE: &str = "COMPACTION_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
@@ -251,7 +251,8 @@ fn assert_records(text: &str, wanted: &[&[&str]]) {
     }
 }
 
-/// One event of `tracing` a check, a compaction and a plan: what, how many, tokens, why; and limits, counts and ids.
+/// One event of `tracing` a check, a compaction and a plan: what, how many, tokens, why; and limits, counts
+/// and ids.
 #[test]
 fn a_compaction_and_a_plan_are_told_once() {
     let text = recorded("a_compaction_and_a_plan_are_told_once", || {
@@ -304,8 +305,9 @@ fn a_compaction_and_a_plan_are_told_once() {
     assert!(!text.contains("xxxx"), "no text of a message");
 }
 
-/// A turn as an application logs it: a prompt that is refused and planned again, a reply that was cut, the check after it,
-/// and the request for a summary. Each record has the ids, and plans of one prompt are told apart.
+/// A turn as an application logs it: a prompt that is refused and planned again, a reply that was cut, the
+/// check after it, and the request for a summary. Each record has the ids, and plans of one prompt are told
+/// apart.
 #[test]
 fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
     let text = recorded("a_turn_is_told_from_its_plan_to_the_request_for_a_summary", || {

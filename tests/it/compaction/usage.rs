@@ -148,8 +148,8 @@ fn an_overflow_is_answered_with_a_smaller_plan() {
     assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
 }
 
-/// A provider that refused a prompt has refused its size: no larger budget is advised, and a minimum that is smaller than
-/// what was refused is sent.
+/// A provider that refused a prompt has refused its size: no larger budget is advised, and a minimum that is
+/// smaller than what was refused is sent.
 #[test]
 fn after_a_refusal_no_larger_prompt_is_advised() {
     let manager = bytes(Config::default());
