@@ -19,6 +19,9 @@ const OUTCOME: usize = 160;
 /// What requests are clipped to, one after the other, before the oldest entries are folded into counts.
 const CLIPS: [usize; 5] = [usize::MAX, REQUEST, 600, 200, 80];
 
+/// The beginning of a digest that earlier summaries follow.
+const BEFORE: &str = "Before that: ";
+
 /// Resources that are listed.
 const TOUCHED: usize = 20;
 
@@ -51,24 +54,54 @@ enum Outcome {
     Failed(String),
 }
 
-/// The digest of messages, after earlier summaries, in at most `limit` tokens.
+/// The texts of earlier summaries that a digest begins with.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// Summaries that a model or a person wrote: never cut, because nothing else says the same in as few words.
+    pub(super) written: Vec<String>,
+    /// Digests, without the written summaries that they begin with: cut to half of the room.
+    pub(super) digests: Vec<String>,
+}
+
+impl Earlier {
+    /// Adds a digest with the written summaries that it begins with.
+    pub(super) fn push_digest(&mut self, text: &str, carried: Vec<String>) {
+        let own = text.strip_prefix(BEFORE).and_then(|rest| rest.strip_prefix(&joined(&carried)));
+        let own = if carried.is_empty() { text } else { own.unwrap_or(text) };
+        self.digests.push(own.trim().to_owned());
+        self.written.extend(carried);
+    }
+}
+
+/// Joins summaries as a digest begins with them.
+fn joined(summaries: &[String]) -> String {
+    let texts = summaries.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Builds the digest of messages, after earlier summaries, in at most `most` tokens. Written summaries are whole in it: if one
+/// takes more than half of that, the rest has the other half, and the digest is longer by as much.
 pub(super) fn text(
-    earlier: &[&str],
+    earlier: &Earlier,
     messages: &[&Message],
     most: u64,
     counter: &TokenCounter,
 ) -> Result<String, Error> {
     let entries = entries(messages);
+    let (carried, digests) = (joined(&earlier.written), joined(&earlier.digests));
+    let begins = |digests: &str| joined(&[carried.clone(), digests.to_owned()]);
+    let taken = if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.n };
+    let most = most.max(taken.saturating_add(most / 2));
     let last =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && !said(message).is_empty());
     let last = last.map(|message| said(message));
     let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.n <= most) };
-    let everything = written(&earlier.join("\n\n"), &entries, last.as_deref(), usize::MAX, 0);
+    let everything = written(&begins(&digests), &entries, last.as_deref(), usize::MAX, 0);
     if fits(&everything)? {
         return Ok(everything);
     }
-    // Earlier summaries keep half of the limit, whatever follows.
-    let earlier = shortened(&earlier.join("\n\n"), most / 2, counter)?;
+    // Earlier digests keep half of the room, whatever follows.
+    let earlier = begins(&shortened(&digests, most.saturating_sub(taken) / 2, counter)?);
     let whole = |clip: usize, folded: usize| written(&earlier, &entries, last.as_deref(), clip, folded);
     for clip in CLIPS {
         let text = whole(clip, 0);
@@ -145,7 +178,7 @@ fn shortened(text: &str, most: u64, counter: &TokenCounter) -> Result<String, Er
 fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, folded: usize) -> String {
     let mut text = String::new();
     if !earlier.is_empty() {
-        let _ = writeln!(text, "Before that: {earlier}\n");
+        let _ = writeln!(text, "{BEFORE}{earlier}\n");
     }
     let (old, recent) = parted(entries, folded);
     if !old.is_empty() {
@@ -308,31 +341,51 @@ pub(super) fn lines(message: &Message) -> Vec<String> {
     lines
 }
 
-/// The newest of some lines, as many as fit into so many tokens; of the first that does not, its beginning. None where that is
-/// nothing.
-pub(super) fn newest(lines: &[String], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
-    let mut kept: Vec<&str> = Vec::new();
+/// A line of a transcript: a message, a call, or an earlier summary.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) text: String,
+    /// An earlier summary stays in a transcript that is cut.
+    pub(super) is_summary: bool,
+}
+
+/// Cuts lines to so many tokens: every earlier summary whole, then as many of the newest others as fit, and of the first that
+/// does not its beginning. Returns `None` if the summaries do not fit, or none of the others would be left beside them.
+pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
     let mut left = limit.saturating_sub(LEFT_OUT);
-    for (at, line) in lines.iter().enumerate().rev() {
-        let tokens = counter.count_up_to(line, left)?.n.saturating_add(1);
-        if tokens <= left {
-            left -= tokens;
-            kept.push(line);
+    for summary in lines.iter().filter(|line| line.is_summary) {
+        let tokens = counter.count_up_to(&summary.text, left)?.n.saturating_add(1);
+        let Some(rest) = left.checked_sub(tokens) else { return Ok(None) };
+        left = rest;
+    }
+    // The first line that is kept, and the beginning of the one before it.
+    let (mut first, mut beginning) = (0, "");
+    let others = || lines.iter().enumerate().filter(|(_, line)| !line.is_summary);
+    for (at, line) in others().rev() {
+        let tokens = counter.count_up_to(&line.text, left)?.n.saturating_add(1);
+        if let Some(rest) = left.checked_sub(tokens) {
+            left = rest;
             continue;
         }
-        let (beginning, _) = counter.prefix_within(line, left.saturating_sub(1))?;
-        if kept.is_empty() && beginning.trim().is_empty() {
-            return Ok(None);
-        }
-        kept.push(beginning);
-        let mut text = format!("[{at} earlier lines are left out.]");
-        for line in kept.iter().rev() {
-            text.push('\n');
-            text.push_str(line);
-        }
-        return Ok(Some(text));
+        first = at + 1;
+        beginning = counter.prefix_within(&line.text, left.saturating_sub(1))?.0.trim_end();
+        break;
     }
-    kept.reverse();
+    if beginning.is_empty() && first > 0 && !lines[first..].iter().any(|line| !line.is_summary) {
+        return Ok(None);
+    }
+    let left_out = others().take_while(|(at, _)| *at < first).count() - usize::from(!beginning.is_empty());
+    let mut kept: Vec<&str> = Vec::new();
+    let stays = lines[..first].iter().filter(|line| line.is_summary);
+    kept.extend(stays.map(|line| line.text.as_str()));
+    let gap = format!("[{left_out} earlier lines are left out.]");
+    if left_out > 0 {
+        kept.push(&gap);
+    }
+    if !beginning.is_empty() {
+        kept.push(beginning);
+    }
+    kept.extend(lines[first..].iter().map(|line| line.text.as_str()));
     Ok(Some(kept.join("\n")))
 }
 

@@ -1,13 +1,17 @@
 //! What a summary is made from (rule C3): what is active up to the boundary, in the order of the prompt.
 
-use super::{digest, retention::RetentionBoundary};
+use super::{
+    digest::{self, Earlier, Line},
+    retention::RetentionBoundary,
+};
 use crate::{
-    conversation::{ActiveEntry, SentText},
+    conversation::{ActiveEntry, Compaction, CompactionKind, Conversation, SentText},
     error::{Error, Repr},
     message::Message,
     plan::anchor::Sticky,
     planner::{expiry::Eligibility, manager::ContextWindowManager, request::PlanRequest},
 };
+use std::collections::BTreeMap;
 
 /// What the request is made of, in the order of the prompt.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +39,53 @@ pub(super) enum Kind {
     /// It stays: the question before the summary, or what a pin keeps.
     Stays,
     /// An earlier summary, which is folded in.
-    Summary(String),
+    Summary(Box<EarlierSummary>),
+}
+
+/// An earlier summary: its record, and the written summaries that it begins with if it is a digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EarlierSummary {
+    pub(super) record: Compaction,
+    carried: Vec<String>,
+}
+
+impl EarlierSummary {
+    fn new(log: &Conversation, record: &Compaction) -> Self {
+        let carried = if is_digest(record) { carried_by(log, record.number) } else { Vec::new() };
+        Self { record: record.clone(), carried }
+    }
+
+    /// The text, which may be blank if the host's state is all there is.
+    pub(super) fn text(&self) -> &str {
+        self.record.summary.as_deref().unwrap_or_default()
+    }
+}
+
+/// Returns whether no model wrote the text of a summary: a digest, also one beside what a provider made and does not show.
+fn is_digest(record: &Compaction) -> bool {
+    let is_shown = record.provider_summary.as_ref().is_none_or(|made| made.text().is_some());
+    record.kind == CompactionKind::Digest || !is_shown
+}
+
+/// Returns the written summaries that a digest begins with: those that it folded, and those of the digests that it folded.
+fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
+    let records: BTreeMap<u32, &Compaction> =
+        log.compactions().map(|record| (record.number, record)).collect();
+    let folded_by = |number: u32| {
+        let folded = log.archive_index().folded_by(number).into_iter().rev();
+        folded.filter_map(|number| records.get(&number).copied()).collect::<Vec<_>>()
+    };
+    // The next one last. A chain of digests may be as long as a conversation, so that nothing recurs here.
+    let mut open = folded_by(number);
+    let mut carried = Vec::new();
+    while let Some(record) = open.pop() {
+        if is_digest(record) {
+            open.extend(folded_by(record.number));
+        } else {
+            carried.extend(record.summary.clone());
+        }
+    }
+    carried
 }
 
 impl Material {
@@ -64,9 +114,9 @@ impl Material {
                     if place <= from && kept.from.is_some() || place > first {
                         continue;
                     }
-                    let text = record.summary.clone().unwrap_or_default();
                     let message = candidates.summary_message(record.number);
-                    Piece { message, documents: Vec::new(), state: Vec::new(), is: Kind::Summary(text) }
+                    let is = Kind::Summary(Box::new(EarlierSummary::new(log, record)));
+                    Piece { message, documents: Vec::new(), state: Vec::new(), is }
                 }
                 ActiveEntry::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
@@ -100,19 +150,49 @@ impl Material {
 }
 
 impl Piece {
-    /// The text of an earlier summary.
-    pub(super) fn summary(&self) -> Option<&str> {
+    /// Returns the earlier summary, if it is one that says anything.
+    pub(super) fn summary(&self) -> Option<&EarlierSummary> {
         match &self.is {
-            Kind::Summary(text) => Some(text),
+            Kind::Summary(summary) if !summary.text().trim().is_empty() => Some(summary),
             _ => None,
         }
     }
 
-    /// The piece as lines of a transcript.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// Returns whether a provider made it in place of messages.
+    pub(super) fn is_by_provider(&self) -> bool {
+        matches!(&self.is, Kind::Summary(summary) if summary.record.provider_summary.is_some())
+    }
+
+    /// Returns the piece as lines of a transcript.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        let line = |text| Line { text, is_summary: false };
         match &self.is {
-            Kind::Summary(text) => vec![format!("Earlier summary: {text}")],
-            _ => digest::lines(&self.message),
+            Kind::Summary(_) => {
+                let summary = self.summary().into_iter();
+                let text = |summary: &EarlierSummary| format!("Earlier summary: {}", summary.text());
+                summary.map(|summary| Line { text: text(summary), is_summary: true }).collect()
+            }
+            _ => digest::lines(&self.message).into_iter().map(line).collect(),
         }
+    }
+}
+
+impl Material {
+    /// Returns the texts of the earlier summaries as a digest takes them.
+    pub(super) fn earlier(&self) -> Earlier {
+        let mut earlier = Earlier::default();
+        for summary in self.pieces.iter().filter_map(Piece::summary) {
+            if is_digest(&summary.record) {
+                earlier.push_digest(summary.text(), summary.carried.clone());
+            } else {
+                earlier.written.push(summary.text().to_owned());
+            }
+        }
+        earlier
+    }
+
+    /// Returns whether an earlier summary is folded in.
+    pub(super) fn folds_a_summary(&self) -> bool {
+        self.pieces.iter().any(|piece| piece.summary().is_some())
     }
 }

@@ -196,7 +196,8 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Stale` where the conversation was
+    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Budget` where the job has no request because an
+    /// earlier summary does not fit it (rule C8), `Stale` where the conversation was
     /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
     /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
     /// [`ContextWindowManager::build_plan`]. Nothing changes then.
@@ -206,7 +207,9 @@ impl Compactor<'_> {
         job: &CompactionRequest,
         summary: &str,
     ) -> Result<Compaction, Error> {
-        let applied = summary_text(summary)
+        let applied = job
+            .check_request()
+            .and_then(|()| summary_text(summary))
             .and_then(|summary| self.archive_by(log, job, CompactionKind::Summary, Some(summary.to_owned())));
         noted(log, applied)
     }
@@ -281,13 +284,15 @@ impl Compactor<'_> {
         self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
     }
 
-    /// The sliding window (rule C7): the boundary is found anew, from the thresholds alone.
+    /// The sliding window (rule C7): the boundary is found again, from the thresholds alone, and earlier summaries stay.
     fn slide(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);
         let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.archives_anything(log));
         let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
-        self.archive(log, job, &kept, Replacement::nothing(CompactionKind::SlidingWindow))
+        let mut replacement = Replacement::nothing(CompactionKind::SlidingWindow);
+        replacement.summary = slide::carried(log, &kept);
+        self.archive(log, job, &kept, replacement)
     }
 
     /// Archives with a summary that is extracted already; `apply` extracts it from the answer.

@@ -1,7 +1,9 @@
 //! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that replaces.
 
 use super::{
-    Trigger, digest, instruction,
+    Trigger,
+    digest::{self, Line},
+    instruction,
     material::{Kind, Material, Piece},
     retention::RetentionBoundary,
     slide,
@@ -12,8 +14,12 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, PinnedItem, Ttl},
     message::{Message, Prompt, Role, Tool},
-    plan::TraceIds,
-    planner::{manager::ContextWindowManager, request::PlanRequest},
+    plan::{Target, TraceIds},
+    planner::{
+        candidates::{sent_for, sent_to},
+        manager::ContextWindowManager,
+        request::PlanRequest,
+    },
     provider::{model::RequestLimits, wording},
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage},
@@ -32,6 +38,8 @@ pub struct CompactionRequest {
     tokens: TokenCount,
     form: RequestForm,
     tries: u8,
+    /// Earlier summaries are sent as texts, whoever made them.
+    summaries_as_text: bool,
     /// What the request may take.
     window: u64,
     material: Material,
@@ -83,6 +91,7 @@ impl CompactionRequest {
             tokens: TokenCount { n: 0, certainty: manager.counter().certainty() },
             form: manager.config().compaction.summary.form,
             tries: 0,
+            summaries_as_text: false,
             window: u64::MAX,
             why,
             strategy: match options.strategy {
@@ -175,8 +184,9 @@ impl CompactionRequest {
         self
     }
 
-    /// What is sent: the messages, the instruction last. Empty where the summariser's window has no room for any of the
-    /// conversation: then [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is what is left.
+    /// What is sent: the messages, the instruction last. Empty where the summariser's window has no room for the earlier
+    /// summaries and any of the conversation: then [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is
+    /// what is left (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
@@ -302,11 +312,31 @@ impl CompactionRequest {
     ///
     /// `ErrorKind::Count` when the counter fails.
     pub fn digest(&self) -> Result<String, Error> {
-        let pieces = &self.material.pieces;
-        let earlier: Vec<&str> = pieces.iter().filter_map(Piece::summary).collect();
-        let archived = pieces.iter().filter(|piece| piece.is == Kind::Archived);
+        let archived = self.material.pieces.iter().filter(|piece| piece.is == Kind::Archived);
         let messages: Vec<&Message> = archived.map(|piece| &piece.message).collect();
-        digest::text(&earlier, &messages, self.longest_digest, self.manager.counter())
+        digest::text(&self.material.earlier(), &messages, self.longest_digest, self.manager.counter())
+    }
+
+    /// This job with the text of every earlier summary, also of one that a provider made: for a client that sends texts only.
+    ///
+    /// # Errors
+    ///
+    /// As [`ContextWindowManager::build_plan`].
+    #[doc(hidden)]
+    pub fn with_summaries_as_text(&self) -> Result<Self, Error> {
+        if !self.material.pieces.iter().any(Piece::is_by_provider) {
+            return Ok(self.clone());
+        }
+        Self { summaries_as_text: true, ..self.clone() }.made_for(&self.manager, self.window)
+    }
+
+    /// Fails if there is no request because an earlier summary does not fit it: a summary by somebody who did not see that one
+    /// would lose it (rule C8).
+    pub(super) fn check_request(&self) -> Result<(), Error> {
+        if self.prompt.messages.is_empty() && self.material.folds_a_summary() {
+            return Err(Error::new(Repr::NoRequest { model: self.model().into(), window: self.window }));
+        }
+        Ok(())
     }
 
     /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
@@ -396,6 +426,7 @@ impl CompactionRequest {
     /// window.
     pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
+        let target = Target::of(self.manager.model());
         let mut log = Conversation::new();
         for (at, text) in parts.system.iter().enumerate() {
             log.push_system(format!("system-{at}"), text.text());
@@ -412,7 +443,7 @@ impl CompactionRequest {
                     state: piece.state.clone(),
                 });
             }
-            log.push(piece.message.clone().without_id());
+            log.push(self.message_of(piece, &target).without_id());
             if !piece.documents.is_empty() {
                 log.remember_documents(log.message_id(position), piece.documents.iter().cloned())?;
             }
@@ -427,9 +458,19 @@ impl CompactionRequest {
         Ok(fits.then(|| (plan.prompt.clone(), plan.total)))
     }
 
-    /// A text of what was said, as much of the newest as fits the window; none where that is nothing.
+    /// Returns the message of a piece as this summariser reads it.
+    fn message_of(&self, piece: &Piece, target: &Target) -> Message {
+        match &piece.is {
+            Kind::Summary(summary) if self.summaries_as_text => sent_for(&summary.record, None),
+            Kind::Summary(summary) => sent_to(target, &summary.record),
+            _ => piece.message.clone(),
+        }
+    }
+
+    /// Builds a text of the earlier summaries, whole, and of as much of the newest messages as fits the window. Returns `None`
+    /// if that is nothing, or the summaries do not fit.
     fn transcript(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
-        let lines: Vec<String> = self.material.pieces.iter().flat_map(Piece::lines).collect();
+        let lines: Vec<Line> = self.material.pieces.iter().flat_map(Piece::lines).collect();
         let instruction = self.instruction();
         let counter = self.manager.counter();
         let mut limit = self.window.saturating_sub(counter.count(&instruction)?.n.saturating_add(AROUND));

@@ -1,4 +1,4 @@
-//! The sliding window (rule C7): nothing replaces what is archived.
+//! The sliding window (rule C7): nothing replaces the messages that it archives, and earlier summaries stay.
 
 use super::{
     due,
@@ -6,6 +6,7 @@ use super::{
     turn_costs::{Turn, TurnCosts},
 };
 use crate::{
+    conversation::Conversation,
     error::Error,
     planner::{manager::ContextWindowManager, request::PlanRequest},
 };
@@ -17,11 +18,39 @@ pub(super) fn boundary(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
 ) -> Result<Option<RetentionBoundary>, Error> {
-    let turn_costs = TurnCosts::of(manager, request)?;
+    let kept = without_turns(&TurnCosts::of(manager, request)?, manager);
+    Ok(kept.map(|kept| after_summaries(request.log, kept)))
+}
+
+/// Moves the beginning of the range behind the summaries in it if nothing before them is archived: they stay where they are.
+fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoundary {
+    let first = kept.first.unwrap_or_else(|| log.turns().messages());
+    let apart = log.apart(kept.head);
+    let places = log.archive_index().summaries().map(|summary| summary.range.end);
+    let Some(from) = places.filter(|place| *place <= first).max() else { return kept };
+    let archives = |position| !apart.contains(&position) && log.archive_index().archived(position).is_none();
+    if from >= first || (log.turns().leading()..from).any(archives) {
+        return kept;
+    }
+    RetentionBoundary { head: kept.head.filter(|head| *head >= from), from: Some(from), ..kept }
+}
+
+/// Joins the texts of the summaries that a range archives with messages before them: they are sent in its place.
+pub(super) fn carried(log: &Conversation, kept: &RetentionBoundary) -> Option<String> {
+    let first = kept.first.unwrap_or_else(|| log.turns().messages());
+    let from = kept.from.unwrap_or_else(|| log.turns().leading());
+    let placed = log.archive_index().summaries();
+    let folded = placed.filter(|summary| from < summary.range.end && summary.range.end <= first);
+    let texts = folded.filter_map(|summary| log.compaction(summary.number)?.summary.as_deref());
+    let texts: Vec<&str> = texts.map(str::trim).filter(|text| !text.is_empty()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
+
+/// Drops turns, then exchanges of the last one.
+fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> Option<RetentionBoundary> {
     let options = super::options(manager);
     let capacity = turn_costs.limits.capacity();
-    // What a summary stood for goes with the oldest turns.
-    let fixed_and_pinned = turn_costs.fixed.saturating_add(turn_costs.pinned);
+    let fixed_and_pinned = turn_costs.fixed_and_pinned();
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
     let room = turn_costs.budget.saturating_sub(fixed_and_pinned).min(cap);
     let mut tokens: u64 = turn_costs.turns.iter().map(Turn::tokens).sum();
@@ -36,11 +65,11 @@ pub(super) fn boundary(
     let mut last = 0;
     for (at, turn) in turn_costs.turns.iter().enumerate() {
         if kept.is_some() && !fires(tokens, messages, turns) {
-            return Ok(kept);
+            return kept;
         }
         let reaches_to = last;
         let Some(next) = turn_costs.turns.get(at + 1) else {
-            return Ok(inside(turn, reaches_to, &fires, (tokens, messages, turns)).or(kept));
+            return inside(turn, reaches_to, &fires, (tokens, messages, turns)).or(kept);
         };
         tokens = tokens.saturating_sub(turn.tokens());
         messages = messages.saturating_sub(turn.messages());
@@ -50,7 +79,7 @@ pub(super) fn boundary(
             kept = Some(RetentionBoundary { head: None, from: None, first: next.first() });
         }
     }
-    Ok(kept)
+    kept
 }
 
 /// Drops exchanges of the last turn, the oldest first, its newest one never.

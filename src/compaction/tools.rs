@@ -2,7 +2,7 @@
 
 use super::{CompactionState, Compactor};
 use crate::{
-    conversation::{Compaction, Conversation},
+    conversation::{Compaction, CompactionKind, Conversation},
     error::Error,
     message::{Message, Tool, ToolCall},
     planner::request::PlanRequest,
@@ -116,7 +116,13 @@ impl Compactor<'_> {
         let (state, job) = self.decide(&self.manager.completed(request), None, super::Initiator::Asked)?;
         let Some(job) = job else { return Ok(CompactionOutcome::Blocked(state)) };
         let record = match summary {
-            Some(summary) => self.apply(log, &job, summary)?,
+            // The agent has read its prompt with every earlier summary, whatever a request for one holds.
+            Some(summary) => {
+                let text = super::summary_text(summary).map(str::to_owned);
+                let archived =
+                    text.and_then(|text| self.archive_by(log, &job, CompactionKind::Summary, Some(text)));
+                super::noted(log, archived)?
+            }
             None => self.fall_back(log, &job)?,
         };
         Ok(CompactionOutcome::Compacted(Box::new(record)))

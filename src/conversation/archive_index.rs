@@ -17,6 +17,8 @@ pub(crate) struct ArchiveIndex {
     all: Vec<Range<u32>>,
     /// Indexes into `records` of the compactions whose summaries no later compaction archived.
     unfolded: Vec<usize>,
+    /// Indexes into `records`: a compaction, and one whose summary it archived; in the order of the first.
+    folded: Vec<(usize, usize)>,
 }
 
 /// Why a message is no longer sent.
@@ -91,6 +93,7 @@ impl ArchiveIndex {
         self.gone.clear();
         self.all.clear();
         self.unfolded.clear();
+        self.folded.clear();
         for range in self.rewound.clone() {
             self.fill(range, ArchivedBy::Rewind);
         }
@@ -110,11 +113,11 @@ impl ArchiveIndex {
         }
         self.fill(from..range.end, by);
         let records = &self.records;
-        let stays = |one: &usize| {
+        let is_inside = |one: &mut usize| {
             let one = &records[*one].range;
-            !(range.start < one.end && one.end <= range.end)
+            range.start < one.end && one.end <= range.end
         };
-        self.unfolded.retain(stays);
+        self.folded.extend(self.unfolded.extract_if(.., is_inside).map(|one| (at, one)));
         self.unfolded.push(at);
     }
 
@@ -183,6 +186,19 @@ impl ArchiveIndex {
         self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
+    /// Returns the numbers of the compactions whose summaries were sent until a compaction replaced them, in prompt order.
+    pub(crate) fn folded_by(&self, number: u32) -> Vec<u32> {
+        let Some(at) = self.records.iter().rposition(|record| record.number == number) else {
+            return Vec::new();
+        };
+        let first = self.folded.partition_point(|(by, _)| *by < at);
+        let folded = self.folded[first..].iter().take_while(|(by, _)| *by == at);
+        let mut folded: Vec<&ResolvedCompaction> = folded.map(|(_, one)| &self.records[*one]).collect();
+        folded.retain(|record| record.has_summary);
+        folded.sort_by_key(|record| (record.range.end, record.number));
+        folded.into_iter().map(|record| record.number).collect()
+    }
+
     /// The newest compaction that no rewind undid.
     pub(crate) fn newest(&self) -> Option<&ResolvedCompaction> {
         self.records.last()
@@ -215,6 +231,7 @@ mod tests {
         let once = archive_index.clone();
         archive_index.compact(placed(2, 20, 0..15, Some(12)));
         assert_eq!(numbers(&archive_index), [2]);
+        assert_eq!([1, 2, 3].map(|number| archive_index.folded_by(number)), [vec![], vec![1], vec![]]);
         let by: Vec<Option<ArchivedBy>> = [0, 5, 6, 12, 13, 15].map(|at| archive_index.archived(at)).into();
         let [first, second] = [1, 2].map(|number| Some(ArchivedBy::Compaction(number)));
         assert_eq!(by, [first, first, second, None, second, None]);
@@ -262,5 +279,6 @@ mod tests {
         });
         archive_index.compact(placed(3, 10, 0..9, None));
         assert_eq!(numbers(&archive_index), [3]);
+        assert_eq!(archive_index.folded_by(3), [1, 2]);
     }
 }

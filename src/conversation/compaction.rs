@@ -37,7 +37,7 @@ pub struct Compaction {
     /// unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub limit: u64,
-    /// The summary; none for a sliding window or a fresh start.
+    /// The summary; none for a fresh start, and for a sliding window that archived no earlier summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// What the provider made instead, where it compacted (rule C11): sent back to that provider in place of the summary.
@@ -79,7 +79,7 @@ pub enum CompactionKind {
     Summary,
     /// A summary made without a model (rule C6).
     Digest,
-    /// Nothing: the oldest turns are dropped (rule C7).
+    /// Nothing: the oldest turns are dropped, and earlier summaries stay (rule C7).
     SlidingWindow,
     /// Nothing: the conversation starts fresh (rule U4).
     Fresh,

@@ -24,7 +24,7 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The limits leave no tokens for a prompt (rule B1).
+    /// The limits leave no tokens for a prompt (rule B1), or for a request for a summary (rule C8).
     Budget,
     /// A configuration value is unknown, of the wrong type or out of range (rules B4, S9).
     Config,
@@ -104,6 +104,10 @@ pub(crate) enum Repr {
     NotSmaller { before: u64, after: u64 },
     #[error("a reply is being received, or the log played back; nothing was archived, try again after it")]
     NotNow,
+    #[error(
+        "an earlier summary and the newest messages do not fit a request of {window} tokens to `{model}`, so a summary without them would lose it; nothing was archived, make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)"
+    )]
+    NoRequest { model: String, window: u64 },
     #[error("there is nothing that could be archived")]
     NothingToCompact,
     #[error("model.default.tokenizer: {0}")]
@@ -124,7 +128,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
-            Repr::NoBudget { .. } | Repr::NothingAsked => ErrorKind::Budget,
+            Repr::NoBudget { .. } | Repr::NothingAsked | Repr::NoRequest { .. } => ErrorKind::Budget,
             Repr::Config { .. }
             | Repr::ConfigValue { .. }
             | Repr::ConfigFile { .. }

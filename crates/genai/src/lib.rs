@@ -152,6 +152,13 @@ impl Summariser {
     /// nothing of the prompt. As
     /// [`CompactionRequest::smaller`] otherwise.
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
+        if job.messages().is_empty() {
+            let what = "the request does not fit its context window";
+            return Err(self.error(&Failure::new(what), "", job));
+        }
+        // What a provider made of messages is no text, and this client sends texts only.
+        let in_text = job.with_summaries_as_text()?;
+        let job = &in_text;
         let (client, target, key) =
             self.connection().await.map_err(|failure| self.error(&failure, "", job))?;
         let mut smaller: Option<CompactionRequest> = None;

@@ -4,7 +4,7 @@ use crate::{args, input, json, output, prepared::Prepared};
 use anyhow::{Result, bail};
 use context_window::{
     Conversation, ItemId, WireFormat,
-    compaction::{CompactionRequest, CompactionState},
+    compaction::{CompactionKind, CompactionRequest, CompactionState, summary_text},
     config::{CompactionStrategy, RequestForm},
     conversation::{ActiveEntry, Compaction, HistoryRow},
     render,
@@ -33,7 +33,11 @@ impl Compacted {
     pub(crate) fn by(prepared: &Prepared, job: CompactionRequest, summary: Option<&str>) -> Result<Self> {
         let (mut log, compactor) = (prepared.session.log.clone(), prepared.manager.compactor());
         let record = match summary {
-            Some(summary) => compactor.apply(&mut log, &job, summary)?,
+            // Whoever wrote it has read more than the request for one holds.
+            Some(summary) => {
+                let summary = summary_text(summary)?.to_owned();
+                compactor.archive_by(&mut log, &job, CompactionKind::Summary, Some(summary))?
+            }
             None => compactor.fall_back(&mut log, &job)?,
         };
         let tokens = (record.tokens_before, record.tokens_after);

@@ -56,6 +56,7 @@ pub(crate) use sent_with::{block, state_row};
 pub(crate) use size_index::SizeIndex;
 pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
+pub(crate) use summaries::{sent_for, sent_to};
 
 /// Every candidate of one request, in the orders in which they are offered.
 pub(crate) struct Candidates<'a> {

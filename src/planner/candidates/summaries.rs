@@ -67,6 +67,11 @@ fn reads(target: &Target, made: &ProviderSummary) -> bool {
     target.provider == made.provider && target.wire_format == Some(made.wire_format)
 }
 
+/// Returns the message that a target gets for a compaction.
+pub(crate) fn sent_to(target: &Target, record: &Compaction) -> Message {
+    sent_for(record, record.provider_summary.as_ref().filter(|made| reads(target, made)))
+}
+
 /// What is sent for a compaction: what the provider made, as it came, or the summary's text.
 pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Message {
     let Some(own) = own else {

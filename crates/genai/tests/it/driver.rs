@@ -6,7 +6,7 @@ mod server;
 use context_window::{
     compaction::CompactionRequest,
     config::{CompactionStrategy, RequestForm},
-    conversation::{ActiveEntry, Compaction, CompactionKind, HistoryRow},
+    conversation::{ActiveEntry, Compaction, CompactionKind, HistoryRow, ProviderSummary},
     *,
 };
 use context_window_genai::{Error, ErrorKind, Summariser};
@@ -500,6 +500,53 @@ async fn a_summary_that_is_too_long_is_refused() {
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!(record.kind, CompactionKind::Digest);
     }
+}
+
+/// The summary of an earlier compaction reaches the model whole, also one that a provider made: this client sends texts.
+#[tokio::test]
+async fn an_earlier_summary_reaches_the_model_as_text() {
+    let wire = Wire::Anthropic;
+    let response = json!({"stop_reason": "compaction",
+        "content": [{"type": "compaction", "content": "ZEBRA is the task.", "signature": "c2Vj"}]});
+    for form in [RequestForm::Conversation, RequestForm::Transcript] {
+        let first = World::with(wire, conversation(24), form, Vec::new());
+        let mut log = first.log.clone();
+        let made = ProviderSummary::from_json("anthropic", &response).unwrap();
+        first.manager.compactor().apply_from_provider(&mut log, &first.job, made).unwrap();
+        for message in conversation(20).messages() {
+            log.push(message.clone().without_id());
+        }
+        let world = World::with(wire, log, form, vec![wire.answer(SUMMARY)]);
+        assert_eq!(world.summarise().await.unwrap(), SUMMARY);
+        let requests = world.server.requests();
+        let lines = arrived(wire, &requests[0].body);
+        assert!(lines.iter().any(|line| line.contains("ZEBRA is the task.")), "{lines:#?}");
+        assert!(!requests[0].body.to_string().contains("c2Vj"));
+    }
+}
+
+/// A request that has no room for an earlier summary is not sent: the summary stays in a digest.
+#[tokio::test]
+async fn without_room_for_an_earlier_summary_no_model_is_asked() {
+    let wire = Wire::OpenAi;
+    let first = World::new(wire, Vec::new());
+    let mut log = first.log.clone();
+    let earlier = "ZEBRA is the task. ".repeat(300);
+    first.manager.compactor().apply(&mut log, &first.job, &earlier).unwrap();
+    for message in conversation(20).messages() {
+        log.push(message.clone().without_id());
+    }
+    let mut world = World::with(wire, log, RequestForm::Conversation, vec![wire.answer(SUMMARY)]);
+    let small = RequestLimits::new().with_context_len(2_000).with_max_completion(200);
+    let request = PlanRequest::new(&world.log).with_limits(small);
+    world.job = world.manager.compactor().now(request).unwrap().unwrap();
+    assert!(world.job.messages().is_empty());
+    assert!(world.error().await.contains("does not fit its context window"));
+    let error = world.manager.compactor().apply(&mut world.log, &world.job, SUMMARY).unwrap_err();
+    assert_eq!(error.kind(), context_window::ErrorKind::Budget);
+    let record = world.summariser().compact(&world.manager, &mut world.log, &world.job).await.unwrap();
+    assert_eq!((record.kind, world.server.requests().len()), (CompactionKind::Digest, 0));
+    assert!(record.summary.unwrap().contains(earlier.trim()));
 }
 
 /// Only the strategy `summary` asks a model: with any other one nothing is sent.
