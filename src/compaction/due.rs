@@ -7,6 +7,7 @@ use crate::{
     error::{Error, ErrorKind},
     message::Role,
     planner::request::PlanRequest,
+    provider::model::Limits,
     usage::reaches,
 };
 use serde::Serialize;
@@ -223,7 +224,7 @@ impl Compactor<'_> {
     pub(super) fn trigger(self, figures: &Figures) -> Option<Trigger> {
         let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
-        fires(&options, usage.conversation_tokens.n, limits.capacity(), *messages, *turns)
+        fires(&options, usage.conversation_tokens.n, limits, *messages, *turns)
             .or((options.on_drop && *drops).then_some(Trigger::OnDrop))
     }
 }
@@ -232,18 +233,19 @@ impl Compactor<'_> {
 pub(super) fn fires(
     options: &CompactionOptions,
     conversation_tokens: u64,
-    capacity: u64,
+    limits: &Limits,
     messages: u64,
     turns: u64,
 ) -> Option<Trigger> {
     let over = |value: u64, limit: u64| if options.strict { value > limit } else { value >= limit };
+    let base = options.base.tokens(limits);
     let percent = options.percent > 0
         && if options.strict {
-            u128::from(conversation_tokens) * 100 > u128::from(capacity) * u128::from(options.percent)
+            u128::from(conversation_tokens) * 100 > u128::from(base) * u128::from(options.percent)
         } else {
-            reaches(conversation_tokens, capacity, options.percent)
+            reaches(conversation_tokens, base, options.percent)
         };
-    let left = capacity.saturating_sub(conversation_tokens);
+    let left = limits.capacity().saturating_sub(conversation_tokens);
     let remaining =
         options.remaining.is_some_and(|most| if options.strict { left < most } else { left <= most });
     [

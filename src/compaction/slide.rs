@@ -49,7 +49,6 @@ pub(super) fn carried(log: &Conversation, kept: &RetentionBoundary) -> Option<St
 /// Drops turns, then exchanges of the last one.
 fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> Option<RetentionBoundary> {
     let options = super::options(manager);
-    let capacity = turn_costs.limits.capacity();
     let fixed_and_pinned = turn_costs.fixed_and_pinned();
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
     let room = turn_costs.budget.saturating_sub(fixed_and_pinned).min(cap);
@@ -57,7 +56,7 @@ fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> 
     let (mut messages, mut turns) = (turn_costs.messages(), turn_costs.turns.len() as u64);
     let fires = |tokens: u64, messages: u64, turns: u64| {
         let conversation_tokens = fixed_and_pinned.saturating_add(tokens);
-        due::fires(&options, conversation_tokens, capacity, messages, turns).is_some()
+        due::fires(&options, conversation_tokens, &turn_costs.limits, messages, turns).is_some()
             || options.on_drop && tokens > room
     };
     let mut kept = None;

@@ -1,5 +1,6 @@
 //! When a conversation is compacted, what it keeps, and what replaces the rest (rules C2 to C7).
 
+use super::UsageBase;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,8 +15,10 @@ pub struct CompactionOptions {
     pub strategy: CompactionStrategy,
     /// A trigger fires above its boundary only, not at it (default: false).
     pub strict: bool,
-    /// Trigger: size of the full conversation, in per cent of the capacity (default: 85); 0 is unset.
+    /// Trigger: size of the full conversation, in per cent of `base` (default: 85); 0 is unset.
     pub percent: u16,
+    /// The base of `percent`: the capacity (default), or the context length, which may lie above it.
+    pub base: UsageBase,
     /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
     /// Tokens of the capacity that are left.
@@ -49,6 +52,7 @@ impl Default for CompactionOptions {
             strategy: CompactionStrategy::default(),
             strict: false,
             percent: 85,
+            base: UsageBase::default(),
             tokens: None,
             remaining: None,
             messages: None,
@@ -172,7 +176,7 @@ impl Default for DigestOptions {
 pub struct CompactionOverrides {
     /// What is tried first.
     pub strategy: Option<CompactionStrategy>,
-    /// Trigger: size of the full conversation, in per cent of the capacity; 0 is unset.
+    /// Trigger: size of the full conversation, in per cent of `compaction.base`; 0 is unset.
     pub percent: Option<u16>,
     /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,

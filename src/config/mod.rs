@@ -417,7 +417,7 @@ impl Default for UsageOptions {
     }
 }
 
-/// What a percentage of use is of (rule U3).
+/// The base of a percentage of use (rules U3, C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

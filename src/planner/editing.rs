@@ -1,7 +1,7 @@
 //! What the provider is asked to do by itself: leave out old tool results, and compact (rule C12).
 
 use crate::{
-    config::{CompactionStrategy, Config, ToolResults},
+    config::{CompactionStrategy, Config, ToolResults, UsageBase},
     message::WireFormat,
     plan::{ContextEditing, Notice, NoticeCode},
     planner::assemble::PlanContext,
@@ -95,7 +95,11 @@ pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -
         return None;
     }
     let percent = Some(options.percent).filter(|percent| *percent > 0);
-    let of_capacity = percent.map(|percent| u128::from(context.window()) * u128::from(percent) / 100);
-    let triggers = options.tokens.into_iter().chain(of_capacity.and_then(|n| u64::try_from(n).ok()));
+    let base = match options.base {
+        UsageBase::Capacity => context.window(),
+        UsageBase::Context => context.limits.context_len,
+    };
+    let of_base = percent.map(|percent| u128::from(base) * u128::from(percent) / 100);
+    let triggers = options.tokens.into_iter().chain(of_base.and_then(|n| u64::try_from(n).ok()));
     Some(triggers.min().unwrap_or(context.prompt_budget).min(context.prompt_budget).max(edit.least).max(1))
 }

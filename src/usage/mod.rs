@@ -178,9 +178,16 @@ impl Level {
 impl UsageOptions {
     /// What a percentage is of, in tokens; 0 where the window is unknown.
     pub(crate) fn of(self, limits: &Limits) -> u64 {
-        match self.base {
-            UsageBase::Capacity => limits.capacity(),
-            UsageBase::Context => limits.context_len,
+        self.base.tokens(limits)
+    }
+}
+
+impl UsageBase {
+    /// Returns the base in tokens; 0 if the window is unknown.
+    pub(crate) fn tokens(self, limits: &Limits) -> u64 {
+        match self {
+            Self::Capacity => limits.capacity(),
+            Self::Context => limits.context_len,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod by_provider;
 mod due;
 mod retention;
+mod presets;
 mod stacked;
 mod records;
 mod settings;

@@ -308,6 +308,7 @@ fn every_key_changes_something() {
         ("compaction.strategy", "\"sliding_window\""),
         ("compaction.strict", "true"),
         ("compaction.percent", "70"),
+        ("compaction.base", "\"context\""),
         ("compaction.tokens", "1000"),
         ("compaction.remaining", "2000"),
         ("compaction.messages", "12"),
