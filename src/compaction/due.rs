@@ -170,6 +170,9 @@ impl Compactor<'_> {
         if limits.context_len == 0 {
             return waiting(BlockedBy::UnknownLimit);
         }
+        if request.limits.is_unknown() {
+            return Ok(CompactionState::Waiting(BlockedBy::UnknownLimit));
+        }
         let context = match self.manager.context(request) {
             Err(error) if error.kind() == ErrorKind::Budget => return waiting(BlockedBy::NoRoom),
             context => context?,

@@ -31,7 +31,8 @@ impl Conversation {
         let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
         let tokens =
             TokenCount { n: size.saturating_add(plan.usage.dropped_tokens), certainty: Certainty::Estimate };
-        Some(plan.usage.with_conversation_tokens(tokens, &plan.limits, plan.usage_options))
+        let of_levels = plan.limits_source.of_levels(plan.limits);
+        Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.usage_options))
     }
 
     /// Returns whether a report on a plan is believed (rule N6): by the report before it, before it joins the
@@ -39,7 +40,7 @@ impl Conversation {
     fn believes(&self, plan: &ContextPlan, usage: Usage) -> bool {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
-        ReportedUsage::new(plan.counted(), usage).is_believed(before, plan.limits.context_len)
+        ReportedUsage::new(plan.counted(), usage).is_believed(before, plan.limits_source.most_reported(plan.limits))
     }
 
     /// Returns the event of a report that is not believed.

@@ -68,6 +68,8 @@ codes! {
     BudgetAboveWindow "budget_above_window" "B1";
     /// The model is not in the registry: default limits apply.
     UnknownModel "unknown_model" "B2";
+    /// The context length is unknown: levels and compaction are off.
+    UnknownLimit "unknown_limit" "B2";
     /// Counted in the wire format of `OpenAI` Chat, because no chat template is given.
     NoChatTemplate "no_chat_template" "N3";
     /// What the options ask of the provider is done here, because it does not do it.

@@ -5,7 +5,7 @@ use crate::{
     message::WireFormat,
     plan::{ContextEditing, Notice, NoticeCode},
     planner::assemble::PlanContext,
-    provider::model::Model,
+    provider::model::{LimitsSource, Model},
 };
 use serde_json::{Value, json};
 
@@ -91,6 +91,7 @@ pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -
     if !options.enabled
         || options.strategy != CompactionStrategy::Provider
         || context.prompt_budget < edit.least
+        || context.limits_source == LimitsSource::Unknown
     {
         return None;
     }

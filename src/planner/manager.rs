@@ -312,7 +312,7 @@ impl ContextWindowManager {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
         let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
-        let calibrator = self.calibrator(request, limits.context_len); // N6
+        let calibrator = self.calibrator(request, limits_source.most_reported(limits)); // N6
         let mut context = PlanContext {
             editing: None,
             edited_here: self.edited_here.clone(),

@@ -9,6 +9,7 @@ mod records;
 mod settings;
 mod strategy;
 mod summary;
+mod unknown_limit;
 mod usage;
 
 use context_window::{

@@ -33,7 +33,7 @@ pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
 const NAMES: &str = "documents, tools, focus, state, budget, context_len, max_completion, max_input, safety_buffer, \
-    previous, account, end_user, excluded_messages";
+    unknown_limit, previous, account, end_user, excluded_messages";
 
 impl Asked {
     pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -78,6 +78,7 @@ impl Asked {
                 "budget" => limits.prompt_budget = Some(tokens()?),
                 "context_len" => limits = limits.with_context_len(tokens()?),
                 "max_completion" => limits = limits.with_max_completion(tokens()?),
+                "unknown_limit" => limits.unknown = value.extract()?,
                 "max_input" => limits = limits.with_max_input(tokens()?),
                 "safety_buffer" => limits = limits.with_safety_buffer(tokens()?),
                 "previous" => {

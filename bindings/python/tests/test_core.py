@@ -241,6 +241,16 @@ def test_other_threads_run_while_a_plan_is_made() -> None:
     assert ticks > 1_000
 
 
+def test_an_unknown_limit_switches_levels_and_compaction_off() -> None:
+    manager = Manager("some-model-that-nobody-knows")
+    log = Conversation(agent_turns(40))
+    plan = manager.plan(log, unknown_limit=True)
+    assert "unknown_limit" in [notice["code"] for notice in plan.notices]
+    usage = manager.usage(log, unknown_limit=True)
+    assert (usage["limit"], usage["level"]) == (0, "normal")
+    assert manager.compaction_due(log, unknown_limit=True) is None
+
+
 def test_compaction_archives_and_deletes_nothing() -> None:
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
     log = Conversation(agent_turns(40))

@@ -298,8 +298,16 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
             "counted in the wire format of OpenAI Chat: no chat template is given".into(),
         );
     }
+    let is_unknown = context.limits_source == LimitsSource::Unknown;
+    if is_unknown {
+        let budget = grouped(context.prompt_budget);
+        let text = format!(
+            "the context length is unknown: no level, no compaction; the prompt is planned within {budget} tokens"
+        );
+        say(NoticeCode::UnknownLimit, text);
+    }
     let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
-    if context.prompt_budget > window {
+    if context.prompt_budget > window && !is_unknown {
         say(
             NoticeCode::BudgetAboveWindow,
             format!("the budget is larger than the context window of {} tokens", grouped(window)),

@@ -46,7 +46,8 @@ pub(super) fn of(
     let certainty =
         if dropped_tokens > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
     let conversation_tokens = TokenCount { n: reported.unwrap_or(estimate), certainty };
-    let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &context.limits, context.usage);
+    let of_levels = context.limits_source.of_levels(context.limits);
+    let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &of_levels, context.usage);
     let compactions = candidates.log().compactions().count() as u64;
     ContextUsage {
         prompt_tokens: sent.total.n,
@@ -78,7 +79,8 @@ fn reported(
 ) -> Option<u64> {
     let log = candidates.log();
     let target = Target::of(context.model);
-    let report = log.last_report(&target, meter.counter().name(), context.limits.context_len)?;
+    let most = context.limits_source.most_reported(context.limits);
+    let report = log.last_report(&target, meter.counter().name(), most)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
     let (mut tokens, mut counted) = (0u64, BTreeSet::new());
     for row in sent.rows {

@@ -219,10 +219,12 @@ impl Model {
     /// The limits that hold for one request, and where they come from (rule B2).
     pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
         let default = &config.model.default;
-        let context_len = asked.context_len.or(self.context_len).unwrap_or(default.context_len);
+        let unknown = asked.is_unknown();
+        let own = self.context_len.filter(|_| !unknown);
+        let context_len = asked.context_len.or(own).unwrap_or(default.context_len);
         let max_input = match asked {
             RequestLimits { max_input: Some(limit), .. } => Some(limit),
-            RequestLimits { context_len: Some(_), .. } => None,
+            RequestLimits { context_len: Some(_), .. } | RequestLimits { unknown: true, .. } => None,
             _ => self.max_input,
         };
         // A maximum that is not below the context length is a catalogue's way of saying "unknown".
@@ -233,7 +235,9 @@ impl Model {
         let safety_buffer =
             asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
         let limits = Limits { context_len, max_input, max_completion, safety_buffer };
-        let source = if asked.context_len.is_some() || asked.prompt_budget.is_some() {
+        let source = if unknown {
+            LimitsSource::Unknown
+        } else if asked.context_len.is_some() || asked.prompt_budget.is_some() {
             LimitsSource::Request
         } else if self.context_len.is_some() {
             LimitsSource::Registry
@@ -269,6 +273,9 @@ pub struct RequestLimits {
     pub safety_buffer: Option<u64>,
     /// The prompt budget itself, in place of the formula of rule B1.
     pub prompt_budget: Option<u64>,
+    /// Nobody knows the context length, so nothing is compacted and no level is reported (rule B2). A `context_len` is known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
 }
 
 impl RequestLimits {
@@ -282,6 +289,33 @@ impl RequestLimits {
     #[must_use]
     pub fn budget(tokens: u64) -> Self {
         Self { prompt_budget: Some(tokens), ..Self::default() }
+    }
+
+    /// A context length that nobody knows: levels and compaction are off, with a notice. The prompt is planned within the
+    /// prompt budget that is set, or that of `[model.default]` (rule B2).
+    ///
+    /// ```
+    /// use context_window::RequestLimits;
+    /// # use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # let counter = TokenCounter::chars_per_4();
+    /// # let manager = ContextWindowManager::new(Model::custom("mine"), counter, Config::default())?;
+    ///
+    /// let log = Conversation::from([Message::user("Hello")]);
+    /// let request = PlanRequest::new(&log).with_limits(RequestLimits::unknown());
+    /// assert_eq!(manager.usage(request.clone())?.limit, 0);
+    /// assert!(manager.compactor().now(request)?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { unknown: true, ..Self::default() }
+    }
+
+    /// Returns whether nobody knows the context length.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown && self.context_len.is_none()
     }
 
     /// Sets the context length.
@@ -353,6 +387,8 @@ pub enum LimitsSource {
     Registry,
     /// The configured defaults.
     Default,
+    /// The request says that nobody knows the context length: the sizes are those of the configured defaults.
+    Unknown,
 }
 
 impl LimitsSource {
@@ -363,7 +399,21 @@ impl LimitsSource {
             Self::Request => "request",
             Self::Registry => "registry",
             Self::Default => "default",
+            Self::Unknown => "unknown",
         }
+    }
+
+    /// Returns the limits that levels are of: those of no window if it is unknown.
+    pub(crate) fn of_levels(self, limits: Limits) -> Limits {
+        match self {
+            Self::Unknown => Limits { context_len: 0, max_input: None, ..limits },
+            _ => limits,
+        }
+    }
+
+    /// Returns the most tokens that a report can say; the context length if it is known.
+    pub(crate) fn most_reported(self, limits: Limits) -> u64 {
+        if self == Self::Unknown { u64::MAX } else { limits.context_len }
     }
 }
 

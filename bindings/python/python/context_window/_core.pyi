@@ -20,6 +20,7 @@ class Request(TypedDict, total=False):
     max_completion: int | None
     max_input: int | None
     safety_buffer: int | None
+    unknown_limit: bool
     previous: str | None
     account: str | None
     end_user: str | None

@@ -1,0 +1,76 @@
+//! A context length that nobody knows: levels and compaction are off, and a notice says so (rule B2).
+
+use super::*;
+use context_window::plan::NoticeCode;
+
+fn is_off(manager: &ContextWindowManager, request: PlanRequest<'_>, budget: u64) {
+    let usage = manager.usage(request.clone()).unwrap();
+    assert!(usage.conversation_tokens.n > 150_000, "{usage:?}");
+    assert_eq!((usage.limit, usage.percent, usage.level, usage.context_len), (0, 0, Level::Normal, 0));
+    let state = manager.compactor().state(request.clone()).unwrap();
+    assert_eq!(state, CompactionState::Waiting(BlockedBy::UnknownLimit));
+    assert!(manager.compactor().due(request.clone()).unwrap().is_none());
+    assert!(manager.compactor().now(request.clone()).unwrap().is_none());
+    let plan = manager.build_plan(&request).unwrap();
+    let notices: Vec<&str> = plan
+        .notices
+        .iter()
+        .filter(|notice| notice.code == NoticeCode::UnknownLimit)
+        .map(|n| &*n.text)
+        .collect();
+    assert_eq!(notices.len(), 1, "{:?}", plan.notices);
+    assert!(notices[0].contains("the context length is unknown"), "{notices:?}");
+    assert_eq!((plan.prompt_budget, plan.limits_source.name()), (budget, "unknown"));
+    assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::BudgetAboveWindow));
+}
+
+#[test]
+fn levels_and_compaction_are_off_and_a_notice_says_so() {
+    let unknown = RequestLimits::unknown();
+    let mut own = unknown;
+    own.prompt_budget = Some(500_000);
+    let mut log = talk(1_000, 160);
+    // The budget of `[model.default]`, or the request's own, whatever the registry knows of the model.
+    let known = ContextWindowManager::configured(
+        {
+            let mut model = Model::named("gpt-4").unwrap();
+            model.tokenizer = Some("bytes".into());
+            model
+        },
+        Config::default(),
+    )
+    .unwrap();
+    let default = 128_000 - 4_096 - 1_024;
+    for manager in [bytes(Config::default()), known] {
+        is_off(&manager, PlanRequest::new(&log).with_limits(unknown), default);
+        is_off(&manager, PlanRequest::new(&log).with_limits(own), 500_000);
+    }
+    // A reply with a report of more than the default window: believed if it is near the count, and no level of anything.
+    let manager = bytes(Config::default());
+    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(own)).unwrap();
+    log.push_reply(&plan, said(1_001, 160), Usage::openai(plan.total.n, 0, 160));
+    let usage = manager.usage(PlanRequest::new(&log).with_limits(own)).unwrap();
+    assert!(usage.reported, "{usage:?}");
+    assert_eq!(log.level(), Level::Normal);
+    // A context length of the request is known.
+    let both = unknown.with_context_len(100_000);
+    let usage = manager.usage(PlanRequest::new(&log).with_limits(both)).unwrap();
+    assert_eq!((usage.context_len, usage.level), (100_000, Level::AtLimit));
+    // Nothing is said of it where it is not said: the default holds.
+    let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+    assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::UnknownLimit));
+    assert_eq!(plan.limits_source.name(), "default");
+}
+
+#[test]
+fn a_session_file_says_it_and_keeps_it() {
+    let text = r#"{"model": "mine", "limits": {"unknown": true}, "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let session = Session::from_json(text).unwrap();
+    assert_eq!(session.limits, RequestLimits::unknown());
+    let manager = bytes(Config::default());
+    let usage = manager.usage(session.request()).unwrap();
+    assert_eq!((usage.limit, usage.level), (0, Level::Normal));
+    let json = serde_json::to_value(session.limits).unwrap();
+    assert_eq!(json["unknown"], true);
+    assert!(serde_json::to_value(RequestLimits::new()).unwrap().get("unknown").is_none());
+}
