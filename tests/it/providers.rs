@@ -72,10 +72,9 @@ fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String
 fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
     let excess = plan.total.n.saturating_sub(plan.prompt_budget);
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
-    let droppable = plan
-        .included
-        .iter()
-        .any(|row| matches!(row.reason, IncludedReason::Recent | IncludedReason::Relevant));
+    let droppable = plan.included.iter().any(|row| {
+        matches!(row.reason, IncludedReason::Recent | IncludedReason::Question | IncludedReason::Relevant)
+    });
     if excess != said || excess > 0 && droppable {
         return Err(format!("S6: over by {excess}, said {said}, droppable: {droppable}"));
     }

@@ -73,6 +73,7 @@ fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
             _ => format!("pinned: {}", speaker(item)),
         },
         IncludedReason::Recent => speaker(item).into(),
+        IncludedReason::Question => "trimmed turn's question".into(),
         IncludedReason::Relevant => "document".into(),
         IncludedReason::Summary => "summary of archived messages".into(),
     };

@@ -92,7 +92,7 @@ pub enum Reason {
     Excluded(ExcludedReason),
 }
 
-/// As an object with a `code`: `required`, `pinned`, `recent`, `relevant`, `summary`, or the code of what is out.
+/// As an object with a `code`: `required`, `pinned`, `recent`, `question`, `relevant`, `summary`, or the code of what is out.
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

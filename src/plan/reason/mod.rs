@@ -18,6 +18,8 @@ pub enum IncludedReason {
     Pinned,
     /// It is in the kept window (rule S4).
     Recent,
+    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are kept (rules S4, S5).
+    Question,
     /// Its score (rule S8).
     Relevant,
     /// It is a summary of archived messages.
@@ -32,6 +34,7 @@ impl IncludedReason {
             Self::Required => "required",
             Self::Pinned => "pinned",
             Self::Recent => "recent",
+            Self::Question => "question",
             Self::Relevant => "relevant",
             Self::Summary => "summary",
         }

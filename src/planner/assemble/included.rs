@@ -394,12 +394,26 @@ impl Writer<'_, '_> {
             section: kept.section,
             role: Some(message.role()),
             priority,
-            reason: kept.reason,
+            reason: self.reason(candidate, kept.reason),
             tokens: self.meter.counted_message(&message, tokens),
             origin: None,
             body: message,
         });
         Ok(())
+    }
+
+    /// Returns why a candidate is in: the user message of a turn that the window begins in is there for the exchanges of it that are
+    /// kept, and not for its own age (rule S4).
+    fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
+        let index = self.candidates.index();
+        let trimmed = || match self.chosen.start {
+            Some(start @ CandidateId::Exchange(_)) => index.head(index.turn_of(start)),
+            _ => None,
+        };
+        match kept_for {
+            IncludedReason::Recent if trimmed() == Some(candidate) => IncludedReason::Question,
+            reason => reason,
+        }
     }
 
     /// What a row's message has in bytes (see `meter::bytes`): the log knows, where the message is sent as it is there.

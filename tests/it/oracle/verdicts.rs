@@ -52,7 +52,13 @@ impl Oracle<'_> {
         let overflow = behind == OVERFLOW;
         let held = behind.to_owned();
         let mut verdicts = Verdicts::new();
+        let start = self.start();
+        // S4: where the window begins inside a turn, the turn's user message is there for what is kept of it.
+        let begins_in = |at: &usize| start.as_ref() == Some(&format!("m{at}"));
+        let trimmed = self.turns().into_iter().find(|turn| turn.1.iter().any(begins_in));
+        let question = trimmed.and_then(|turn| turn.0).map(Unit::Message);
         for (unit, (section, reason)) in &self.kept {
+            let reason = if question == Some(*unit) && *reason == "recent" { "question" } else { reason };
             for (id, _) in self.ids(*unit) {
                 verdicts.insert(id, format!("in {} {reason}", section.name()));
             }

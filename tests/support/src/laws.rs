@@ -60,10 +60,9 @@ fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), Str
     let excess = plan.total.n.saturating_sub(plan.prompt_budget);
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
     law(excess == said, || format!("S6: over by {excess}, said {said}"))?;
-    let droppable = plan
-        .included
-        .iter()
-        .find(|row| matches!(row.reason, IncludedReason::Recent | IncludedReason::Relevant));
+    let droppable = plan.included.iter().find(|row| {
+        matches!(row.reason, IncludedReason::Recent | IncludedReason::Question | IncludedReason::Relevant)
+    });
     law(excess == 0 || droppable.is_none(), || format!("S6: an overflow holds {droppable:?}"))
 }
 
