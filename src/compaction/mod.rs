@@ -248,7 +248,11 @@ impl Compactor<'_> {
             CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {
                 let digest = job.digest()?;
                 match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
-                    Err(error) if error.is_not_smaller() => self.slide(log, job),
+                    // The digest's figures say more than that nothing is left to archive.
+                    Err(error) if error.is_not_smaller() => match self.slide(log, job) {
+                        Err(slid) if slid.kind() == ErrorKind::NothingToCompact => Err(error),
+                        slid => slid,
+                    },
                     applied => applied,
                 }
             }

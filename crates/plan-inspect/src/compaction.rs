@@ -3,7 +3,7 @@
 use crate::{args, input, json, output, prepared::Prepared};
 use anyhow::{Result, bail};
 use context_window::{
-    Conversation, ItemId, WireFormat,
+    ContextPlan, Conversation, ExcludedItem, ExcludedReason, ItemId, Section, WireFormat,
     compaction::{CompactionKind, CompactionRequest, CompactionState, summary_text},
     config::{CompactionStrategy, RequestForm},
     conversation::{ActiveEntry, Compaction, HistoryRow},
@@ -26,7 +26,14 @@ pub(crate) struct Compacted {
     record: Compaction,
     /// The tokens of the full conversation before it, and after it.
     tokens: (u64, u64),
+    /// The tokens of the next prompt without it, and with it.
+    prompt: (u64, u64),
+    /// Why it is refused, if it is.
+    refusal: Option<String>,
 }
+
+/// Documents that a refusal names.
+const NAMED: usize = 4;
 
 impl Compacted {
     /// Does a job with this summary, or else without a model.
@@ -41,7 +48,15 @@ impl Compacted {
             None => compactor.fall_back(&mut log, &job)?,
         };
         let tokens = (record.tokens_before, record.tokens_after);
-        Ok(Self { job: Some(job), log, record, tokens })
+        let before = prepared.manager.build_plan(&prepared.request())?;
+        let after = plan_with(prepared, &log)?;
+        let (prompt, refusal) = ((before.total.n, after.total.n), refusal(&before, &after));
+        Ok(Self { job: Some(job), log, record, tokens, prompt, refusal })
+    }
+
+    /// Returns why it is refused: the next prompt would be no smaller (rule C5).
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Starts fresh; none where nothing is active.
@@ -56,32 +71,38 @@ impl Compacted {
             return Ok(None);
         };
         let tokens = (full(prepared)?, full(&prepared.with_log(log.clone()))?);
-        Ok(Some(Self { job: None, log, record, tokens }))
+        let before = prepared.manager.build_plan(&prepared.request())?;
+        let prompt = (before.total.n, plan_with(prepared, &log)?.total.n);
+        Ok(Some(Self { job: None, log, record, tokens, prompt, refusal: None }))
     }
 
     /// What it is due to, what it archives, keeps and frees, the request for a summary, and the summary.
     pub(crate) fn text(&self, state: CompactionState) -> Result<String> {
-        let Self { record, tokens: (before, after), .. } = self;
+        let Self { record, tokens: (before, after), prompt, .. } = self;
         let tokens = report::grouped;
         let due = match state {
             CompactionState::Due(trigger) => format!("due ({})", trigger.text()),
-            CompactionState::Waiting(blocked_by) => format!("not now: {}", blocked_by.text()),
-            CompactionState::Stopped { attempts } => {
-                format!("stopped after {attempts} attempts without progress")
+            CompactionState::Waiting(blocked_by) => {
+                format!("as asked; none happens by itself: {}", blocked_by.text())
             }
-            _ => "not needed: below all thresholds".into(),
+            CompactionState::Stopped { attempts } => {
+                format!("as asked; automatic ones stopped after {attempts} attempts without progress")
+            }
+            _ => "as asked; none is due: below all thresholds".into(),
         };
         let archived =
             runs(record.archived.iter().map(|run| (run.id.as_str(), run.last_id.as_str(), run.count)));
         let kept = kept(&self.log);
         let request = self.job.as_ref().map_or_else(|| "none: a fresh start asks no model".into(), asked);
         let mut text = format!(
-            "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nrequest     {request}\n\n",
+            "compaction  {due}\narchived    {}: {archived}\nkept        {}\ntokens      {} before, {} after, {} freed\nprompt      {} before, {} after\nrequest     {request}\n\n",
             plural(record.messages_archived, "message"),
             if kept.is_empty() { "nothing" } else { &kept },
             tokens(*before),
             tokens(*after),
             tokens(before.saturating_sub(*after)),
+            tokens(prompt.0),
+            tokens(prompt.1),
         );
         match &record.summary {
             Some(summary) => {
@@ -117,6 +138,33 @@ impl Compacted {
         });
         json::indented(&all)
     }
+}
+
+/// Plans the next prompt of another conversation.
+fn plan_with(prepared: &Prepared, log: &Conversation) -> Result<ContextPlan> {
+    let changed = prepared.with_log(log.clone());
+    Ok(changed.manager.build_plan(&changed.request())?)
+}
+
+/// Returns why a compaction is refused that leaves the prompt no smaller. If messages have no room in the prompt without it, its summary
+/// stands for them: then it is not refused.
+fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
+    let is_dropped = |row: &ExcludedItem| {
+        row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
+    };
+    if after.total.n < before.total.n || before.excluded.iter().any(is_dropped) {
+        return None;
+    }
+    let was_in = |id: &ItemId| before.included.iter().any(|row| row.kind.is_document() && row.id == *id);
+    let joins = after.included.iter().filter(|row| row.kind.is_document() && !was_in(&row.id));
+    let joins: Vec<String> = joins.take(NAMED).map(|row| report::brief(row.id.as_str())).collect();
+    let joins = match joins.len() {
+        0 => String::new(),
+        1 => format!(", because {} joins", joins[0]),
+        _ => format!(", because {} join", joins.join(", ")),
+    };
+    let (before, after) = (report::grouped(before.total.n), report::grouped(after.total.n));
+    Some(format!("the prompt has {before} tokens, and would have {after}{joins}"))
 }
 
 /// Writes the session with these compactions in it, one after another, to a new file: its own text where that is a list of

@@ -31,16 +31,14 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         manager.compactor().now(request)?
     };
     let Some(job) = job else {
-        let why = waiting(state).unwrap_or("nothing is older than the messages to keep");
-        if args.apply.is_some() {
-            bail!("nothing to compact: {why}; nothing was written");
-        }
-        print(&nothing(args.format, why)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return refused(args, waiting(state).unwrap_or("nothing is older than the messages to keep"));
     };
     let summary = args.summary.as_deref().map(input::text).transpose()?;
     let summary = summary.as_ref().map(|(_, text)| &**text);
     let compacted = Compacted::by(&prepared, job, summary)?;
+    if let Some(why) = compacted.refusal() {
+        return refused(args, why);
+    }
     let text = match args.format {
         CompactFormat::Text => labelled(&folded(&compacted.text(state)?, screen.limit()), screen.colour()),
         CompactFormat::Markdown => markdown(&compacted.text(state)?),
@@ -52,6 +50,15 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     }
     print(&text)?;
     prepared.hint();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says why nothing is compacted: an error if a file was to be written.
+fn refused(args: &Compact, why: &str) -> Result<ExitCode> {
+    if args.apply.is_some() {
+        bail!("nothing to compact: {why}; nothing was written");
+    }
+    print(&nothing(args.format, why)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -89,7 +96,7 @@ fn markdown(text: &str) -> String {
 fn waiting(state: CompactionState) -> Option<&'static str> {
     match state {
         // Who asks for it is not kept waiting by that.
-        CompactionState::Waiting(BlockedBy::TooShort | BlockedBy::Disabled) => None,
+        CompactionState::Waiting(BlockedBy::TooShort | BlockedBy::Disabled | BlockedBy::Provider) => None,
         CompactionState::Waiting(blocked_by) => Some(blocked_by.text()),
         _ => None,
     }

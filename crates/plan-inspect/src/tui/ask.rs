@@ -185,6 +185,9 @@ fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<
         },
     };
     let Some(compacted) = compacted else { return Ok(None) };
+    if let Some(why) = compacted.refusal() {
+        anyhow::bail!("nothing to compact: {why}");
+    }
     let after = Arc::new(subject.with_log(compacted.log.clone()));
     Ok(Some(Offer { text: compacted.text(state)?, after, compacted: Arc::new(compacted) }))
 }

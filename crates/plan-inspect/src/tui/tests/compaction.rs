@@ -8,7 +8,7 @@ use super::{
         terminal::write_session,
         update,
     },
-    FULL, TALK, screen, subject,
+    CHAT, FULL, TALK, screen, subject,
 };
 use std::sync::Arc;
 
@@ -116,6 +116,16 @@ fn a_short_conversation_has_nothing_to_compact() {
     // Another key closes it, and does what it does.
     it.press("c5").unwrap();
     assert_eq!((it.app.popup, it.app.view), (None, View::Items));
+}
+
+/// What it frees is taken by a document: the prompt grows, and nothing is applied.
+#[test]
+fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
+    let mut it = screen(CHAT, (100, 30), "c");
+    let text = it.text().unwrap();
+    assert!(text.contains("nothing to compact: the prompt has 370 tokens, and would have 389"), "{text}");
+    it.press("<Enter>").unwrap();
+    assert!(it.app.applied.is_empty());
 }
 
 #[test]

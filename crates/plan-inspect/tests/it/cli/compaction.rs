@@ -76,6 +76,29 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     assert!(out(&[log]).contains("summary:1"));
 }
 
+/// A document takes what a compaction frees: the prompt would grow.
+#[test]
+fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
+    let chat = ["compact", "examples/support-chat.json", "--budget", "400"];
+    let why = "nothing to compact: the prompt has 370 tokens, and would have 389, because hours joins";
+    assert_eq!(out(&chat), format!("{why}\n"));
+    let by_hand = out(&[&chat[..], &["--from", "m0", "--to", "m5"]].concat());
+    assert_eq!(by_hand, format!("{why}\n"));
+    let json: Value = serde_json::from_str(&out(&[&chat[..], &["--format", "json"]].concat())).unwrap();
+    assert!(json["why"].as_str().unwrap().starts_with("the prompt has 370 tokens"), "{json}");
+    let path = file("never.json", b"");
+    std::fs::remove_file(&path).unwrap();
+    let said = fails(&[&chat[..], &["--apply", path.to_str().unwrap()]].concat());
+    assert!(said.contains(why) && said.contains("nothing was written") && !path.exists(), "{said}");
+    // With room for every document the prompt shrinks. It was asked for, although none is due.
+    let roomy = out(&["compact", "examples/support-chat.json"]);
+    assert!(
+        roomy.starts_with("compaction  as asked; none happens by itself: fewer active messages"),
+        "{roomy}"
+    );
+    assert!(roomy.contains("prompt      490 before, 476 after"), "{roomy}");
+}
+
 #[test]
 fn the_history_is_whole_in_every_form() {
     let talk = "examples/long-talk.json";
