@@ -48,7 +48,8 @@ struct Sums {
     after: u128,
     tokens: u128,
     budgets: u128,
-    largest: u64,
+    /// Tokens of the largest prompt, and its budget.
+    largest: (u64, u64),
     compactions: u64,
     /// Messages that were sent with their reasoning, prompt by prompt, and those that lost it.
     thoughts_sent: u64,
@@ -71,7 +72,7 @@ impl Sums {
             sums.overflows += u64::from(prompt.over > 0);
             sums.tokens += u128::from(prompt.tokens);
             sums.budgets += u128::from(prompt.budget);
-            sums.largest = sums.largest.max(prompt.tokens);
+            sums.largest = sums.largest.max((prompt.tokens, prompt.budget));
             sums.thoughts_sent += prompt.thoughts_sent;
             sums.thoughts_lost += prompt.thoughts_lost;
             sums.breaks += u64::from(prompt.cause.is_some());
@@ -306,12 +307,13 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     };
     writeln!(
         text,
-        "\n{} of {}: {} over budget, {}, largest prompt {} tokens, {} of the budget used",
+        "\n{} of {}: {} over budget, {}, largest prompt {} of its budget of {} tokens, {} of all budgets used",
         counted(whole.plans, "prompt", "prompts"),
         counted(played.len() as u64, "session", "sessions"),
         report::grouped(whole.overflows),
         counted(whole.compactions, "compaction", "compactions"),
-        report::grouped(whole.largest),
+        report::grouped(whole.largest.0),
+        report::grouped(whole.largest.1),
         percent(whole.tokens, whole.budgets),
     )?;
     writeln!(
@@ -410,7 +412,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
             report::grouped(sums.plans),
             report::grouped(sums.overflows),
             report::grouped(sums.compactions),
-            report::grouped(sums.largest),
+            report::grouped(sums.largest.0),
             percent(sums.reused, sums.before),
         ]);
     }

@@ -22,6 +22,16 @@ fn the_vectors_hold() {
     assert!(fails(&["vectors", none.to_str().unwrap()]).contains("no vector"));
 }
 
+/// A prompt that fills its budget is not called large by that number alone.
+#[test]
+fn a_replay_names_the_budget_of_its_largest_prompt() {
+    let text = out(&["replay", "examples/long-talk.json", "--budget", "200"]);
+    assert!(
+        text.contains(", largest prompt 196 of its budget of 200 tokens, 70 % of all budgets used"),
+        "{text}"
+    );
+}
+
 #[test]
 fn an_explanation_says_why_and_how_back() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
