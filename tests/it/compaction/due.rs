@@ -317,3 +317,16 @@ fn a_compaction_that_helps_forgets_what_failed() {
     }
     assert!(helped > 5, "{helped}");
 }
+
+/// A digest that is longer than what it stands for, and no turn that could slide out: the error has the figures (rule C5).
+#[test]
+fn a_compaction_without_a_model_that_does_not_shrink_has_figures() {
+    let mut log = Conversation::from([Message::user("Hi."), Message::assistant("Yo.")]);
+    let manager = bytes(config(|_| {}));
+    let request = PlanRequest::new(&log).with_limits(limits(10_100));
+    let job = manager.compactor().range(request, None, None).unwrap().unwrap();
+    let error = manager.compactor().fall_back(&mut log, &job).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSmaller, "{error}");
+    assert!(error.to_string().contains("tokens, 6 without"), "{error}");
+    assert_eq!(log.compactions().count(), 0);
+}
