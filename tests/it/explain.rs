@@ -4,8 +4,8 @@
 
 use crate::support::generate::{self, Session};
 use context_window::{
-    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, ItemId, Model, PlanRequest,
-    PlannedItem, RequestLimits, Section, Source,
+    ContextPlan, ContextWindowManager, Conversation, ExcludedReason, IncludedReason, ItemId, Message, Model,
+    PlanRequest, PlannedItem, RequestLimits, Section, Source,
     analysis::{Explanation, Interval},
     plan::{Decision, HeldBy},
 };
@@ -321,6 +321,33 @@ proptest! {
             prop_assert!(costs.last().is_none_or(|last| room + held - last < tokens), "{got:?}");
         }
     }
+}
+
+/// A row of the plan has one number: the one that its explanation has too, by any of its names.
+#[test]
+fn a_run_is_explained_with_the_tokens_of_its_row() {
+    let turn = |at: usize| [Message::user("q".repeat(20 + at)), Message::assistant("a".repeat(30 + at))];
+    let log = Conversation::from((0..20).flat_map(turn).chain([Message::user("And now?")]));
+    let manager =
+        ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(300)).with_excluded_counts();
+    let plan = manager.build_plan(&request).unwrap();
+    let [run] = &plan.excluded[..] else { panic!("{:?}", plan.excluded) };
+    let last = run.last_id.as_ref().unwrap();
+    let explainer = manager.explainer(&request);
+    let named = explainer.explain(&format!("{}..{last}", run.id)).unwrap();
+    assert_eq!(named, explainer.explain(last.as_str()).unwrap());
+    assert_eq!((named.first_id.as_ref(), named.count), (Some(&run.id), run.count));
+    assert_eq!(named.run_tokens, Some(run.tokens));
+    assert!(named.tokens.is_some_and(|newest| newest < run.tokens.n));
+    let said = context_window_report::explanation(&named).to_string();
+    let tokens = context_window_report::grouped(run.tokens.n);
+    assert!(said.contains(&format!("this run needs {tokens}\n")), "{said}");
+    let all = explainer.explain_all().unwrap();
+    assert_eq!(all.iter().find(|one| one.first_id.is_some()), Some(&named));
+    // One message of it is a message.
+    assert_eq!(explainer.explain("m1").unwrap().run_tokens, None);
+    assert!(explainer.explain("m0..m1").is_err());
 }
 
 #[test]

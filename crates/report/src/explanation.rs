@@ -26,9 +26,14 @@ impl Explained<'_> {
         }
     }
 
-    /// What it costs, as reports write numbers.
+    /// Returns what it costs, as reports write numbers: of a run, all of it.
     #[must_use]
     pub fn cost(&self) -> Option<String> {
+        self.0.run_tokens.map(row::number).or_else(|| self.own_cost())
+    }
+
+    /// What comes in first costs: of a run, its newest message and its exchange.
+    fn own_cost(&self) -> Option<String> {
         let tokens = self.0.tokens?;
         Some(row::number(TokenCount { n: tokens, certainty: self.0.certainty }))
     }
@@ -38,10 +43,17 @@ impl Explained<'_> {
     /// What there is to say beside the reason, each under its name.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
-        let costs = self.cost().map(|cost| format!(", this item needs {cost}")).unwrap_or_default();
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));
+        let [costs, answered] = match (self.cost(), self.own_cost()) {
+            (Some(run), Some(own)) if it.run_tokens.is_some() => {
+                [format!(", this run needs {run}"), format!("{newest}, which need {own}")]
+            }
+            (Some(cost), _) if it.run_tokens.is_some() => [format!(", this run needs {cost}"), newest],
+            (Some(cost), _) => [format!(", this item needs {cost}"), newest],
+            (None, _) => [String::new(), newest],
+        };
         let mut lines = vec![
-            ("answered for", if it.first_id.is_some() { newest } else { String::new() }),
+            ("answered for", if it.first_id.is_some() { answered } else { String::new() }),
             ("prompt budget", format!("{}{costs}", grouped(it.prompt_budget))),
             ("blocked by", names(&it.displaced_by)),
         ];

@@ -8,7 +8,7 @@ use crate::{
         ContextPlan, Decision, ExcludedItem,
         reason::{Never, Reason},
     },
-    tokens::Certainty,
+    tokens::{Certainty, TokenCount},
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -74,6 +74,9 @@ pub struct Explanation {
     pub certainty: Certainty,
     /// The items that are in instead: the last ones that came in, as many as it takes to make room for it, those of its
     /// own section first. Of a duplicate, the item that it repeats.
+    /// Where the answer is about a run of messages: the tokens of all of them, as the plan's row has them. `tokens` are those of the
+    /// newest one and its exchange, which comes in first.
+    pub run_tokens: Option<TokenCount>,
     pub displaced_by: Vec<ItemId>,
     /// The smallest budget, from the present one up, at which it is in.
     pub enters_at: Option<u64>,
@@ -107,6 +110,8 @@ struct Written<'a> {
     certainty: Certainty,
     displaced_by: &'a [ItemId],
     enters_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_tokens: Option<TokenCount>,
     stays_from: Option<u64>,
     intervals: &'a [Interval],
     more: u64,
@@ -132,6 +137,7 @@ impl Serialize for Explanation {
             certainty: self.certainty,
             displaced_by: &self.displaced_by,
             enters_at: self.enters_at,
+            run_tokens: self.run_tokens,
             stays_from: self.stays_from,
             intervals: &self.intervals,
             more: self.more,
@@ -154,7 +160,8 @@ impl ContextPlan {
 }
 
 impl Explainer<'_> {
-    /// Why this item is in or out, and which other budgets would change that.
+    /// Why this item is in or out, and which other budgets would change that. A run of messages is asked for as reports name it,
+    /// `m0..m77`.
     ///
     /// # Errors
     ///
@@ -223,6 +230,7 @@ fn answer(
         certainty: plan.total.certainty,
         displaced_by: Vec::new(),
         enters_at: track.enters_at(),
+        run_tokens: None,
         stays_from: track.stays_from,
         intervals: track.intervals.clone(),
         more: track.more,
@@ -275,6 +283,7 @@ fn answer(
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
                 displaced_by: displaced::by(plan, row, tokens),
                 never,
+                run_tokens: is_run.then_some(row.tokens),
                 ..explanation
             }
         }

@@ -126,6 +126,9 @@ pub(super) fn row_of<'a>(
     request: &PlanRequest<'_>,
     id: &str,
 ) -> Option<(Decision<'a>, ItemId)> {
+    if let Some(run) = run_of(plan, request, id) {
+        return Some(run);
+    }
     let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
     let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
     let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
@@ -137,6 +140,21 @@ pub(super) fn row_of<'a>(
     let known = ends.iter().flatten().any(|end| end.as_str() == id);
     let named = known || request.log.position_of(&id.into()).is_some();
     Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
+}
+
+/// The row of a run by its name in reports, `m0..m77`, and its last id; none if an item has that name.
+fn run_of<'a>(
+    plan: &'a ContextPlan,
+    request: &PlanRequest<'_>,
+    name: &str,
+) -> Option<(Decision<'a>, ItemId)> {
+    if !name.contains("..") || plan.find(name).is_some() || request.log.position_of(&name.into()).is_some() {
+        return None;
+    }
+    plan.excluded.iter().find_map(|row| {
+        let last = row.last_id.as_ref().filter(|last| format!("{}..{last}", row.id) == name)?;
+        Some((Decision::Excluded(row), last.clone()))
+    })
 }
 
 /// The row of a run of messages that a message is part of.

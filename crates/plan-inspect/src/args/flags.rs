@@ -378,13 +378,18 @@ pub(crate) struct Counts {
 impl Counts {
     /// Whether texts of so many bytes are counted in full, for people to read.
     pub(crate) fn in_full(&self, bytes: usize) -> bool {
-        /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
-        const UNNOTICED: usize = 2_000_000;
         match self.certainty {
-            CertaintyAsked::Auto => bytes <= UNNOTICED,
+            CertaintyAsked::Auto => Self::is_unnoticed(bytes),
             CertaintyAsked::Bounds => false,
             CertaintyAsked::Exact => true,
         }
+    }
+
+    /// Whether counting texts of so many bytes takes no time that a person notices.
+    pub(crate) fn is_unnoticed(bytes: usize) -> bool {
+        /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
+        const UNNOTICED: usize = 2_000_000;
+        bytes <= UNNOTICED
     }
 
     /// Whether they are counted in full because that was asked for.

@@ -2,7 +2,7 @@
 
 use crate::stdout::print;
 use crate::{
-    args::{DataFormat, Explain, Screen},
+    args::{Counts, DataFormat, Explain, Screen},
     json,
     prepared::Prepared,
     progress::Progress,
@@ -16,7 +16,11 @@ use std::{collections::BTreeMap, process::ExitCode};
 
 pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
-    let request = prepared.request();
+    // With the counts that the report of the plan has.
+    let request = match Counts::is_unnoticed(prepared.bytes()) {
+        true => prepared.request().with_excluded_counts(),
+        false => prepared.request(),
+    };
     let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
     let text = match (&args.item, args.format) {
         (Some(id), DataFormat::Text) => {
@@ -103,7 +107,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
     }
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());
-    let said = "\nA run of messages (a..b) is answered for its newest message and its exchange.\n";
+    let said = "\nOf a run of messages (a..b): tokens of all of it, budgets of its newest exchange.\n";
     let runs = if runs { folded(said, screen.limit()) } else { String::new() };
     format!("{}{table}{runs}", budget.unwrap_or_default())
 }

@@ -32,6 +32,21 @@ fn a_replay_names_the_budget_of_its_largest_prompt() {
     );
 }
 
+/// The row of a run has one number in the report and in its explanation.
+#[test]
+fn a_run_costs_the_same_in_the_report_and_in_its_explanation() {
+    let talk = ["examples/long-talk.json", "--budget", "200"];
+    let report = out(&talk);
+    let row = report.lines().find(|line| line.contains("..") && line.contains("older;")).unwrap();
+    let (tokens, name) = row.trim().split_once("  ").unwrap();
+    let name = name.split_whitespace().next().unwrap();
+    let table = out(&[&["explain"], &talk[..]].concat());
+    let line = table.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line.split_whitespace().any(|cell| cell == tokens), "{row}\n{line}");
+    let one = out(&[&["explain", talk[0], name], &talk[1..]].concat());
+    assert!(one.starts_with(name) && one.contains(&format!("this run needs {tokens}\n")), "{one}");
+}
+
 #[test]
 fn an_explanation_says_why_and_how_back() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
