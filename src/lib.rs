@@ -95,7 +95,7 @@
 //! leave; [`Diff::between`](analysis::Diff::between) names the one cause of every change between two plans;
 //! [`ContextPlan::prefix`] says how much of the last prompt is repeated;
 //! [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that
-//! helps.
+//! helps, and [`Explainer::advice`](analysis::Explainer::advice) does the same for a prompt that is nearly full.
 //!
 //! # Where to find
 //!

@@ -8,6 +8,8 @@ pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState, ThoughtChange, ThoughtState};
-pub use explain::{BudgetMap, BudgetStep, ConfirmedRemedy, Explanation, Interval, MappedItem};
+pub use explain::{
+    Advice, AdvisedChange, BudgetMap, BudgetStep, ConfirmedRemedy, Explanation, Interval, MappedItem,
+};
 pub use explainer::Explainer;
 pub use replay::{Replay, Step};

@@ -12,6 +12,7 @@
 
 use context_window_testing::{self as support, rules};
 
+mod advice;
 mod breakpoints;
 #[cfg(feature = "openai")]
 mod calibration;

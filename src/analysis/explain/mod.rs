@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 mod key;
 mod displaced;
 mod relief;
+mod advice;
 mod budget_range;
 mod gathered;
 mod slack;
@@ -25,6 +26,7 @@ mod subject;
 mod tracks;
 mod budget_map;
 
+pub use advice::{Advice, AdvisedChange};
 pub use budget_map::{BudgetMap, BudgetStep, MappedItem};
 use gathered::Gathered;
 use key::Key;
@@ -72,11 +74,11 @@ pub struct Explanation {
     pub tokens: Option<u64>,
     /// How sure that is.
     pub certainty: Certainty,
-    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it, those of its
-    /// own section first. Of a duplicate, the item that it repeats.
     /// Where the answer is about a run of messages: the tokens of all of them, as the plan's row has them. `tokens` are those of the
     /// newest one and its exchange, which comes in first.
     pub run_tokens: Option<TokenCount>,
+    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it, those of its
+    /// own section first. Of a duplicate, the item that it repeats.
     pub displaced_by: Vec<ItemId>,
     /// The smallest budget, from the present one up, at which it is in.
     pub enters_at: Option<u64>,
@@ -108,10 +110,10 @@ struct Written<'a> {
     prompt_budget: u64,
     tokens: Option<u64>,
     certainty: Certainty,
-    displaced_by: &'a [ItemId],
-    enters_at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     run_tokens: Option<TokenCount>,
+    displaced_by: &'a [ItemId],
+    enters_at: Option<u64>,
     stays_from: Option<u64>,
     intervals: &'a [Interval],
     more: u64,
@@ -135,9 +137,9 @@ impl Serialize for Explanation {
             prompt_budget: self.prompt_budget,
             tokens: self.tokens,
             certainty: self.certainty,
+            run_tokens: self.run_tokens,
             displaced_by: &self.displaced_by,
             enters_at: self.enters_at,
-            run_tokens: self.run_tokens,
             stays_from: self.stays_from,
             intervals: &self.intervals,
             more: self.more,
@@ -228,9 +230,9 @@ fn answer(
         prompt_budget: plan.prompt_budget,
         tokens: None,
         certainty: plan.total.certainty,
+        run_tokens: None,
         displaced_by: Vec::new(),
         enters_at: track.enters_at(),
-        run_tokens: None,
         stays_from: track.stays_from,
         intervals: track.intervals.clone(),
         more: track.more,
@@ -281,9 +283,9 @@ fn answer(
                 count: if is_run { row.count } else { 1 },
                 tokens,
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
+                run_tokens: is_run.then_some(row.tokens),
                 displaced_by: displaced::by(plan, row, tokens),
                 never,
-                run_tokens: is_run.then_some(row.tokens),
                 ..explanation
             }
         }
