@@ -327,7 +327,8 @@ proptest! {
 #[test]
 fn a_run_is_explained_with_the_tokens_of_its_row() {
     let turn = |at: usize| [Message::user("q".repeat(20 + at)), Message::assistant("a".repeat(30 + at))];
-    let log = Conversation::from((0..20).flat_map(turn).chain([Message::user("And now?")]));
+    let mut log: Conversation = (0..20).flat_map(turn).collect();
+    log.push(Message::user("And now?"));
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(300)).with_excluded_counts();

@@ -148,10 +148,8 @@ impl Explainer<'_> {
         let compactor = self.manager.compactor();
         let Some(job) = compactor.now(self.request.clone())? else { return Ok(None) };
         let mut log = self.request.log.clone();
-        let record = match compactor.fall_back(&mut log, &job) {
-            Ok(record) => record,
-            // Nothing makes the context smaller.
-            Err(_) => return Ok(None),
+        let Ok(record) = compactor.fall_back(&mut log, &job) else {
+            return Ok(None); // nothing makes the context smaller
         };
         let compacted = PlanRequest { log: &log, ..self.request.clone() };
         let after = self.manager.plan(&compacted)?;

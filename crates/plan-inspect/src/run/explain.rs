@@ -17,9 +17,10 @@ use std::{collections::BTreeMap, process::ExitCode};
 pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     // With the counts that the report of the plan has.
-    let request = match Counts::is_unnoticed(prepared.bytes()) {
-        true => prepared.request().with_excluded_counts(),
-        false => prepared.request(),
+    let request = if Counts::is_unnoticed(prepared.bytes()) {
+        prepared.request().with_excluded_counts()
+    } else {
+        prepared.request()
     };
     let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
     let text = match (&args.item, args.format) {
