@@ -39,7 +39,7 @@ pub use row::{RowText, row, section, source, ttl};
 pub use text::Text;
 #[doc(hidden)]
 pub use words::large_item;
-pub use words::{advice, conflict, largest, sentence, tenths};
+pub use words::{advice, advised, conflict, largest, sentence, tenths};
 
 /// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
 #[must_use]

@@ -11,6 +11,7 @@ use super::{
 };
 use context_window::{
     ContextPlan, Section,
+    analysis::Advice,
     plan::{Decision, SectionUse, Thoughts, first_line},
     text::plain::per_cent,
     usage::Level,
@@ -29,6 +30,7 @@ pub struct Text<'a> {
     rows: usize,
     /// Whether a grid stands in place of tables and lists.
     grid: bool,
+    advice: Option<Advice>,
 }
 
 /// Kinds that are listed; the rest is one line.
@@ -43,7 +45,7 @@ const WITH_TEXTS: usize = 120;
 
 impl<'a> Text<'a> {
     pub(super) fn new(plan: &'a ContextPlan) -> Self {
-        Self { plan, page: Page::default(), top: 5, rows: usize::MAX, grid: false }
+        Self { plan, page: Page::default(), top: 5, rows: usize::MAX, grid: false, advice: None }
     }
 
     /// Sets the width in columns (default: 80); less than 60 reads as 60.
@@ -74,6 +76,14 @@ impl<'a> Text<'a> {
         self
     }
 
+    /// Adds advice on a full prompt, as [`Explainer::advice`](context_window::analysis::Explainer::advice) returns it for this plan's request
+    /// (default: none).
+    #[must_use]
+    pub fn with_advice(mut self, advice: Option<Advice>) -> Self {
+        self.advice = advice;
+        self
+    }
+
     /// Whether ANSI colours are used (default: no). Colour says nothing that the words do not.
     #[must_use]
     pub fn with_colour(mut self, colour: bool) -> Self {
@@ -101,20 +111,14 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        let title = format!(
-            "ctx tokens: {} / {} ({} {})",
-            number(plan.total),
-            grouped(plan.prompt_budget),
-            short(&plan.model),
-            grouped(plan.limits.context_len),
-        );
+        let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
+        let title = format!("ctx tokens: {total} / {budget} ({})", short(&plan.model));
         let percent = per_cent(plan.total.n, plan.prompt_budget);
         self.page.title(f, &format!("{title}, {percent} %"))?;
-        self.field(f, "budget", &words::formula(plan))?;
+        self.field(f, "budget", &words::budget(plan))?;
         self.field(f, "limits", &words::limits(plan))?;
-        let start = plan.window_start.as_ref().map(|id| format!("starts at {}", short(id.as_str())));
-        start.map_or(Ok(()), |start| self.field(f, "history", &start))?;
-        words::advice(plan).map_or(Ok(()), |advice| self.field(f, "fills", &advice))?;
+        words::history(plan).map_or(Ok(()), |start| self.field(f, "history", &start))?;
+        self.filled(f)?;
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
@@ -127,6 +131,16 @@ impl Text<'_> {
             return Ok(());
         }
         self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
+    }
+
+    /// The kind that fills most of the prompt, and what would help.
+    fn filled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = self.advice.map(|advice| words::advised(&advice));
+        match (words::advice(self.plan), advice) {
+            (Some(fills), Some(advice)) => self.field(f, "fills", &format!("{fills}; {advice}")),
+            (Some(fills), None) => self.field(f, "fills", &fills),
+            (None, _) => Ok(()),
+        }
     }
 
     /// What fills the prompt: its tokens by kind, and its largest items.
@@ -186,12 +200,17 @@ impl Text<'_> {
         let usage = &self.plan.usage;
         let level = match usage.level {
             Level::Normal => return String::new(),
-            Level::Approaching => self.page.yellow("approaching the limit"),
-            Level::AtLimit if usage.percent > 100 => self.page.red("over the limit"),
-            Level::AtLimit => self.page.red("at the limit"),
+            Level::Approaching => self.page.yellow("approaching its limit"),
+            Level::AtLimit if usage.percent > 100 => self.at_limit("over its limit"),
+            Level::AtLimit => self.at_limit("at its limit"),
         };
         let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
-        format!("{level}: full conversation {pressure} of {limit}, {} %", grouped(usage.percent))
+        format!("full conversation {pressure} of {limit}, {} %: {level}", grouped(usage.percent))
+    }
+
+    /// Red if the prompt does not fit either.
+    fn at_limit(&self, text: &str) -> String {
+        if self.plan.overflow.is_some() { self.page.red(text) } else { self.page.yellow(text) }
     }
 
     fn sections(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,8 @@
 
 use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
 use context_window::{
-    ContextPlan, WireFormat,
+    ContextPlan, IncludedReason, WireFormat,
+    analysis::{Advice, AdvisedChange},
     plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
     text::plain::per_cent,
     usage::TokenCalibration,
@@ -53,11 +54,11 @@ pub(super) fn capital(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// What fills a prompt and what to do about it, in one line; none where less than half of the budget is used.
+/// Returns the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less than half of the budget is used.
+/// [`advised`] adds what to do about it.
 #[must_use]
 pub fn advice(plan: &ContextPlan) -> Option<String> {
-    let full = per_cent(plan.total.n, plan.prompt_budget);
-    if full < 50 {
+    if per_cent(plan.total.n, plan.prompt_budget) < 50 {
         return None;
     }
     let composition = plan.composition(1);
@@ -68,16 +69,45 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
     let largest =
         format!("the largest item is {name}: {} tokens, {} %", grouped(item.tokens.n), item.share / 10);
-    let remedy = match kind {
-        _ if share < 40 || full < 60 => "",
-        Kind::ToolResults(_) => "; --set conversation.tool_results=clear sends old results as stubs",
-        Kind::Documents(_) => "; --set rag.max_items=N sends fewer",
-        Kind::Reasoning => "; --set conversation.reasoning=drop sends none",
-        Kind::User | Kind::Assistant => "; `plan-inspect compact` shows what a summary would free",
-        _ => "",
-    };
-    let text = format!("{} {share} % of the prompt; {largest}{remedy}", kind.text());
-    Some(printable(&text))
+    Some(printable(&format!("{} {share} % of the prompt; {largest}", kind.text())))
+}
+
+/// Returns advice in words, with the tokens that it promises.
+#[must_use]
+pub fn advised(advice: &Advice) -> String {
+    let (before, after) = (grouped(advice.before), grouped(advice.after));
+    match advice.change {
+        AdvisedChange::ClearResults { results } => {
+            let stubs = if results == 1 { "as a stub" } else { "as stubs" };
+            let results = grouped(results);
+            format!(
+                "--set conversation.tool_results=clear sends {results} old results {stubs}: {before} tokens become {after}"
+            )
+        }
+        AdvisedChange::LimitDocuments { max_items } => {
+            format!("--set rag.max_items={max_items} sends fewer: {before} tokens become {after}")
+        }
+        AdvisedChange::DropReasoning => {
+            format!("--set conversation.reasoning=drop sends none: {before} tokens become {after}")
+        }
+        AdvisedChange::Compact { messages } => {
+            let (messages, s) = (grouped(messages), if messages == 1 { "" } else { "s" });
+            format!(
+                "`plan-inspect compact` archives {messages} message{s}: this prompt of {before} tokens becomes {after}"
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the message that the kept history starts at; of a trimmed turn, its question too. Returns `None` if no history is kept.
+pub(super) fn history(plan: &ContextPlan) -> Option<String> {
+    let start = short(plan.window_start.as_ref()?.as_str());
+    let question = plan.included.iter().find(|item| item.reason == IncludedReason::Question);
+    Some(match question {
+        Some(question) => format!("starts at {start}, of the turn that {} asks", short(question.id.as_str())),
+        None => format!("starts at {start}"),
+    })
 }
 
 /// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
@@ -130,6 +160,14 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
                 grouped(limits.safety_buffer),
             )
         }
+    }
+}
+
+/// Where the budget comes from, and the context length if that does not say it.
+pub(super) fn budget(plan: &ContextPlan) -> String {
+    match plan.budget_source {
+        BudgetSource::ContextLen => formula(plan),
+        _ => format!("{}, context length {}", formula(plan), grouped(plan.limits.context_len)),
     }
 }
 

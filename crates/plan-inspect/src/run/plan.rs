@@ -42,7 +42,10 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         Format::Text => {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
             let rows = if args.all { usize::MAX } else { FOLDED_FROM };
-            let text = report::text(&plan).with_width(screen.width()).with_colour(colour);
+            // A compaction that is tried counts everything.
+            let is_tried = args.certainty.in_full(prepared.bytes());
+            let advice = if is_tried { prepared.manager.explainer(&request).advice(&plan)? } else { None };
+            let text = report::text(&plan).with_width(screen.width()).with_colour(colour).with_advice(advice);
             text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
         }
         Format::Markdown => report::markdown(&plan).to_string(),

@@ -1,5 +1,6 @@
 //! The binary as a user calls it: forms of input, formats, exit codes, errors.
 
+mod advice;
 mod answers;
 mod compaction;
 mod files;
