@@ -18,7 +18,7 @@ use ratatui_core::{
 };
 
 /// Columns and rows.
-const PAGE: Rect = Rect::new(0, 0, 80, 39);
+const PAGE: Rect = Rect::new(0, 0, 80, 38);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     print!("{}", page()?);
@@ -84,6 +84,6 @@ fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dy
     let limits = RequestLimits::new().with_context_len(456).with_max_completion(64);
     let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
     let usage = manager.usage(session.request().with_limits(limits))?;
-    Banner::new(&usage).render(row(37, 2), page, &mut BannerState::default());
+    Banner::new(&usage).render(row(37, 1), page, &mut BannerState::default());
     Ok(())
 }

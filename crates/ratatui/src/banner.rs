@@ -1,8 +1,7 @@
 //! A warning that the conversation outgrows its window, and the two ways out.
 
-use super::{Theme, detail::folded};
+use super::{Theme, detail::folded, status::conversation_level};
 use context_window::usage::{ContextUsage, Level};
-use context_window_report as report;
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
@@ -74,7 +73,8 @@ impl BannerState {
     }
 }
 
-/// `! approaching the limit: full conversation 362 of 456 (79 %)  [compact now]  start fresh`, from the level `Approaching` on.
+/// `! conversation at 79 % of its limit; prompt fits  [compact now]  start fresh`, from the level `Approaching` on. It is red only if the
+/// prompt is over its budget.
 ///
 /// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how many.
 ///
@@ -96,7 +96,7 @@ impl BannerState {
 /// let mut screen = Buffer::empty(area);
 /// Banner::new(&usage).render(area, &mut screen, &mut state);
 /// # let line: String = (0..100).map(|x| screen[(x, 0)].symbol()).collect();
-/// assert!(line.starts_with("! approaching the limit: ") && line.contains("[compact now]  start fresh"));
+/// assert!(line.starts_with("! conversation at 7") && line.contains("[compact now]  start fresh"));
 /// state.next_action(); // when Tab is pressed
 /// if state.action(&usage) == Some(BannerAction::StartFresh) { // when Enter is pressed
 ///     log.start_fresh();
@@ -131,19 +131,14 @@ impl<'a> Banner<'a> {
     }
 
     fn lines(&self, columns: u16, state: BannerState) -> Vec<Line<'static>> {
-        let ContextUsage { conversation_tokens, limit, percent, level, .. } = *self.usage;
-        let word = match level {
-            Level::Approaching => "! approaching the limit",
-            Level::AtLimit if self.usage.percent > 100 => "!! over the limit",
-            Level::AtLimit => "!! at the limit",
-            Level::Normal => return Vec::new(),
-        };
+        let Some(said) = conversation_level(self.usage) else { return Vec::new() };
         let Some(chosen) = state.action(self.usage) else { return Vec::new() };
-        let said = format!(
-            "{word}: full conversation {} of {} ({percent} %)",
-            report::tokens(conversation_tokens),
-            report::grouped(limit)
-        );
+        // Red is for a prompt that cannot be sent.
+        let (said, style) = if self.usage.prompt_tokens > self.usage.budget {
+            (format!("!! {said}"), self.theme.alarm)
+        } else {
+            (format!("! {said}; prompt fits"), self.theme.warning)
+        };
         let action = |action: BannerAction| {
             let label = action.label();
             if action == chosen {
@@ -152,7 +147,7 @@ impl<'a> Banner<'a> {
                 Span::styled(format!(" {label} "), self.theme.heading)
             }
         };
-        let said = Span::styled(said, self.theme.level(level));
+        let said = Span::styled(said, style);
         let [first, second] = BannerAction::ALL.map(action);
         let actions = vec![Span::raw("  "), first, Span::raw(" "), second];
         let whole: Line<'static> = [said.clone()].into_iter().chain(actions.clone()).collect();

@@ -5,7 +5,6 @@ use context_window::{
     text::plain::{grouped, per_cent},
     usage::{ContextUsage, Level},
 };
-use context_window_report as report;
 use ratatui_core::{
     buffer::Buffer,
     layout::Rect,
@@ -13,9 +12,8 @@ use ratatui_core::{
     widgets::Widget,
 };
 
-/// `ctx tokens: 61,204 / 112,000 of 128,000 (54 % of budget)`: what the last plan sends, of what it may send, of the model's
-/// context length. Where the conversation as a whole
-/// comes near its limit, that follows as a figure of its own (rule U2), in the level's style.
+/// `ctx tokens: 61,204 / 112,000 (54 % of budget)`: the tokens of the last plan and its budget. If the conversation as a whole comes near
+/// its limit, the percentage of that limit follows (rule V2).
 ///
 /// One row; what has no room is left out.
 ///
@@ -32,7 +30,7 @@ use ratatui_core::{
 /// # let mut buffer = Buffer::empty(area);
 /// StatusLine::new(&plan.usage).render(area, &mut buffer);
 /// # let line: String = (0..60).map(|x| buffer[(x, 0)].symbol()).collect();
-/// assert!(line.starts_with("ctx tokens: ") && line.contains(" / 40 of "));
+/// assert!(line.starts_with("ctx tokens: ") && line.contains(" / 40 ("));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
@@ -59,29 +57,15 @@ impl<'a> StatusLine<'a> {
     /// The line, to be put somewhere else.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
-        let ContextUsage {
-            prompt_tokens,
-            budget,
-            context_len,
-            conversation_tokens,
-            limit,
-            percent,
-            level,
-            ..
-        } = *self.usage;
+        let ContextUsage { prompt_tokens, budget, level, .. } = *self.usage;
         let over = prompt_tokens > budget && budget > 0;
         let own = self.theme.fill(prompt_tokens, budget);
-        // Whichever is the worse of the two says it.
-        let style = if own == self.theme.good || level == Level::AtLimit && !over {
-            self.theme.level(level)
-        } else {
-            own
-        };
-        let sent = format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget));
-        let mut spans = vec![Span::styled(sent, style)];
-        if context_len > 0 {
-            spans.push(Span::styled(format!(" of {}", grouped(context_len)), style));
-        }
+        // A conversation at its limit is no reason for red while the prompt fits.
+        let style = if own == self.theme.good && level > Level::Normal { self.theme.warning } else { own };
+        let mut spans = vec![Span::styled(
+            format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget)),
+            style,
+        )];
         if budget > 0 {
             let percent = per_cent(prompt_tokens, budget);
             spans.push(Span::styled(format!(" ({percent} % of budget)"), style));
@@ -89,19 +73,20 @@ impl<'a> StatusLine<'a> {
         if over {
             spans.push(Span::styled("  over budget", style));
         }
-        let word = match level {
-            Level::Normal => return Line::from(spans),
-            Level::Approaching => "approaching the limit",
-            Level::AtLimit if percent > 100 => "over the limit",
-            Level::AtLimit => "at the limit",
-        };
-        let all = format!(
-            "  {word}: full conversation {} of {} ({percent} %)",
-            report::tokens(conversation_tokens),
-            grouped(limit)
-        );
-        spans.push(Span::styled(all, style));
+        spans.extend(conversation_level(self.usage).map(|said| Span::styled(format!("  {said}"), style)));
         Line::from(spans)
+    }
+}
+
+/// Returns how near the full conversation is to its limit, in words: `conversation at 79 % of its limit`. Returns `None` below the level
+/// `Approaching`.
+pub(super) fn conversation_level(usage: &ContextUsage) -> Option<String> {
+    match usage.level {
+        Level::Normal => None,
+        Level::AtLimit if usage.percent > 100 => {
+            Some(format!("conversation over its limit ({} %)", usage.percent))
+        }
+        _ => Some(format!("conversation at {} % of its limit", usage.percent)),
     }
 }
 

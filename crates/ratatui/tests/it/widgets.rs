@@ -103,7 +103,7 @@ fn they_look_as_they_did() {
 fn the_status_line_is_tokens_of_budget() {
     let plan = plan("support-chat", Some(RequestLimits::budget(400)));
     let line = StatusLine::new(&plan.usage).line().to_string();
-    assert_eq!(line, "ctx tokens: 370 / 400 of 128,000 (92 % of budget)");
+    assert_eq!(line, "ctx tokens: 370 / 400 (92 % of budget)");
     assert_eq!((plan.total.n, plan.prompt_budget), (370, 400));
 }
 
@@ -117,7 +117,14 @@ fn levels_are_green_amber_and_red_and_say_so() {
         let x = (0..80).find(|x| bar[(*x, 0)].symbol() == "█").unwrap();
         assert_eq!(bar[(x, 0)].fg, colour);
         let line = drawn(120, 1, |area, buffer| StatusLine::new(usage).render(area, buffer));
-        assert_eq!(line[(0, 0)].fg, colour);
+        // Red is for a prompt over its budget.
+        let fits = if level == Level::AtLimit { Color::Yellow } else { colour };
+        assert!(usage.prompt_tokens <= usage.budget);
+        assert_eq!(line[(0, 0)].fg, fits);
+        let mut over = *usage;
+        over.budget = over.prompt_tokens - 1;
+        let line_over = drawn(120, 1, |area, buffer| StatusLine::new(&over).render(area, buffer));
+        assert_eq!(line_over[(0, 0)].fg, Color::Red);
         // Never colour alone.
         assert_eq!(text(&line).contains("limit"), level != Level::Normal, "{}", text(&line));
         assert_eq!(text(&bar).contains('!'), level != Level::Normal, "{}", text(&bar));

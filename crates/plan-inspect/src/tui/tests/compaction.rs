@@ -131,7 +131,7 @@ fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
 #[test]
 fn the_banner_is_shown_until_it_is_closed() {
     let mut it = screen(FULL, (100, 30), "");
-    let shown = |it: &Script| it.text().unwrap().contains("! approaching the limit");
+    let shown = |it: &Script| it.text().unwrap().contains("! conversation at ");
     assert!(shown(&it));
     assert!(!shown(&screen(TALK, (100, 30), "")), "there is room");
     it.press("<Esc>").unwrap();

@@ -143,7 +143,8 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
     };
     assert_eq!(fill("examples/long-talk.json"), Color::Green);
     assert_eq!(fill("examples/long-talk.json --context-len 520 --max-completion 64"), Color::Yellow);
-    assert_eq!(fill("examples/long-talk.json --context-len 400 --max-completion 64"), Color::Red);
+    // The conversation is over its limit, and the prompt fits: red is for a prompt that does not.
+    assert_eq!(fill("examples/long-talk.json --context-len 400 --max-completion 64"), Color::Yellow);
     assert_eq!(fill(OVER), Color::Red);
     for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5G"), (TALK, "d")] {
         let used = colours(&screen(arguments, (120, 40), keys));

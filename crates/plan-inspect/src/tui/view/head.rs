@@ -179,6 +179,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         let compactions = if usage.compactions == 1 { "compaction" } else { "compactions" };
         parts.push(Span::raw(format!("{} {compactions}", report::grouped(usage.compactions))));
     }
+    parts.push(Span::raw(format!("context length {}", report::grouped(usage.context_len))));
     for part in parts.iter_mut().skip(1) {
         part.content = format!(" · {}", part.content).into();
     }

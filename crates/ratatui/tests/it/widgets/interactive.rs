@@ -577,6 +577,19 @@ fn a_banner_is_there_when_it_has_something_to_say() {
             assert_eq!((banner.height(width, &state), state.action(usage)), (0, None));
         }
     }
+    // It is red only over a prompt that does not fit.
+    for mut usage in levels().into_iter().filter(|usage| usage.level > Level::Normal) {
+        for (budget, colour, says) in [
+            (usage.prompt_tokens, Color::Yellow, "; prompt fits"),
+            (usage.prompt_tokens - 1, Color::Red, "!! "),
+        ] {
+            usage.budget = budget;
+            let mut state = BannerState::default();
+            let view = drawn(100, 1, |area, buffer| Banner::new(&usage).render(area, buffer, &mut state));
+            assert_eq!(view[(0, 0)].fg, colour, "{usage:?}");
+            assert!(text(&view).contains(says), "{}", text(&view));
+        }
+    }
     // What was closed comes back at the next level, and after the level was left.
     let [normal, approaching, full] = levels();
     let mut state = BannerState::default();
