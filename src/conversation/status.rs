@@ -40,7 +40,8 @@ impl Conversation {
     fn believes(&self, plan: &ContextPlan, usage: Usage) -> bool {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
-        ReportedUsage::new(plan.counted(), usage).is_believed(before, plan.limits_source.most_reported(plan.limits))
+        ReportedUsage::new(plan.counted(), usage)
+            .is_believed(before, plan.limits_source.most_reported(plan.limits))
     }
 
     /// Returns the event of a report that is not believed.
