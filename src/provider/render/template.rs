@@ -17,10 +17,12 @@ use minijinja::{
     syntax::SyntaxConfig,
     value::{Kwargs, Serde},
 };
-use minijinja_contrib::pycompat::unknown_method_callback;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use std::{borrow::Cow, collections::BTreeMap, io};
+
+mod growth;
+mod source;
 
 /// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
 const FUEL: u64 = 20_000_000;
@@ -65,7 +67,7 @@ impl Renderer {
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(fault)?);
-        environment.set_unknown_method_callback(unknown_method_callback);
+        growth::watch(&mut environment);
         environment.set_fuel(Some(FUEL));
         environment.add_filter("tojson", to_json);
         let raise =
@@ -76,7 +78,8 @@ impl Renderer {
             let day = template.clone();
             environment.add_function("strftime_now", move |format: String| day.day(&format));
         }
-        environment.add_template_owned("chat", without_marks(template.source())).map_err(fault)?;
+        let text = without_marks(template.source());
+        environment.add_template_owned("chat", source::counted(&text)).map_err(fault)?;
         let control = ControlTokens::new(control.iter().cloned().chain(template.markers()));
         Ok(Self { environment, origin, variables: template.variables().clone(), control })
     }
@@ -130,6 +133,9 @@ impl Renderer {
         for (name, value) in &self.variables {
             context.insert(name, Value::from(Serde(value)));
         }
+        let bytes = messages.iter().flat_map(Message::texts).map(str::len);
+        let declared = tools.iter().map(|tool| tool.name.len() + tool.description.len() + tool.schema.len());
+        let bytes: usize = bytes.chain(declared).sum();
         let messages: Vec<Value> =
             in_shape(messages, shape).iter().map(|message| wire(message, shape)).collect();
         context.insert("messages", Value::from(messages));
@@ -137,7 +143,10 @@ impl Renderer {
         if !tools.is_empty() {
             context.insert("tools", tools.iter().map(tool).collect());
         }
-        self.environment.get_template("chat")?.render(Value::from_pairs(context))
+        let template = self.environment.get_template("chat")?;
+        growth::bounded(bytes as u64, |out| {
+            template.render_captured_to(Value::from_pairs(context), out).map(|_| ())
+        })
     }
 }
 
@@ -169,7 +178,7 @@ fn unescaped(json: &str) -> String {
 fn refused(origin: &str, error: &minijinja::Error) -> Error {
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
     let detail = match (error.kind(), error.detail()) {
-        (ErrorKind::OutOfFuel, _) => format!("does not end within {FUEL} steps"),
+        (ErrorKind::OutOfFuel, None) => format!("does not end within {FUEL} steps"),
         (_, Some(detail)) => detail.to_owned(),
         (kind, None) => kind.to_string(),
     };
@@ -317,18 +326,17 @@ fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
     let _: Option<Value> = options.get("separators")?;
     let _: Option<Value> = options.get("sort_keys")?;
     options.assert_all_used()?;
-    let mut out = Vec::new();
-    let done = match indent {
-        Some(indent) => {
-            let indent = " ".repeat(indent.min(64));
-            let formatter = PrettyFormatter::with_indent(indent.as_bytes());
-            value.serialize(&mut Serializer::with_formatter(&mut out, formatter))
-        }
-        None => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
-    };
-    let fault = |detail: String| minijinja::Error::new(ErrorKind::BadSerialization, detail);
-    done.map_err(|error| fault(error.to_string()))?;
-    let text = String::from_utf8(out).map_err(|error| fault(error.to_string()))?;
+    let text = growth::write_json(|out| {
+        let done = match indent {
+            Some(indent) => {
+                let indent = " ".repeat(indent.min(64));
+                let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+                value.serialize(&mut Serializer::with_formatter(out, formatter))
+            }
+            None => value.serialize(&mut Serializer::with_formatter(out, Spaced)),
+        };
+        done.map_err(|error| error.to_string())
+    })?;
     Ok(Value::from_safe_string(text))
 }
 

@@ -1,0 +1,282 @@
+//! The source of a template: its raw texts and tags, and the source that is compiled, in which growth is counted.
+
+use super::growth;
+use std::ops::Range;
+
+/// A raw text between tags, or the inside of a tag.
+pub(super) enum Piece {
+    Raw(Range<usize>),
+    Tag { is_block: bool, tokens: Vec<Token>, end: usize },
+}
+
+pub(super) struct Token {
+    kind: Kind,
+    range: Range<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Name,
+    Number,
+    Text,
+    Operator,
+}
+
+/// Names after which no operand is complete.
+const WORDS: [&str; 15] = [
+    "in",
+    "not",
+    "and",
+    "or",
+    "if",
+    "else",
+    "elif",
+    "is",
+    "import",
+    "set",
+    "for",
+    "with",
+    "filter",
+    "call",
+    "recursive",
+];
+
+/// Blocks whose output becomes a value: their raw texts are counted too.
+const CAPTURES: [&str; 5] = ["endset", "endmacro", "endcall", "endfilter", "endblock"];
+
+/// The raw texts and tags of a source, in order, without comments and raw blocks. It ends before a tag that does not.
+pub(super) fn pieces(source: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while let Some(open) = find_from(source, at, &["{{", "{%", "{#"]) {
+        pieces.push(Piece::Raw(at..open));
+        if source[open..].starts_with("{#") {
+            let Some(close) = find_from(source, open + 2, &["#}"]) else { return pieces };
+            at = close + 2;
+            continue;
+        }
+        let is_block = source[open..].starts_with("{%");
+        let Some((tokens, end, after)) = tokens(source, open + 2, if is_block { "%}" } else { "}}" }) else {
+            return pieces;
+        };
+        at = after;
+        if is_block && tokens.len() == 1 && &source[tokens[0].range.clone()] == "raw" {
+            let Some(close) = source[at..].find("endraw") else { return pieces };
+            let Some(end) = find_from(source, at + close, &["%}"]) else { return pieces };
+            at = end + 2;
+            continue;
+        }
+        pieces.push(Piece::Tag { is_block, tokens, end });
+    }
+    pieces.push(Piece::Raw(at..source.len()));
+    pieces
+}
+
+fn find_from(source: &str, from: usize, marks: &[&str]) -> Option<usize> {
+    marks.iter().filter_map(|mark| Some(from + source[from..].find(mark)?)).min()
+}
+
+/// The tokens of a tag, their end, and the position after the tag. `None` if the tag does not end.
+fn tokens(source: &str, from: usize, close: &str) -> Option<(Vec<Token>, usize, usize)> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut at = from + usize::from(source[from..].starts_with(['-', '+']));
+    let mut open = 0_usize;
+    loop {
+        let rest = &source[at..];
+        let first = rest.chars().next()?;
+        let ends = |rest: &str| rest.starts_with(close);
+        if open == 0 && (ends(rest) || rest.starts_with(['-', '+']) && ends(&rest[1..])) {
+            let after = at + rest.find(close)? + close.len();
+            return Some((tokens, at, after));
+        }
+        let of_a_name = |c: char| c.is_alphanumeric() || c == '_';
+        let until = |own: &dyn Fn(char) -> bool| rest.find(|c: char| !own(c)).unwrap_or(rest.len());
+        let (kind, length) = match first {
+            _ if first.is_whitespace() => {
+                at += first.len_utf8();
+                continue;
+            }
+            '"' | '\'' => (Kind::Text, text_length(rest, first)?),
+            '0'..='9' => (Kind::Number, until(&of_a_name)),
+            _ if of_a_name(first) => (Kind::Name, until(&of_a_name)),
+            _ => {
+                let two = ["**", "//", "==", "!=", ">=", "<="].iter().any(|two| rest.starts_with(two));
+                (Kind::Operator, if two { 2 } else { first.len_utf8() })
+            }
+        };
+        match first {
+            '(' | '[' | '{' => open += 1,
+            ')' | ']' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        tokens.push(Token { kind, range: at..at + length });
+        at += length;
+    }
+}
+
+/// The bytes of a text in quotes.
+fn text_length(rest: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The source with a filter at each operand of `~`, `+` and `*`, around each value that is kept under a name, and with
+/// the raw texts of captured blocks as expressions: what they come to is counted before it is built.
+pub(super) fn counted(source: &str) -> String {
+    let captures = CAPTURES.iter().any(|word| source.contains(word));
+    let mut inserted: Vec<(usize, &str)> = Vec::new();
+    let mut out = String::with_capacity(source.len() * 2);
+    let mut raw = Vec::new();
+    for piece in pieces(source) {
+        match piece {
+            Piece::Raw(range) if captures => raw.extend(core(source, range)),
+            Piece::Raw(_) => {}
+            Piece::Tag { is_block, tokens, end } => {
+                if is_block {
+                    count_kept(source, &tokens, end, &mut inserted);
+                }
+                for at in 0..tokens.len() {
+                    count_operands(source, &tokens, at, &mut inserted);
+                }
+            }
+        }
+    }
+    inserted.sort_by_key(|(at, _)| *at);
+    let mut edits: Vec<(Range<usize>, String)> =
+        inserted.into_iter().map(|(at, text)| (at..at, text.to_owned())).collect();
+    edits.extend(raw.into_iter().map(|range| {
+        let text = source[range.clone()].replace('\\', "\\\\").replace('"', "\\\"");
+        (range, format!("{{{{ \"{text}\" }}}}"))
+    }));
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut from = 0;
+    for (range, text) in edits {
+        out.push_str(&source[from..range.start]);
+        out.push_str(&text);
+        from = range.end;
+    }
+    out.push_str(&source[from..]);
+    out
+}
+
+/// The inside of a raw text: without the white space at its ends, which tags may take away, and its last character.
+fn core(source: &str, range: Range<usize>) -> Option<Range<usize>> {
+    let text = &source[range.clone()];
+    let (begin, trimmed) = (text.len() - text.trim_start().len(), text.trim());
+    let (last, _) = trimmed.char_indices().next_back().filter(|(at, _)| *at > 0)?;
+    Some(range.start + begin..range.start + begin + last)
+}
+
+/// Counts the value of `{% set name = value %}`.
+fn count_kept(source: &str, tokens: &[Token], end: usize, inserted: &mut Vec<(usize, &'static str)>) {
+    let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
+    if text(0) == "set"
+        && let Some(sign) = (1..tokens.len()).find(|at| text(*at) == "=")
+        && sign + 1 < tokens.len()
+    {
+        inserted.push((tokens[sign].range.end, " ("));
+        inserted.push((end, growth::KEPT_END));
+    }
+}
+
+/// Counts both operands of the operator at a position, if it is one that can build something.
+fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<(usize, &'static str)>) {
+    let text = |at: usize| &source[tokens[at].range.clone()];
+    let Some((left, right)) = growth::operand_filters(text(at)) else { return };
+    if tokens[at].kind != Kind::Operator || at == 0 {
+        return;
+    }
+    let before = &tokens[at - 1];
+    let complete = match before.kind {
+        Kind::Name => !WORDS.contains(&text(at - 1)),
+        Kind::Number | Kind::Text => true,
+        Kind::Operator => [")", "]", "}"].contains(&text(at - 1)),
+    };
+    if complete && let Some(end) = operand_end(source, tokens, at + 1) {
+        inserted.push((before.range.end, left));
+        inserted.push((end, right));
+    }
+}
+
+/// The position behind an operand with its attributes, calls and filters.
+fn operand_end(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
+    let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
+    while text(at) == "-" {
+        at += 1;
+    }
+    match tokens.get(at)?.kind {
+        Kind::Text => {
+            while tokens.get(at).is_some_and(|token| token.kind == Kind::Text) {
+                at += 1;
+            }
+        }
+        Kind::Name | Kind::Number => at += 1,
+        Kind::Operator => at = closed(source, tokens, at)?,
+    }
+    loop {
+        match text(at) {
+            "." => at += 2,
+            "|" => {
+                at += 2;
+                while text(at) == "." {
+                    at += 2;
+                }
+                if text(at) == "(" {
+                    at = closed(source, tokens, at)?;
+                }
+            }
+            "(" | "[" => at = closed(source, tokens, at)?,
+            _ => return Some(tokens.get(at - 1)?.range.end),
+        }
+    }
+}
+
+/// The position behind the bracket that closes the one at `at`.
+fn closed(source: &str, tokens: &[Token], at: usize) -> Option<usize> {
+    let mut open = 0_usize;
+    for (own, token) in tokens.iter().enumerate().skip(at) {
+        match &source[token.range.clone()] {
+            "(" | "[" | "{" => open += 1,
+            ")" | "]" | "}" if open <= 1 => return (open == 1).then_some(own + 1),
+            ")" | "]" | "}" => open -= 1,
+            _ if open == 0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_and_kept_values_get_filters() {
+        for (source, expected) in [
+            ("{{ a ~ b.c[d](e)|f(g) }}", "{{ a|_joined ~ b.c[d](e)|f(g)|_joined }}"),
+            ("{{ -a + f(*b) -}}", "{{ -a|_added + f(*b)|_joined -}}"),
+            ("{{ (a * 'x' 'y')+%}", "{{ (a * 'x' 'y')+%}"),
+            ("{{ (a * 'x' 'y') }}", "{{ (a|_times * 'x' 'y'|_product) }}"),
+            ("{%+ set a, b = c ~ '}}', d -%}", "{%+ set a, b = ( c|_joined ~ '}}'|_joined, d )|_kept -%}"),
+            (
+                "{% raw %}{{ a ~ b }}{% endraw %}{# {{ a ~ b }} #}~",
+                "{% raw %}{{ a ~ b }}{% endraw %}{# {{ a ~ b }} #}~",
+            ),
+            (
+                " ab \\\"c {% set x %} de {% endset %}",
+                " {{ \"ab \\\\\\\"\" }}c {% set x %} {{ \"d\" }}e {% endset %}",
+            ),
+            ("{{ {'a': {'b': 1}} ~ a }}", "{{ {'a': {'b': 1}}|_joined ~ a|_joined }}"),
+        ] {
+            assert_eq!(counted(source), expected);
+        }
+    }
+}
