@@ -50,27 +50,38 @@ impl Message {
         stub
     }
 
-    /// A copy in which `change` replaced every text that is sent.
+    /// A copy in which `change` replaced every text that is sent, ids of calls too, and `change_json` the JSON of call
+    /// arguments and of opaque parts.
     #[cfg(feature = "chat-template")]
-    pub(crate) fn with_texts_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
+    pub(crate) fn with_texts_changed(
+        &self,
+        change: &dyn Fn(&str) -> String,
+        change_json: &dyn Fn(&str) -> String,
+    ) -> Self {
         let mut message = self.clone();
         let inner = message.inner_mut();
         inner.text = change(&inner.text).into();
         if let Some(extra) = inner.extra.as_deref_mut() {
             for part in &mut extra.rare.parts {
-                if let Part::Text(text) | Part::Opaque { json: text, .. } = part {
-                    *text = change(text);
+                match part {
+                    Part::Text(text) => *text = change(text),
+                    Part::Opaque { json, .. } => *json = change_json(json),
+                    Part::Image { .. } => {}
                 }
             }
             for call in &mut extra.calls {
+                call.id = change(&call.id);
                 call.name = change(&call.name);
-                call.arguments = change(&call.arguments);
+                call.arguments = change_json(&call.arguments);
             }
             for reasoning in &mut extra.rare.reasoning {
                 reasoning.text = change(&reasoning.text);
             }
             if let Some(name) = &mut extra.rare.name {
                 *name = change(name).into();
+            }
+            if let Some(id) = &mut extra.answers {
+                *id = change(id).into();
             }
         }
         message
@@ -105,21 +116,6 @@ impl Message {
         let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
         let joined = first.with_content(Content { text: "".into(), parts, name, reasonings });
         joined.edit(|extra| extra.calls = calls)
-    }
-
-    /// A copy in which `change` replaced the JSON of call arguments and of opaque parts.
-    #[cfg(feature = "chat-template")]
-    pub(crate) fn with_json_changed(&self, change: &dyn Fn(&str) -> String) -> Self {
-        self.clone().edit(|extra| {
-            for part in &mut extra.rare.parts {
-                if let Part::Opaque { json, .. } = part {
-                    *json = change(json);
-                }
-            }
-            for call in &mut extra.calls {
-                call.arguments = change(&call.arguments);
-            }
-        })
     }
 
     /// A copy in this role.

@@ -8,6 +8,8 @@ pub(crate) struct ControlTokens {
     tokens: Vec<String>,
     /// What they begin with: mostly one character for all of them.
     first: Vec<char>,
+    /// The rest of each token of which a template writes the beginning by itself, before something that it prints.
+    rests: Vec<String>,
 }
 
 impl ControlTokens {
@@ -19,7 +21,7 @@ impl ControlTokens {
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
         first.sort_unstable();
         first.dedup();
-        Self { tokens, first }
+        Self { tokens, first, rests: Vec::new() }
     }
 
     /// Where a text names control tokens, and the bytes of each: from left to right, the longest first, none inside
@@ -56,6 +58,62 @@ impl ControlTokens {
         // A token inside another one may be whole still, where it does not begin with the same character. Each round breaks
         // at least one, and what is broken stays broken.
         self.broken(&out).into_owned().into()
+    }
+}
+
+impl ControlTokens {
+    /// Takes texts that a template writes right before something that it prints: where one ends with the beginning of a
+    /// token, no text may begin with the rest of it.
+    pub(crate) fn after<'t>(mut self, written: impl Iterator<Item = &'t str>) -> Self {
+        let mut rests = Vec::new();
+        for text in written {
+            for begun in self.beginnings(text).map(|at| &text[at..]) {
+                rests.extend(self.beginning_with(begun).iter().map(|token| token[begun.len()..].to_owned()));
+            }
+        }
+        rests.sort_unstable();
+        rests.dedup();
+        self.rests = rests;
+        self
+    }
+
+    /// The text, with every control token in it broken, and every piece of one at either end that its neighbours in a
+    /// prompt could complete (rule N2).
+    pub(crate) fn guarded<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut out = self.broken(text);
+        // Templates trim what they print.
+        loop {
+            let Some(at) = self.beginnings(out.trim_end()).next() else { break };
+            let inside = at + out[at..].chars().next().map_or(0, char::len_utf8);
+            out.to_mut().insert(inside, BREAK);
+        }
+        let begin = out.len() - out.trim_start().len();
+        if self.completes(out.trim()) {
+            out.to_mut().insert(begin, BREAK);
+        }
+        out
+    }
+
+    /// The positions from which a text is the beginning of a token and no whole one, the first one first.
+    fn beginnings<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
+        let longest = self.tokens.iter().map(String::len).max().unwrap_or(0);
+        let from = (text.len().saturating_sub(longest)..=text.len()).find(|at| text.is_char_boundary(*at));
+        let from = from.unwrap_or(text.len());
+        let starts = text[from..].match_indices(&self.first[..]).map(move |(at, _)| from + at);
+        starts.filter(|at| !self.beginning_with(&text[*at..]).is_empty())
+    }
+
+    /// The tokens that begin with a text and are longer.
+    fn beginning_with(&self, text: &str) -> &[String] {
+        let from = self.tokens.partition_point(|token| token.as_str() <= text);
+        let number = self.tokens[from..].iter().take_while(|token| token.starts_with(text)).count();
+        &self.tokens[from..from + number]
+    }
+
+    /// Whether a text goes on with a token that the template began, to its end or to the text's own.
+    fn completes(&self, text: &str) -> bool {
+        let goes_on = |rest: &String| text.starts_with(rest.as_str()) || rest.starts_with(text);
+        !text.is_empty() && self.rests.iter().any(goes_on)
     }
 }
 

@@ -174,6 +174,157 @@ fn only_instructions_are_in_the_system_role() {
     }
 }
 
+/// N2: pieces of control tokens that only their neighbours in a prompt make whole.
+#[cfg(feature = "chat-template")]
+mod pieces {
+    use super::*;
+    use crate::support::generate;
+    use context_window::{Part, PinnedItem, provider::ChatTemplate};
+    use proptest::prelude::*;
+
+    const MARKERS: [&str; 5] = ["<|im_start|>", "<|im_end|>", "<tool_call>", "[INST]", "</think>"];
+
+    /// Everything that a template can print, with nothing between.
+    const PRINTED: &str = "{% for m in messages %}TEXT(m.name)TEXT(m.tool_call_id)TEXT(m.reasoning_content)\
+        {% if m.content is string %}TEXT(m.content){% else %}{% for p in m.content or [] %}{% if p.type == 'text' %}\
+        TEXT(p.text){% endif %}{% endfor %}{% endif %}{% for c in m.tool_calls or [] %}TEXT(c.id)TEXT(c.function.name)\
+        {% if c.function.arguments is string %}TEXT(c.function.arguments){% else %}\
+        {% for k, v in c.function.arguments.items() %}TEXT(k)TEXT(v){% endfor %}{% endif %}{% endfor %}{% endfor %}\
+        {% for t in tools or [] %}TEXT(t.function.name)TEXT(t.function.description)TEXT(t.function.parameters|tojson){% endfor %}\
+        <|im_start|><|im_end|><tool_call>[INST]</think>";
+
+    /// Templates that print each text by itself, trimmed, after the beginning of a marker, and around a role.
+    fn templates() -> Vec<ChatTemplate> {
+        let texts = [
+            "{{ T }}",
+            "{{ T|trim }}",
+            "{{ (T or '')|string|trim + '' }}",
+            "<{{ T }}>",
+            "<|{{ T }}|>",
+            "{{ '[' ~ T ~ ']' }}",
+            "{{ '</' + (T or '')|string + '>' }}",
+        ];
+        let source = |text: &str| {
+            let mut source = String::new();
+            let mut rest = PRINTED;
+            while let Some((before, after)) = rest.split_once("TEXT(") {
+                let (name, after) = after.split_once(')').unwrap();
+                source.push_str(before);
+                source.push_str(&text.replace('T', name));
+                rest = after;
+            }
+            source + rest
+        };
+        texts.iter().map(|text| ChatTemplate::new("t", &source(text))).collect()
+    }
+
+    /// The places of a conversation that others fill.
+    const SLOTS: usize = 18;
+
+    fn planned(slots: &[String], template: &ChatTemplate, foreign: bool) -> String {
+        let text = |at: usize| slots[at].clone();
+        let json = serde_json::json!({ text(6): text(7), "list": [text(8)] }).to_string();
+        let image = || Part::Image { url: "https://example.org/a.png".into(), detail: None };
+        let mut log = Conversation::new();
+        log.push_system("s0", text(0));
+        log.pin(PinnedItem::new("n0", text(1)));
+        log.push(Message::user("").with_parts([
+            Part::Text(text(2)),
+            image(),
+            Part::Text(text(3)),
+            image(),
+            Part::Text(text(4)),
+        ]));
+        log.push(Message::assistant(text(5)).with_tool_calls([
+            ToolCall::new(format!("{}1", text(9)), text(10), json),
+            ToolCall::new(format!("2{}", text(9)), "read", escaped(&text(11))),
+        ]));
+        log.push(Message::tool(format!("{}1", text(9)), text(12)));
+        log.push(Message::tool(format!("2{}", text(9)), text(13)));
+        log.push(Message::assistant(text(14)));
+        log.push(Message::user(text(15)).with_name(text(16)));
+        let rag = [RagItem::new("d1", 1.0, text(17))];
+        let schema = serde_json::json!({"type": "object", "properties": {text(6): {"description": text(7)}}});
+        let tools = [Tool::new(text(10), text(8), schema.to_string())];
+        let model = Model::custom("m");
+        let model = if foreign { model } else { model.with_template(template.clone()) };
+        let manager =
+            ContextWindowManager::new(model, TokenCounter::chars_per_4(), Default::default()).unwrap();
+        let request = PlanRequest::new(&log).with_rag(rag).with_tools(&tools).with_state("clock", text(4));
+        render::chat_template(&manager.build_plan(&request).unwrap(), template).unwrap()
+    }
+
+    /// Markers, and halves of them at any place, whole or in white space.
+    fn slots() -> impl Strategy<Value = Vec<String>> {
+        let piece =
+            (prop::sample::select(&MARKERS[..]), 0usize..13, 0u8..6).prop_map(|(marker, at, kind)| {
+                let at = 1 + at % (marker.len() - 1);
+                match kind {
+                    0 => marker.to_owned(),
+                    1 => marker[..at].to_owned(),
+                    2 => marker[at..].to_owned(),
+                    3 => format!("x {} ", &marker[..at]),
+                    4 => format!("\n{}{}", &marker[at..], &marker[..at]),
+                    _ => marker[at..].chars().take(1).collect(),
+                }
+            });
+        // Often one marker is cut over neighbours.
+        let neighbours = (prop::sample::select(&MARKERS[..]), 0..SLOTS - 1, 1usize..6);
+        (prop::collection::vec(piece, SLOTS), prop::option::of(neighbours)).prop_map(|(mut slots, cut)| {
+            if let Some((marker, from, length)) = cut {
+                let mut rest = marker;
+                for slot in slots.iter_mut().skip(from) {
+                    let (piece, after) = rest.split_at(length.min(rest.len()));
+                    piece.clone_into(slot);
+                    rest = after;
+                    if rest.is_empty() {
+                        break;
+                    }
+                }
+            }
+            slots
+        })
+    }
+
+    proptest! {
+        #![proptest_config(generate::cases(40, 4_000))]
+        #[test]
+        fn no_pieces_of_content_make_a_control_token(slots in slots(), which in 0usize..7, foreign: bool) {
+            let template = &templates()[which];
+            let counts = |slots: &[String]| {
+                let text = planned(slots, template, foreign);
+                let counts = MARKERS.map(|marker| text.matches(marker).count());
+                (counts, text)
+            };
+            let harmless = vec!["harmless".to_owned(); SLOTS];
+            let (expected, _) = counts(&harmless);
+            let (found, text) = counts(&slots);
+            prop_assert_eq!(found, expected, "{:?} by {} in\n{}", slots, template.source(), text);
+        }
+    }
+
+    /// What no neighbour can complete is sent as it is.
+    #[test]
+    fn ordinary_texts_are_sent_as_they_are() {
+        let template = ChatTemplate::new(
+            "t",
+            "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m.content }}<|end|>{% endfor %}",
+        );
+        for text in
+            ["> quoted", "end of it", "a < b", "x[0] > 1", "<p>html</p>", "user", "{\"a\": [1]}", "| a | b |"]
+        {
+            let log = Conversation::from([Message::user(text)]);
+            let manager = ContextWindowManager::new(
+                Model::custom("m").with_template(template.clone()),
+                TokenCounter::chars_per_4(),
+                Default::default(),
+            );
+            let plan = manager.unwrap().build_plan(&PlanRequest::new(&log)).unwrap();
+            assert_eq!(plan.messages()[0].text(), text);
+        }
+    }
+}
+
 /// N2, rule 45: rendered through a chat template, every control token comes from the template.
 #[cfg(all(feature = "chat-template", feature = "hf"))]
 mod templates {

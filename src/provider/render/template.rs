@@ -80,28 +80,63 @@ impl Renderer {
         }
         let text = without_marks(template.source());
         environment.add_template_owned("chat", source::counted(&text)).map_err(fault)?;
-        let control = ControlTokens::new(control.iter().cloned().chain(template.markers()));
+        let written = source::written_before_values(&text);
+        let control = ControlTokens::new(control.iter().cloned().chain(template.markers()))
+            .after(written.iter().map(String::as_str));
         Ok(Self { environment, origin, variables: template.variables().clone(), control })
     }
 
-    /// Breaks every control token and marker that the texts of a prompt name: the template would obey it.
+    /// Breaks every control token and marker that the texts of a prompt name, or would name together: the template would
+    /// obey it.
     pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
-        let broken = |text: &str| self.control.broken(text).into_owned();
-        let names = |text: &str| self.control.find(text).next().is_some();
+        let text = |text: &str| self.control.guarded(text).into_owned();
+        let json = |json: &str| self.guarded_json(json).into_owned();
         for message in &mut prompt.messages {
-            // JSON that a template reads may spell a marker in escapes.
-            let hides = |text: &str| text.contains("\\u") && names(&unescaped(text));
-            if message.texts().any(|text| names(text) || hides(text)) {
-                let plain = message.with_json_changed(&unescaped);
-                *message = plain.with_texts_changed(&broken);
+            if self.names_control(message) {
+                *message = message.with_texts_changed(&text, &json);
             }
         }
         for tool in &mut prompt.tools {
-            tool.schema = unescaped(&tool.schema);
-            for text in [&mut tool.name, &mut tool.description, &mut tool.schema] {
-                *text = broken(text);
-            }
+            tool.name = text(&tool.name);
+            tool.description = text(&tool.description);
+            tool.schema = json(&tool.schema);
         }
+    }
+
+    /// Whether a text of a message names a control token, or a piece of one that others could complete.
+    fn names_control(&self, message: &Message) -> bool {
+        let ids = message.tool_calls().iter().map(|call| call.id.as_str()).chain(message.answers());
+        let json = message.tool_calls().iter().map(|call| call.arguments.as_str());
+        let opaque = message.parts().iter().filter_map(|part| match part {
+            Part::Opaque { json, .. } => Some(json.as_str()),
+            Part::Text(_) | Part::Image { .. } => None,
+        });
+        message.texts().chain(ids).any(|text| matches!(self.control.guarded(text), Cow::Owned(_)))
+            || json.chain(opaque).any(|json| matches!(self.guarded_json(json), Cow::Owned(_)))
+    }
+
+    /// JSON whose texts are guarded as a template reads them: one by one, and without their escapes.
+    fn guarded_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
+        let (mut out, mut rest, mut changed) = (String::new(), json, false);
+        while let Some(open) = rest.find('"') {
+            let Some(length) = quoted(&rest[open..]) else { break };
+            let literal = &rest[open..open + length];
+            out.push_str(&rest[..open]);
+            let text = serde_json::from_str::<String>(literal).unwrap_or_default();
+            match self.control.guarded(&text) {
+                Cow::Owned(text) => {
+                    out.push_str(&serde_json::Value::from(text).to_string());
+                    changed = true;
+                }
+                Cow::Borrowed(_) => out.push_str(literal),
+            }
+            rest = &rest[open + length..];
+        }
+        if !changed {
+            return self.control.guarded(json);
+        }
+        out.push_str(rest);
+        self.control.guarded(&out).into_owned().into()
     }
 
     /// The text of a prompt, with the beginning of the reply if `reply` says so.
@@ -150,29 +185,15 @@ impl Renderer {
     }
 }
 
-/// JSON with its needless escapes undone: `\u003c` is `<`. What has to be escaped stays so.
-fn unescaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let code = rest.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
-        match code.and_then(char::from_u32).filter(|c| !c.is_control() && !"\"\\".contains(*c)) {
-            Some(c) => {
-                out.push(c);
-                rest = &rest[6..];
-            }
-            None => {
-                // The character after a backslash is part of the escape, another backslash too.
-                let end = rest.char_indices().nth(2).map_or(rest.len(), |(end, _)| end);
-                out.push_str(if &rest[..end] == "\\/" { "/" } else { &rest[..end] });
-                rest = &rest[end..];
-            }
-        }
-    }
-    out.push_str(rest);
-    out
+/// The bytes of a JSON text in its quotes, with which `json` begins. `None` if it does not end.
+fn quoted(json: &str) -> Option<usize> {
+    let mut escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    Some(end? + 2)
 }
 
 fn refused(origin: &str, error: &minijinja::Error) -> Error {

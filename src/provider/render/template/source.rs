@@ -254,6 +254,58 @@ fn closed(source: &str, tokens: &[Token], at: usize) -> Option<usize> {
     None
 }
 
+/// The texts that a template writes right before something that it prints: the ends of its raw texts, and the texts in
+/// its tags, but for those before a message's role.
+pub(super) fn written_before_values(source: &str) -> Vec<String> {
+    let pieces = pieces(source);
+    let mut written = Vec::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        match piece {
+            Piece::Raw(range) => {
+                let is_role = |piece: &Piece| match piece {
+                    Piece::Tag { tokens, is_block: false, .. } => names_a_role(source, tokens),
+                    _ => false,
+                };
+                if !pieces.get(at + 1).is_some_and(is_role) {
+                    written.push(source[range.clone()].trim_end().to_owned());
+                }
+            }
+            Piece::Tag { tokens, .. } => {
+                for (nth, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Text) {
+                    let text = &source[token.range.start + 1..token.range.end - 1];
+                    let next = tokens.get(nth + 1).map_or("", |token| &source[token.range.clone()]);
+                    let joined = ["+", "~"].contains(&next);
+                    if !(joined && names_a_role(source, &tokens[nth + 2..])) {
+                        written.push(unescaped(text).trim_end().to_owned());
+                    }
+                }
+            }
+        }
+    }
+    written
+}
+
+/// Whether tokens begin with the role of something and end there, or go on with a text: `message.role`,
+/// `message['role'] + ...`.
+fn names_a_role(source: &str, tokens: &[Token]) -> bool {
+    let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
+    let end = match (text(1), text(2), text(3)) {
+        (".", "role", _) => 3,
+        ("[", "'role'" | "\"role\"", "]") => 4,
+        _ => return false,
+    };
+    tokens[0].kind == Kind::Name && (tokens.len() == end || ["+", "~"].contains(&text(end)))
+}
+
+/// A text of a tag with its usual escapes undone.
+fn unescaped(text: &str) -> String {
+    text.replace("\\n", "\n")
+        .replace("\\t", "\t")
+        .replace("\\'", "'")
+        .replace("\\\"", "\"")
+        .replace("\\\\", "\\")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,5 +330,12 @@ mod tests {
         ] {
             assert_eq!(counted(source), expected);
         }
+    }
+
+    #[test]
+    fn the_texts_before_values_are_known() {
+        let source = "<|{{ m.role }}|>x<{{ name }}>{{ '<|' + m['role'] + '|>' ~ \"[\" ~ x }}";
+        let written = written_before_values(source);
+        assert_eq!(written, ["|>x<", ">", "|>", "[", ""]);
     }
 }
