@@ -13,6 +13,9 @@ pub const VALUES_OF_A_LOG: u64 = 40_000_000;
 /// The most values of what is looked into as a whole: one part of an unknown type, one schema, the arguments of one call.
 pub const VALUES_OF_A_TREE: u64 = 1_000_000;
 
+/// The most levels of nesting in JSON that is looked into as a whole: as many as `serde_json` reads.
+pub const LEVELS: u64 = 127;
+
 /// The most bytes that the parts of unknown types of one session keep.
 pub const OPAQUE_BYTES: u64 = 256 << 20;
 
@@ -27,6 +30,8 @@ pub struct Tally {
     escaped: bool,
     /// Brackets that are open.
     depth: u64,
+    /// The most that were open at once.
+    deepest: u64,
     /// Inside of a number or a literal (`true`, `false`, `null`).
     bare: bool,
     /// Values of the JSON text that is being read, of those that stand one after another.
@@ -80,6 +85,7 @@ impl Tally {
                     let opens = matches!(byte, b'[' | b'{');
                     self.count(opens);
                     self.depth += u64::from(opens);
+                    self.deepest = self.deepest.max(self.depth);
                     self.quoted = *byte == b'"';
                     self.bare = !opens && !self.quoted;
                 }
@@ -101,6 +107,15 @@ impl Tally {
     pub fn values(&self) -> u64 {
         self.all
     }
+}
+
+/// Returns the number of levels of nesting in a JSON text.
+#[must_use]
+pub fn levels(text: &str) -> u64 {
+    let mut tally = Tally::default();
+    // Without a limit there is no error.
+    let _ = tally.go_on(text.as_bytes(), u64::MAX);
+    tally.deepest
 }
 
 /// Fails where a JSON text has more values than `most`.

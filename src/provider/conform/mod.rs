@@ -15,7 +15,7 @@ mod schema;
 mod sequence;
 
 pub(crate) use content::{Changes, inline_image, is_object};
-pub(crate) use schema::Declared;
+pub(crate) use schema::{Declared, DroppedSchema};
 pub(crate) use sequence::{Inserted, Missing, Normalized};
 
 /// One target: its wire format, and what it accepts in it.

@@ -60,15 +60,40 @@ pub(crate) struct Declared<'s> {
     pub(crate) renamed: Option<(String, String)>,
     /// The schema is not that of an object: it is wrapped in one, as `value`.
     pub(crate) wrapped: bool,
-    /// It is no JSON, or more than is looked into: without parameters.
-    pub(crate) dropped: bool,
+    /// It is declared without parameters.
+    pub(crate) dropped: Option<DroppedSchema>,
+}
+
+/// Reasons why a schema is not declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DroppedSchema {
+    /// It is no JSON object.
+    NotASchema,
+    /// It has more levels of nesting than are looked into.
+    TooDeep,
+    /// It has more values than are looked into.
+    TooLarge,
+}
+
+/// The reason why a text is no schema of which something can be declared.
+fn drop_reason(text: &str) -> Option<DroppedSchema> {
+    if size::check(text, size::VALUES_OF_A_TREE).is_err() {
+        return Some(DroppedSchema::TooLarge);
+    }
+    // Read level by level, so that no depth overflows the stack: of any depth it may be no JSON.
+    if serde_json::from_str::<Object>(text).is_err() {
+        return Some(DroppedSchema::NotASchema);
+    }
+    if size::levels(text) > size::LEVELS {
+        return Some(DroppedSchema::TooDeep);
+    }
+    size::tree::<Value>(text).is_none().then_some(DroppedSchema::NotASchema)
 }
 
 impl TargetProfile {
     /// The schema of a tool as it is declared to this target.
     pub(crate) fn schema<'s>(&self, schema: &'s str) -> Declared<'s> {
-        let as_it_is =
-            Declared { text: Cow::Borrowed(schema), renamed: None, wrapped: false, dropped: false };
+        let as_it_is = Declared { text: Cow::Borrowed(schema), renamed: None, wrapped: false, dropped: None };
         // A template is the model's own, and so is what it makes of types.
         if matches!(self.wire_format, WireFormat::ChatTemplate | WireFormat::Plain) {
             return as_it_is;
@@ -79,11 +104,11 @@ impl TargetProfile {
             let text = if self.wire_format == WireFormat::OpenAiChat { "" } else { NO_PARAMETERS };
             return Declared { text: text.into(), ..as_it_is };
         }
-        // A value is read no deeper than 128 levels; each level is looked into by itself below.
-        let is_object = size::tree::<Value>(text).is_some_and(|value| value.is_object());
-        let object: Object = serde_json::from_str(text).ok().filter(|_| is_object).unwrap_or_default();
+        let dropped = drop_reason(text);
+        let object: Object =
+            serde_json::from_str(text).ok().filter(|_| dropped.is_none()).unwrap_or_default();
         if object.is_empty() {
-            return Declared { text: NO_PARAMETERS.into(), dropped: !is_object, ..as_it_is };
+            return Declared { text: NO_PARAMETERS.into(), dropped, ..as_it_is };
         }
         let mut renamed = None;
         let object = spelt(&object, &mut renamed);
@@ -312,7 +337,7 @@ mod tests {
             });
             assert_eq!(value, expected);
             assert_eq!(declared.renamed, Some(("dict".into(), "object".into())));
-            assert!(!declared.wrapped && !declared.dropped);
+            assert!(!declared.wrapped && declared.dropped.is_none());
         }
         // A template has types of its own.
         assert_eq!(declared(WireFormat::ChatTemplate, &schema.to_string()).0, schema);
@@ -358,7 +383,7 @@ mod tests {
             assert!(one.wrapped && one.renamed.is_some());
             let (value, one) = declared(wire_format, r#"{ "properties": {"a": {}} }"#);
             assert_eq!(value, json!({"type": "object", "properties": {"a": {}}}));
-            assert!(!one.wrapped && one.renamed.is_none() && !one.dropped);
+            assert!(!one.wrapped && one.renamed.is_none() && one.dropped.is_none());
             let (value, one) =
                 declared(wire_format, r#"{"type":"Struct","properties":{"a":{"type":"Odd"}}}"#);
             assert_eq!(value, json!({"type": "object", "properties": {"a": {}}}));
@@ -366,13 +391,31 @@ mod tests {
             for text in ["[1]", "no schema", "{\"type\":", "\"object\""] {
                 let (value, one) = declared(wire_format, text);
                 assert_eq!(value, json!({"type": "object", "properties": {}}), "{text}");
-                assert!(one.dropped, "{text}");
+                assert_eq!(one.dropped, Some(DroppedSchema::NotASchema), "{text}");
             }
             // However deep it is, nothing is looked into for ever.
             for one in [r#"{"items":"#, r#"{"type":"object","items":"#, r#"{"anyOf":["#] {
                 let close = if one.ends_with('[') { "]}" } else { "}" };
-                let text = format!("{}{{\"type\":\"dict\"}}{}", one.repeat(20_000), close.repeat(20_000));
-                assert!(declared(wire_format, &text).1.dropped);
+                let levels = one.matches(['{', '[']).count();
+                let nested = |times: usize| {
+                    format!("{}{{\"type\":\"dict\"}}{}", one.repeat(times), close.repeat(times))
+                };
+                let most = 126 / levels;
+                assert_eq!(declared(wire_format, &nested(most)).1.dropped, None, "{one}");
+                for times in [most + 1, 120 * 2 / levels, 100_000] {
+                    let text = nested(times);
+                    assert_eq!(
+                        declared(wire_format, &text).1.dropped,
+                        Some(DroppedSchema::TooDeep),
+                        "{times} {one}"
+                    );
+                    let text = text.replace("dict", "\\");
+                    assert_eq!(
+                        declared(wire_format, &text).1.dropped,
+                        Some(DroppedSchema::NotASchema),
+                        "{times} {one}"
+                    );
+                }
             }
             for (schema, inner) in [
                 (r#"{"type":"any","enum":["a"]}"#, json!({"enum": ["a"]})),
@@ -396,7 +439,9 @@ mod tests {
                 let (value, one) = declared(wire_format, schema);
                 assert_eq!((value, one.wrapped), (expected, false), "{schema}");
             }
-            assert!(!declared(wire_format, "").1.dropped && !declared(wire_format, "{}").1.dropped);
+            for text in ["", "{}"] {
+                assert_eq!(declared(wire_format, text).1.dropped, None);
+            }
         }
     }
 
@@ -416,7 +461,7 @@ mod tests {
             let once = profile.schema(&text);
             let twice = profile.schema(&once.text);
             prop_assert_eq!(&twice.text, &once.text);
-            prop_assert!(twice.renamed.is_none() && !twice.wrapped && !twice.dropped);
+            prop_assert!(twice.renamed.is_none() && !twice.wrapped && twice.dropped.is_none());
             if top == "object" && kinds.iter().all(|kind| ["string", "object"].contains(kind)) {
                 prop_assert_eq!(&once.text, &text);
             }

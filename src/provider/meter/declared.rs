@@ -2,8 +2,11 @@
 
 use crate::{
     message::Tool,
-    provider::conform::{Declared, TargetProfile},
-    text::plain::short,
+    provider::conform::{Declared, DroppedSchema, TargetProfile},
+    text::{
+        plain::{grouped, short},
+        size,
+    },
     tokens::TokenCount,
 };
 use std::borrow::Cow;
@@ -84,9 +87,25 @@ fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
             "parameters that are not an object are wrapped in one, as `value`: `{name}`{more}"
         ));
     }
-    if let [name, rest @ ..] = &named(|one| one.dropped)[..] {
-        let more = and_more(rest.len());
-        notes.push(format!("parameters that are not a JSON Schema are not declared: `{name}`{more}"));
+    for reason in [DroppedSchema::NotASchema, DroppedSchema::TooDeep, DroppedSchema::TooLarge] {
+        let dropped = schemas.iter().filter(|(_, one)| one.dropped == Some(reason));
+        let dropped: Vec<_> = dropped.map(|(name, _)| name).collect();
+        if let [name, rest @ ..] = &dropped[..] {
+            let more = and_more(rest.len());
+            notes.push(match reason {
+                DroppedSchema::NotASchema => {
+                    format!("parameters that are not a JSON Schema are not declared: `{name}`{more}")
+                }
+                DroppedSchema::TooDeep => format!(
+                    "parameters of more than {} levels of JSON are not declared: `{name}`{more}",
+                    size::LEVELS
+                ),
+                DroppedSchema::TooLarge => format!(
+                    "parameters of more than {} JSON values are not declared: `{name}`{more}",
+                    grouped(size::VALUES_OF_A_TREE)
+                ),
+            });
+        }
     }
     notes
 }
