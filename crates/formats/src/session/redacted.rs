@@ -2,9 +2,13 @@
 
 use crate::error::Error;
 use context_window::{
-    ContextWindowManager, RagItem, TokenCounter, events::LogEvent, provider::wording, text::size,
+    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, provider::wording, text::size,
 };
 use serde_json::Value;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one token.
 const WORDS: [[&str; 2]; 11] = [
@@ -27,24 +31,40 @@ const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
 /// Keys of a part of an unknown type that decide where it is sent, and hold nothing that anybody said.
 const KEPT_KEYS: [&str; 6] = ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType"];
 
+/// Ends of a text, each of which most tokenizers have as one token: where words alone do not come to the tokens.
+const ENDS: [&str; 9] = [".", "?", "!", "1", "-", ":", "a", " -", ")"];
+
+/// The most of these ends in a row.
+const MOST_ENDS: usize = 4;
+
+/// Objects in place of the arguments of a call, with the place of a text.
+const OBJECTS: [(&str, &str); 8] = [
+    ("{\"x\":\"", "\"}"),
+    ("{\"", "\":1}"),
+    ("{\"x\":[\"", "\",1]}"),
+    ("{\"", "\":\"\"}"),
+    ("{ \"", "\": 1 }"),
+    ("{\"", "\":[]}"),
+    ("{\"", "\":{}}"),
+    ("{\"", "\":[{\"x\":1}]}"),
+];
+
 /// Replaces texts for one manager.
 pub(super) struct Redactor<'m> {
     manager: &'m ContextWindowManager,
+    /// The texts of documents, and what replaces each: documents that differ have to differ still.
+    documents: RefCell<BTreeMap<String, String>>,
+    used: RefCell<BTreeSet<String>>,
 }
 
 impl<'m> Redactor<'m> {
     pub(super) fn new(manager: &'m ContextWindowManager) -> Self {
-        Self { manager }
+        Self { manager, documents: RefCell::default(), used: RefCell::default() }
     }
 
     /// A text of as many tokens. Equal texts give equal ones, and others mostly others.
     pub(super) fn text(&self, text: &str) -> Result<String, Error> {
-        if text.trim().is_empty() {
-            return Ok(text.to_owned());
-        }
-        let counter = self.manager.counter();
-        let tokens = counter.count(text)?.n;
-        filler(text, tokens, |filler| Ok(counter.count(filler)?.n))
+        self.text_in(text, str::to_owned)
     }
 
     /// A text of as many tokens where it stands: inside of what `around` puts about it.
@@ -53,19 +73,34 @@ impl<'m> Redactor<'m> {
             return Ok(text.to_owned());
         }
         let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.n);
-        filler(text, count(text)?, count)
+        Ok(filler(text, count(text)?, count, |_| true)?.0)
     }
 
-    /// The text of a document of as many tokens, its fence included.
+    /// The text of a document of as many tokens, its fence included. Two texts never give one.
     pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
-        let count = |text: &str| -> Result<u64, Error> {
+        self.document_text(&item.text, |text| {
             let item = RagItem { text: text.into(), ..item.clone() };
             Ok(self.manager.count_document(&item)?.n)
-        };
-        if item.text.trim().is_empty() {
-            return Ok(item.text.to_string());
+        })
+    }
+
+    fn document_text(&self, text: &str, count: impl Fn(&str) -> Result<u64, Error>) -> Result<String, Error> {
+        if text.trim().is_empty() {
+            return Ok(text.to_owned());
         }
-        filler(&item.text, count(&item.text)?, count)
+        let tokens = count(text)?;
+        let key = text.strip_suffix('\n').unwrap_or(text);
+        let known = self.documents.borrow().get(key).cloned();
+        if let Some(known) = known
+            && count(&known)? == tokens
+        {
+            return Ok(known);
+        }
+        let is_new = |filler: &str| !self.used.borrow().contains(filler.trim());
+        let (replaced, _) = filler(text, tokens, count, is_new)?;
+        self.used.borrow_mut().insert(replaced.trim().to_owned());
+        self.documents.borrow_mut().insert(key.to_owned(), replaced.clone());
+        Ok(replaced)
     }
 
     /// The text of a document or of state as it was sent: its fence stays.
@@ -74,18 +109,60 @@ impl<'m> Redactor<'m> {
         let Some((open, close)) = inside.filter(|(open, close)| open <= close) else {
             return self.text(sent);
         };
-        let (head, tail) = (&sent[..open], &sent[close..]);
+        let (head, inside, tail) = (&sent[..open], &sent[open..close], &sent[close..]);
         let around = |text: &str| format!("{head}{text}{tail}");
-        Ok(around(&self.text_in(&sent[open..close], around)?))
+        if !sent.starts_with("<document") {
+            return Ok(around(&self.text_in(inside, around)?));
+        }
+        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.n);
+        Ok(around(&self.document_text(inside, count)?))
     }
 
     /// An entry of the log without its texts.
     pub(super) fn event(&self, event: LogEvent) -> Result<LogEvent, Error> {
         let unreadable =
             |error: serde_json::Error| Error::input("entry of the conversation", error.to_string());
-        let mut json = serde_json::to_value(event).map_err(unreadable)?;
+        let original = serde_json::to_value(event).map_err(unreadable)?;
+        let mut json = original.clone();
         self.redact(&mut json)?;
+        if let (Some(message), Some(new)) = (original.get("message"), json.get_mut("message")) {
+            self.level(message, new)?;
+        }
         serde_json::from_value(json).map_err(unreadable)
+    }
+
+    /// Brings a message that counts otherwise than the original to its count: by the longest of its texts with which that
+    /// can be done. What is counted of a message depends on more than its texts alone.
+    fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
+        let count = |json: &Value| -> Result<Option<u64>, Error> {
+            let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };
+            Ok(Some(self.manager.count_messages(&[message], &[])?.n))
+        };
+        let Some(tokens) = count(original)? else { return Ok(()) };
+        if count(new)? == Some(tokens) {
+            return Ok(());
+        }
+        let mut texts = Vec::new();
+        differing(original, new, &mut String::new(), &mut texts);
+        texts.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
+        for (pointer, text) in
+            texts.iter().filter(|(pointer, _)| TEXT_KEYS.iter().any(|key| pointer.ends_with(key)))
+        {
+            let with = |filler: &str| {
+                let mut json = new.clone();
+                if let Some(leaf) = json.pointer_mut(pointer) {
+                    *leaf = Value::from(filler);
+                }
+                json
+            };
+            let counted = |filler: &str| Ok(count(&with(filler))?.unwrap_or(u64::MAX));
+            let (replaced, exact) = filler(text, tokens, counted, |_| true)?;
+            if exact {
+                *new = with(&replaced);
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     fn redact(&self, json: &mut Value) -> Result<(), Error> {
@@ -149,7 +226,7 @@ impl<'m> Redactor<'m> {
             }
             json
         };
-        Ok(with(&filler(&original, tokens, |filler| count(&with(filler)))?).to_string())
+        Ok(with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0).to_string())
     }
 
     /// Replaces every text of a part, and finds the longest: its pointer, and what it was.
@@ -191,15 +268,57 @@ impl<'m> Redactor<'m> {
         Ok(())
     }
 
-    /// The arguments of a call stay a JSON object.
+    /// Arguments that are a JSON object stay one, and others none: that decides how they are sent.
     fn arguments(&self, text: &str) -> Result<String, Error> {
         if text.trim().is_empty() || text.trim() == "{}" {
             return Ok(text.to_owned());
         }
-        let counter: &TokenCounter = self.manager.counter();
-        let object = |filler: &str| format!("{{\"x\":\"{}\"}}", filler.trim_start());
-        let tokens = counter.count(text)?.n;
-        Ok(object(&filler(text, tokens, |filler| Ok(counter.count(&object(filler))?.n))?))
+        let count = |arguments: &str| -> Result<u64, Error> {
+            let call = ToolCall::new("c", "f", arguments);
+            let message = Message::assistant("").with_tool_calls([call]);
+            Ok(self.manager.count_messages(&[message], &[])?.n)
+        };
+        let tokens = count(text)?;
+        if !size::tree::<Value>(text).is_some_and(|json| json.is_object()) {
+            return Ok(filler(text, tokens, count, |_| true)?.0);
+        }
+        let mut nearest = None;
+        for (open, close) in OBJECTS {
+            let object = |filler: &str| format!("{open}{}{close}", filler.trim_start());
+            let (replaced, exact) = filler(text, tokens, |filler| count(&object(filler)), |_| true)?;
+            if exact {
+                return Ok(object(&replaced));
+            }
+            nearest.get_or_insert_with(|| object(&replaced));
+        }
+        Ok(nearest.unwrap_or_default())
+    }
+}
+
+/// The texts in which two values of one structure differ: each with its pointer, as it is in the first.
+fn differing(original: &Value, new: &Value, pointer: &mut String, texts: &mut Vec<(String, String)>) {
+    let known = pointer.len();
+    match (original, new) {
+        (Value::String(text), Value::String(other)) if text != other => {
+            texts.push((pointer.clone(), text.clone()))
+        }
+        (Value::Object(fields), Value::Object(others)) => {
+            for (key, value) in fields {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                differing(value, others.get(key).unwrap_or(&Value::Null), pointer, texts);
+                pointer.truncate(known);
+            }
+        }
+        (Value::Array(values), Value::Array(others)) => {
+            for (at, (value, other)) in values.iter().zip(others).enumerate() {
+                pointer.push('/');
+                pointer.push_str(&at.to_string());
+                differing(value, other, pointer, texts);
+                pointer.truncate(known);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -211,27 +330,57 @@ fn image(url: &str) -> String {
     }
 }
 
-/// A text of about as many bytes that counts `tokens`, or as near to that as words come.
-fn filler(text: &str, tokens: u64, count: impl Fn(&str) -> Result<u64, Error>) -> Result<String, Error> {
-    let words = |number: u64| words(text, number, tokens);
+/// A text of about as many bytes that counts `tokens` and that `is_free`, and whether there is one; otherwise one that
+/// comes near.
+fn filler(
+    text: &str,
+    tokens: u64,
+    count: impl Fn(&str) -> Result<u64, Error>,
+    is_free: impl Fn(&str) -> bool,
+) -> Result<(String, bool), Error> {
     let (mut low, mut high) = (1, tokens.saturating_mul(2).saturating_add(8));
     // Counts grow with the number of words: the fewest that reach it.
     while low < high {
         let middle = low + (high - low) / 2;
-        if count(&words(middle))? < tokens { low = middle + 1 } else { high = middle }
+        if count(&words(text, middle, tokens, 0))? < tokens { low = middle + 1 } else { high = middle }
     }
-    Ok(words(low))
+    // A long text has ends enough with one choice of words.
+    for choice in 0..if text.len() < 2_000 { 4 } else { 1 } {
+        for number in [low, low - 1, low.saturating_sub(2), low + 1] {
+            let words = words(text, number, tokens, choice);
+            for begun in [words.as_str(), words.trim_start()] {
+                let ends = ENDS.iter().flat_map(|end| (1..=MOST_ENDS).map(|times| end.repeat(times)));
+                for end in [String::new()].into_iter().chain(ends) {
+                    let filler = format!("{begun}{end}");
+                    if !filler.trim().is_empty() && is_free(&filler) && count(&filler)? == tokens {
+                        return Ok((filler, true));
+                    }
+                }
+            }
+        }
+    }
+    // Many short documents need as many short texts: one letter, then two.
+    for number in 0..if text.len() < 2_000 { 26 * 27 } else { 0_u32 } {
+        let letter = |number: u32| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
+        let filler: String =
+            (number >= 26).then(|| letter(number / 26 - 1)).into_iter().chain([letter(number)]).collect();
+        if is_free(&filler) && count(&filler)? == tokens {
+            return Ok((filler, true));
+        }
+    }
+    Ok((words(text, low, tokens, 0), false))
 }
 
-/// So many words, of which as many as the text has tokens come to the bytes of the text.
-fn words(text: &str, number: u64, tokens: u64) -> String {
+/// So many words, of which as many as the text has tokens come to the bytes of the text; others with another `choice`.
+fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     let (bytes, tokens) = (text.len() as u64, tokens.max(1));
     let (mean, longer) = (bytes / tokens, bytes % tokens);
-    let mut choice = blake3::Hasher::new().update(text.as_bytes()).finalize_xof();
+    let mut bits_of_text =
+        blake3::Hasher::new().update(text.as_bytes()).update(&vec![0; choice.into()]).finalize_xof();
     let mut bits = [0u8; 1];
     let mut filler = String::new();
     for at in 0..number {
-        choice.fill(&mut bits);
+        bits_of_text.fill(&mut bits);
         let length = mean + u64::from(at < longer);
         let of_length = WORDS[usize::try_from(length.clamp(2, 12)).unwrap_or(12) - 2];
         filler.push_str(of_length[usize::from(bits[0] & 1)]);

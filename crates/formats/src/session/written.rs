@@ -55,7 +55,7 @@ struct Document {
 /// tokenizer, the whole conversation, documents, tools, state. `plan-inspect FILE` gives the plan of the same
 /// fingerprint, for a model of the registry with a tokenizer that has a name. With [`SessionTexts::Redacted`]
 /// no text of the conversation, its documents, state or focus is in it, and the same items come in with the
-/// same tokens.
+/// same tokens. A tool result that is cleared or clipped may take others, because that goes by bytes.
 ///
 /// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a session file.
 ///

@@ -14,4 +14,5 @@ use context_window_testing as support;
 
 mod pushed;
 mod reading;
+mod redacted;
 mod transcripts;

@@ -1,0 +1,184 @@
+//! A session without its texts is planned as the session itself: the same rows with the same tokens.
+
+use crate::support::{generate, texts};
+use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, config::ToolResults};
+use context_window_formats::{Session, SessionTexts, session_json};
+use proptest::{prelude::*, strategy::ValueTree as _};
+use serde_json::{Value, json};
+
+/// Texts of one character, of one script, of control characters, and what was thrown together.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::sample::select(&["q", "x", "y", "7", "é", "水", "😀", "?", "\"", "\\", "<", "ok", "a\nb", " x ", "\u{200b}"][..])
+            .prop_map(str::to_owned),
+        3 => "[ -~]{1,40}",
+        3 => (any::<u64>(), 1usize..60).prop_map(|(seed, length)| texts::thrown_together(seed, length)),
+        1 => (1usize..400).prop_map(|length| "word ".repeat(length)),
+        1 => (1usize..60).prop_map(|length| "\u{301}\0\t<|im_end|>".repeat(length)),
+    ]
+}
+
+/// Arguments as models write them: objects, other JSON, JSON that does not end, and no JSON.
+fn arguments() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::collection::vec((text(), text()), 0..3).prop_map(|pairs| {
+            Value::Object(pairs.into_iter().map(|(key, text)| (key, Value::from(text))).collect()).to_string()
+        }),
+        1 => prop::sample::select(&["not json", "{\"a\":", "[1, 2]", "\"text\"", "null", "7", "{}", "", " ", "{\"n\":{\"x\":[1,null]}}"][..])
+            .prop_map(str::to_owned),
+        1 => text(),
+    ]
+}
+
+fn turn() -> impl Strategy<Value = Vec<Value>> {
+    let calls = prop::collection::vec((arguments(), text()), 0..3);
+    let documents = prop::collection::vec((text(), 0u8..9), 0..3);
+    (text(), text(), calls, documents, prop::option::of(text()), any::<u8>()).prop_map(
+        |(question, answer, calls, documents, thought, kind)| {
+            let question = match kind % 4 {
+                0 => json!([{"type": "text", "text": question}, {"type": "text", "text": "b"}]),
+                1 => json!([{"type": "image_url", "image_url": {"url": "https://example.org/a.png", "detail": "low"}}, {"type": "text", "text": question}]),
+                _ => json!(question),
+            };
+            let mut user = json!({"role": "user", "content": question});
+            if kind & 16 > 0 {
+                user["name"] = json!("ann");
+            }
+            if kind & 32 > 0 && !documents.is_empty() {
+                let documents = documents.into_iter().map(|(text, id)| json!({"id": format!("d{id}"), "text": text, "score": 0.5}));
+                user["documents"] = documents.collect();
+            }
+            let mut messages = vec![user];
+            if !calls.is_empty() {
+                let made = calls.iter().enumerate().map(|(at, (arguments, _))| {
+                    json!({"id": format!("c{at}"), "type": "function", "function": {"name": "f", "arguments": arguments}})
+                });
+                messages.push(json!({"role": "assistant", "content": null, "tool_calls": made.collect::<Vec<_>>()}));
+                let results = calls.iter().enumerate();
+                messages.extend(results.map(|(at, (_, text))| json!({"role": "tool", "tool_call_id": format!("c{at}"), "content": text})));
+            }
+            let mut reply = json!({"role": "assistant", "content": answer});
+            if let Some(thought) = thought {
+                reply["reasoning_content"] = json!(thought);
+            }
+            messages.push(reply);
+            messages
+        },
+    )
+}
+
+fn session() -> impl Strategy<Value = (String, Value)> {
+    const MODELS: [&str; 6] = [
+        "gpt-4o",
+        "claude-haiku-5-5",
+        "claude-sonnet-4-5",
+        "gemini-2.5-flash",
+        "deepseek-chat",
+        "no-such-model",
+    ];
+    let documents = prop::collection::vec((text(), 0u8..9), 0..6);
+    (
+        prop::sample::select(&MODELS[..]),
+        prop::collection::vec(turn(), 0..4),
+        (text(), prop::option::of(text()), prop::option::of(text()), prop::option::of(text())),
+        documents,
+        30u64..900,
+    )
+        .prop_map(|(model, turns, (question, system, focus, state), documents, budget)| {
+            let system = system.map(|text| json!({"role": "system", "content": text}));
+            let question = json!({"role": "user", "content": question});
+            let messages: Vec<Value> =
+                system.into_iter().chain(turns.into_iter().flatten()).chain([question]).collect();
+            let rag: Vec<Value> = documents
+                .into_iter()
+                .enumerate()
+                .map(|(at, (text, score))| json!({"id": format!("r{at}"), "text": text, "score": score}))
+                .collect();
+            let mut session = json!({"messages": messages, "rag": rag, "limits": {"prompt_budget": budget}});
+            if let Some(focus) = focus {
+                session["focus"] = json!(focus);
+            }
+            if let Some(state) = state {
+                session["state"] = json!([{"id": "clock", "text": state}]);
+            }
+            (model.to_owned(), session)
+        })
+}
+
+fn manager(model: &str) -> ContextWindowManager {
+    // What is clipped or cleared depends on bytes and places inside of a text, not on tokens alone.
+    let mut config = Config::default();
+    config.conversation.tool_results = ToolResults::Keep;
+    match model {
+        "no-such-model" => {
+            ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap()
+        }
+        model => ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap(),
+    }
+}
+
+/// Each row with its tokens, what is out too.
+fn rows(plan: &ContextPlan) -> Vec<String> {
+    let row = |row: &context_window::PlannedItem| format!("{} {:?} {}", row.id, row.section, row.tokens.n);
+    let out = |row: &context_window::ExcludedItem| format!("- {} {:?}", row.id, row.section);
+    plan.included.iter().map(row).chain(plan.excluded.iter().map(out)).collect()
+}
+
+/// The rows of a session and of its redacted form. `None` if it is no session.
+fn both(model: &str, session: &Value) -> Option<(Vec<String>, Vec<String>)> {
+    let manager = manager(model);
+    let session = Session::from_json(&session.to_string()).ok()?;
+    let plan = manager.build_plan(&session.request()).ok()?;
+    let json = session_json(&manager, &session.request(), SessionTexts::Redacted).unwrap();
+    let redacted = Session::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let again = manager.build_plan(&redacted.request()).unwrap_or_else(|error| panic!("{error}: {json}"));
+    Some((rows(&plan), rows(&again)))
+}
+
+#[test]
+fn redacted_sessions_have_the_same_rows_and_tokens() {
+    let cases = if generate::is_full() { 20_000 } else { 300 };
+    let config = ProptestConfig { failure_persistence: None, ..generate::cases(1, 1) };
+    let mut runner = proptest::test_runner::TestRunner::new_with_rng(
+        config,
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let (mut planned, mut different) = (0, Vec::new());
+    for _ in 0..cases {
+        let (model, session) = session().new_tree(&mut runner).unwrap().current();
+        let Some((own, redacted)) = both(&model, &session) else { continue };
+        planned += 1;
+        if own != redacted {
+            different.push(format!("{model} {session}\n  {own:?}\n  {redacted:?}"));
+        }
+    }
+    eprintln!("{planned} sessions, {} differ", different.len());
+    assert!(planned > cases / 2);
+    let shown: Vec<&String> = different.iter().take(6).collect();
+    assert!(different.is_empty(), "{} of {planned} differ: {shown:#?}", different.len());
+}
+
+#[test]
+fn short_texts_and_odd_arguments_keep_their_tokens() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "not json"}});
+    let answered = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": null, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+        {"role": "user", "content": "q"},
+    ]);
+    let asked = json!([{"role": "user", "content": "q"}]);
+    let documents: Vec<Value> = (b'a'..=b'j')
+        .map(|c| json!({"id": char::from(c).to_string(), "text": char::from(c).to_string(), "score": 0.5}))
+        .collect();
+    for session in [
+        json!({"messages": answered}),
+        json!({"messages": asked, "focus": "x"}),
+        json!({"messages": asked, "rag": documents}),
+    ] {
+        for model in ["gpt-4o", "claude-haiku-5-5", "gemini-2.5-flash", "no-such-model"] {
+            let (own, redacted) = both(model, &session).unwrap();
+            assert_eq!(redacted, own, "{model} {session}");
+        }
+    }
+}
