@@ -121,10 +121,14 @@ impl SentWith {
 
     /// The position of the message that a document, or a piece of state by its row, stands before: of several, the newest.
     pub(crate) fn place_of(&self, id: &ItemId, document: bool) -> Option<u32> {
-        if document {
-            return self.documents_of(id).next().map(|(at, _)| at);
+        if document && let Some((at, _)) = self.documents_of(id).next() {
+            return Some(at);
         }
         let (name, reply) = id.as_str().rsplit_once('@')?;
+        if document {
+            let at = reply.split('#').next()?.parse().ok()?;
+            return self.documents.at(at).iter().any(|sent| sent.id.as_str() == name).then_some(at);
+        }
         let reply = reply.parse().ok()?;
         self.state.at(reply).iter().any(|sent| sent.id.as_str() == name).then_some(reply)
     }

@@ -139,6 +139,8 @@ pub struct ContextPlan {
     pub(crate) documents_come_last: bool,
     /// State that stays, by its rows: as the request names it.
     pub(crate) new_state: BTreeMap<ItemId, NewState>,
+    /// Rows of documents whose id another document goes by, with that id.
+    pub(crate) renamed: BTreeMap<ItemId, ItemId>,
     /// What the request brings again of what stands, although nothing of it is in this prompt.
     pub(crate) missing: SentAgain,
     /// What was sent again for that reason.

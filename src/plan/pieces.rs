@@ -79,7 +79,7 @@ impl ContextPlan {
             limits: Some(limits),
             live: self.live.clone(),
             window_start: self.anchored.clone().filter(|_| fits),
-            rag: fits.then(|| documents.map(|item| item.id.clone()).collect()),
+            rag: fits.then(|| documents.map(|item| self.sent_id(item).clone()).collect()),
             cleared_before: self.cleared_before.clone(),
             released_through: self.released_through.clone(),
             sender: self.sender.clone(),
@@ -105,9 +105,14 @@ impl ContextPlan {
                 (None, []) => row.hash().into(),
                 (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
             };
-            PromptPiece(row.id.clone(), hash, row.tokens.n)
+            PromptPiece(self.sent_id(row).clone(), hash, row.tokens.n)
         });
         tools.into_iter().chain(rows).collect()
+    }
+
+    /// The id of a row, or of the document in it: that one stays the same when another document takes it over.
+    fn sent_id<'p>(&'p self, row: &'p PlannedItem) -> &'p ItemId {
+        self.renamed.get(&row.id).filter(|_| row.kind.is_document()).unwrap_or(&row.id)
     }
 
     /// The messages of the rows, to compare the next plan's with.

@@ -602,3 +602,49 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
     }
     assert!(!released.is_empty(), "nothing ever left");
 }
+
+/// O2, O5: documents of several questions that share an id are candidates of their own, each with a row by another id,
+/// and the prompt still begins with the whole one before it.
+#[test]
+fn documents_of_one_id_have_rows_of_their_own() {
+    for model in MODELS {
+        let manager = manager_for(model, &staying());
+        let mut log = Conversation::new();
+        let mut before: Option<ContextPlan> = None;
+        for (turn, expected) in [
+            vec!["dd", "m0"],
+            vec!["dd@0", "m0", "m1", "dd", "m2"],
+            vec!["dd@0", "m0", "m1", "dd@2", "m2", "m3", "dd", "m4"],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            log.push(Message::user(format!("Question {turn}?")));
+            let rag = [RagItem::new("dd", 0.5, format!("Version {turn} of it."))];
+            let request = PlanRequest::new(&log).with_rag(rag);
+            let plan = manager.build_plan(&request).unwrap();
+            let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+            assert_eq!(ids, expected, "{model}");
+            if let Some(before) = before {
+                let prefix = plan.prefix(&before.anchor()).unwrap();
+                assert_eq!(
+                    (prefix.differs_at.clone(), prefix.tokens),
+                    (None, prefix.of),
+                    "{model}: {prefix:?}"
+                );
+            }
+            let explainer = manager.explainer(&request);
+            for id in ids {
+                assert!(explainer.explain(id).is_ok(), "{model}: {id}");
+            }
+            log.push_reply(&plan, Message::assistant(format!("Answer {turn}.")), None);
+            before = Some(plan);
+        }
+        // Without documents of its own, the newest one goes by the id.
+        log.push(Message::user("And now?"));
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        let documents = plan.included.iter().filter(|row| row.kind == ItemKind::Document);
+        let ids: Vec<&str> = documents.map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["dd@0", "dd@2", "dd"], "{model}");
+    }
+}

@@ -56,11 +56,15 @@ impl Writer<'_, '_> {
         let kept = self.chosen.kept.of(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
-        for document in documents {
+        let at = self.candidates.stands_at(candidate, self.results.released_before).unwrap_or_default();
+        for (document, row) in documents.iter().zip(self.candidates.document_rows(documents, at)) {
+            if row != document.id {
+                self.draft.renamed.insert(row.clone(), document.id.clone());
+            }
             let tokens = self.meter.sent_document(&document.text)?;
             pieces += tokens;
             self.draft.rows.push(PlannedItem {
-                id: document.id.clone(),
+                id: row,
                 kind: ItemKind::Document,
                 source: Source::Rag,
                 section: kept.section,

@@ -19,7 +19,10 @@ use crate::{
     },
     tokens::Certainty,
 };
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// The included half of a plan.
 pub(crate) struct Draft {
@@ -32,6 +35,8 @@ pub(crate) struct Draft {
     pub(super) asked: BTreeSet<ItemId>,
     /// Documents that are asked about.
     pub(super) asked_documents: BTreeSet<ItemId>,
+    /// Rows of documents whose id another document goes by, with that id.
+    pub(super) renamed: BTreeMap<ItemId, ItemId>,
     /// Results that are sent as stubs.
     pub(super) cleared: Vec<ItemId>,
     /// Results that are sent without their middle.
@@ -109,6 +114,7 @@ pub(crate) fn draft(
             notices: Vec::new(),
             asked: BTreeSet::new(),
             asked_documents: BTreeSet::new(),
+            renamed: BTreeMap::new(),
             cleared: Vec::new(),
             clipped: Vec::new(),
             bytes: 0,

@@ -175,6 +175,7 @@ pub(crate) fn plan(
         documents_stay: candidates.standing().stays,
         documents_come_last: candidates.index().documents_come_last,
         new_state: candidates.new_state().clone(),
+        renamed: draft.renamed,
         headers: headers(context, &draft.prompt),
         missing,
         sent_again: SentAgain::default(),

@@ -28,6 +28,8 @@ pub(crate) struct Standing {
     pub(crate) upkeep: Option<Upkeep>,
     /// Documents that the request brings again.
     pub(super) documents: BTreeSet<ItemId>,
+    /// Documents of the request that do not stand already.
+    new_documents: BTreeSet<ItemId>,
     /// State that the request brings again, with the ids of the rows in which it stands.
     pub(super) state: BTreeMap<ItemId, ItemId>,
     /// The live question, while nothing was answered to it: what it was sent with is chosen anew.
@@ -104,6 +106,7 @@ impl Standing {
             if is_there && again.is_none_or(|again| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone());
             } else {
+                self.new_documents.insert(item.id.clone());
                 new.push(at);
             }
         }
@@ -147,6 +150,26 @@ impl<'a> Candidates<'a> {
             Some(at) => self.log.sent_with().documents(at),
             None => &[],
         }
+    }
+
+    /// The row of each of the documents that stand before a message. The newest document of an id goes by it, one of the
+    /// request before one that stands; an older one by the position of its message, too (rule O5).
+    pub(crate) fn document_rows<'d>(
+        &'d self,
+        documents: &'d [SentText],
+        at: u32,
+    ) -> impl Iterator<Item = ItemId> + 'd {
+        documents.iter().enumerate().map(move |(nth, sent)| {
+            let places = self.log.sent_with().documents_of(&sent.id);
+            let newer = places.take_while(|(other, _)| *other > at);
+            let is_newest = !newer.into_iter().any(|(other, _)| self.standing.holds(self.log, other))
+                && !self.standing.new_documents.contains(&sent.id);
+            match documents[..nth].iter().filter(|other| other.id == sent.id).count() {
+                0 if is_newest => sent.id.clone(),
+                0 => ItemId::from(format!("{}@{at}", sent.id)),
+                same => ItemId::from(format!("{}@{at}#{}", sent.id, same + 1)),
+            }
+        })
     }
 
     /// The state that stands before an exchange, as it is sent.
@@ -242,12 +265,12 @@ impl<'a> Candidates<'a> {
     /// The rows of what stands before a candidate.
     pub(crate) fn standing_ids(&self, id: CandidateId) -> Vec<ItemId> {
         let at = self.stands_at(id, 0).unwrap_or_default();
-        let documents = self.documents_before(id, 0).iter().map(|sent| sent.id.clone());
+        let documents = self.document_rows(self.documents_before(id, 0), at);
         let state = self.state_before(id, 0).into_iter().map(|(id, _)| state_row(id, at));
         documents.chain(state).collect()
     }
 
-    fn stands_at(&self, id: CandidateId, released_before: u32) -> Option<u32> {
+    pub(crate) fn stands_at(&self, id: CandidateId, released_before: u32) -> Option<u32> {
         let turns = self.log.turns();
         let at = match id {
             CandidateId::UserMessage(turn) => turns.head(turn)?,

@@ -23,6 +23,7 @@ pub fn hold(case: &Case<'_>) -> Result<(), String> {
     ledger_sums_to_total(case)?;
     total_never_exceeds_budget_unless_overflow(case)?;
     every_candidate_has_exactly_one_decision(case)?;
+    no_id_is_that_of_two_rows(case)?;
     exchanges_are_all_in_or_all_out(case)?;
     the_prompt_is_sound(case)?;
     live_question_is_in(case)?;
@@ -94,6 +95,13 @@ fn every_candidate_has_exactly_one_decision(case: &Case<'_>) -> Result<(), Strin
     decided.sort();
     asked.sort();
     law(decided == asked, || format!("O2: documents {asked:?} decided as {decided:?}"))
+}
+
+/// O2, O5: no two rows that are in have one id, documents apart from all others.
+fn no_id_is_that_of_two_rows(case: &Case<'_>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    let twice = case.plan.included.iter().find(|row| !seen.insert((row.kind.is_document(), &row.id)));
+    law(twice.is_none(), || format!("O2: two rows by the id of {twice:?}"))
 }
 
 /// H2: a call is in with exactly one result for each of its calls, right after it.
