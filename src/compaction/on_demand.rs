@@ -5,6 +5,7 @@ use crate::{
     error::Error,
     message::{Role, WireFormat},
     provider::render,
+    text::plain::short,
 };
 use serde_json::Value;
 
@@ -38,12 +39,12 @@ impl CompactionRequest {
             .filter(|_| matches!(model.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses));
         let Some(rule) = rule else {
             let detail = "its provider is not asked for compactions; ask a model for a summary instead";
-            return Err(Error::input(format!("model `{}`", model.name), detail));
+            return Err(Error::input(format!("model `{}`", short(&model.name)), detail));
         };
         if let Some(head) = self.head() {
             let detail =
                 "stays before what the provider makes, and nothing may: compact at the end of the turn";
-            return Err(Error::input(format!("message `{head}`"), detail));
+            return Err(Error::input(format!("message `{}`", short(head.as_str())), detail));
         }
         self.check_the_cut()?;
         let Some((mut prompt, _)) = self.as_sent(None)? else {

@@ -21,6 +21,7 @@ use crate::{
         request::PlanRequest,
     },
     provider::{model::RequestLimits, wording},
+    text::plain::short,
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage},
 };
@@ -509,7 +510,7 @@ impl CompactionRequest {
         }
         let id = self.first.clone().unwrap_or_else(|| ItemId::from(""));
         let detail = "is the first that is kept: it has to begin a turn; keep fewer or more messages";
-        Err(Error::input(format!("message `{id}`"), detail))
+        Err(Error::input(format!("message `{}`", short(id.as_str())), detail))
     }
 
     fn instruction(&self) -> String {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     config::CompactionOptions, conversation::Conversation, error::Error, item::ItemId,
-    plan::reason::ExcludedReason,
+    plan::reason::ExcludedReason, text::plain::short,
 };
 use std::ops::Range;
 
@@ -170,7 +170,7 @@ impl RetentionBoundary {
                     let detail = format!(
                         "is {why}; expected a message that is still sent (plan-inspect history shows them)"
                     );
-                    Err(Error::input(format!("message `{id}`"), detail))
+                    Err(Error::input(format!("message `{}`", short(id.as_str())), detail))
                 }
             }
         };
@@ -182,7 +182,7 @@ impl RetentionBoundary {
         let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
             let detail = "is after the end of the range; expected an earlier start, or a later end";
-            return Err(Error::input(format!("message `{}`", log.message_id(from)), detail));
+            return Err(Error::input(format!("message `{}`", short(log.message_id(from).as_str())), detail));
         }
         // An exchange that is split belongs to the range as a whole.
         let spans: Vec<Range<u32>> = log.active_spans().collect();

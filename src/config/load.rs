@@ -163,6 +163,7 @@ impl ConfigLayers {
                     let near = plain::nearest(name, presets::names());
                     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                     let names: Vec<&str> = presets::names().collect();
+                    let name = plain::short(name);
                     let detail = format!("no preset is called `{name}`; expected {}{near}", names.join(", "));
                     return Err(layer.error("preset", &detail, value.span()));
                 };
@@ -304,7 +305,7 @@ impl Layer {
             (Some(key), _) => format!("no such option; did you mean `{key}`?"),
             (None, "duplicate key") => {
                 let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
-                format!("the key `{key}` is there twice")
+                format!("the key `{}` is there twice", plain::short(key))
             }
             (None, message) => plain::words(&message.replace('\n', ", ")),
         };
@@ -327,10 +328,10 @@ impl Layer {
         let place = if self.has_lines {
             format!("{}:{}:{}", self.name, snippet.line, snippet.column)
         } else {
-            self.name.clone()
+            plain::short_path(&self.name).into_owned()
         };
         let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
-        let key = if said { String::new() } else { format!("{key}: ") };
+        let key = if said { String::new() } else { format!("{}: ", plain::short_path(key)) };
         // A file may hold anything; what a terminal would act on is not repeated.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");
         Error::new(Repr::ConfigValue { place, detail, snippet })

@@ -5,6 +5,7 @@ use crate::{
     item::{ItemId, Priority, Section, Ttl},
     message::{Message, Role, ToolCall},
     plan::{ContextPlan, TraceIds},
+    text::plain::short,
     usage::{Committed, ContextEvent, Level, ReplyReport, StopReason, Usage},
 };
 use indexmap::IndexMap;
@@ -256,7 +257,7 @@ impl Conversation {
         let position = self.position(&before)?;
         if self.archive_index.archived(position) == Some(ArchivedBy::Rewind) {
             let detail = "was removed by an earlier rewind; expected a message of the current conversation";
-            return Err(Error::input(format!("message `{before}`"), detail));
+            return Err(Error::input(format!("message `{}`", short(before.as_str())), detail));
         }
         let first = match self.turns.place_of(position) {
             Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),

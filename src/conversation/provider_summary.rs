@@ -3,7 +3,7 @@
 //! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks); `OpenAI`, `/responses/compact`
 //! and `context_management` (`compaction` items); xAI, context compaction (an item with `encrypted_content`).
 
-use crate::{error::Error, message::WireFormat};
+use crate::{error::Error, message::WireFormat, text::plain::short};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,7 +47,8 @@ impl ProviderSummary {
         };
         if !items.iter().any(made) {
             let why = response["stop_reason"].as_str().or_else(|| response["status"].as_str());
-            return Err(none(&format!("holds no compaction: it ended with `{}`", why.unwrap_or("nothing"))));
+            let why = short(why.unwrap_or("nothing"));
+            return Err(none(&format!("holds no compaction: it ended with `{why}`")));
         }
         let items = items.into_iter().map(Value::to_string).collect();
         Ok(Self { provider: provider.into(), wire_format, items })

@@ -1,4 +1,5 @@
 use crate::item::ItemId;
+use crate::text::plain::{bounded, short, short_path};
 use std::fmt;
 
 mod snippet;
@@ -67,30 +68,31 @@ pub(crate) enum Repr {
     NoBudget { formula: String, left: i128 },
     #[error("no tokens left for a prompt: the budget is 0; expected 1 token or more")]
     NothingAsked,
-    #[error("{key}: {found}; expected {expected}")]
+    #[error("{}: {}; expected {}", short_path(.key), bounded(.found), bounded(.expected))]
     Config { key: String, found: String, expected: String },
-    #[error("{place}: {detail}\n{snippet}")]
+    #[error("{place}: {}\n{snippet}", bounded(.detail))]
     ConfigValue { place: String, detail: String, snippet: Snippet },
-    #[error("{origin}: {detail}")]
+    #[error("{origin}: {}", bounded(.detail))]
     ConfigFile { origin: String, detail: String },
     #[error(transparent)]
     Counter(context_window_tokens::Error),
-    #[error("id `{id}` is used twice: by {first} and by {second}; ids name one item each (rule O5)")]
+    #[error("id `{}` is used twice: by {first} and by {second}; ids name one item each (rule O5)", short(.id.as_str()))]
     DuplicateId { id: ItemId, first: String, second: String },
-    #[error("id `{id}` is not in the conversation: {hint}")]
+    #[error("id `{}` is not in the conversation: {hint}", short(.id.as_str()))]
     UnknownId { id: ItemId, hint: &'static str },
-    #[error("no item has the id `{id}`; expected the id of a message, note, document or system text{hint}")]
+    #[error("no item has the id `{}`; expected the id of a message, note, document or system text{hint}", short(.id))]
     Nowhere { id: String, hint: String },
-    #[error("score of RAG item `{id}` is {score}; expected a finite number (rule S8)")]
+    #[error("score of RAG item `{}` is {score}; expected a finite number (rule S8)", short(.id.as_str()))]
     Score { id: ItemId, score: f64 },
     #[error(
-        "call `{call}` of message `{message}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\""
+        "call `{call}` of message `{}` has no result, and `conversation.repair` is \"reject\" (rule H2); push the result, or set repair to \"synthesize\" or \"drop\"",
+        short(.message.as_str())
     )]
     MissingResult { message: ItemId, call: String },
     #[cfg(feature = "chat-template")]
-    #[error("chat template {origin}: {detail}")]
+    #[error("chat template {origin}: {}", bounded(.detail))]
     Template { origin: String, detail: String },
-    #[error("{place}: {detail}")]
+    #[error("{}: {}", short_path(.place), bounded(.detail))]
     Input { place: String, detail: String },
     #[error("the answer holds {found}, no summary; nothing was archived")]
     NoSummary { found: &'static str },

@@ -6,6 +6,7 @@ use crate::{
     plan::{ContextEditing, Notice, NoticeCode},
     planner::assemble::PlanContext,
     provider::model::{LimitsSource, Model},
+    text::plain::short,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +44,7 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     let notice = |(_, text): (bool, &str)| Notice {
         code: NoticeCode::EditedHere,
         ids: Vec::new(),
-        text: format!("the provider of {} {text}", model.name),
+        text: format!("the provider of {} {text}", short(&model.name)),
     };
     told.map(notice).collect()
 }

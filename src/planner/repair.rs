@@ -135,7 +135,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     if !apart.is_empty() {
         notices.push(Notice {
             code: NoticeCode::ResultMoved,
-            text: format!("moved right after its call in {}", log.message_id(exchange.at)),
+            text: format!("moved right after its call in {}", short(log.message_id(exchange.at).as_str())),
             ids: apart,
         });
     }

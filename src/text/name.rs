@@ -20,6 +20,7 @@ macro_rules! by_name {
                 all.into_iter().find(|one| one.name() == name).ok_or_else(|| {
                     let names: Vec<&str> = all.iter().map(|one| one.name()).collect();
                     let expected = names.join(", ");
+                    let name = crate::text::plain::short(name);
                     crate::error::Error::input($what, format!("`{name}` is unknown; expected one of: {expected}"))
                 })
             }

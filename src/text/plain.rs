@@ -1,5 +1,6 @@
 //! Plain language for people: numbers, what readers of files say, and what somebody may have meant.
 
+use context_window_tokens::abridged;
 use std::borrow::Cow;
 
 /// The longest name, in bytes, that anybody means to write: comparing longer ones is work for nothing.
@@ -38,7 +39,8 @@ pub fn words(message: &str) -> String {
         ("string \"", "text \""),
         ("floating point `", "fraction `"),
     ];
-    let message = WORDS.iter().fold(message.to_owned(), |text, (said, plain)| text.replace(said, plain));
+    let message = without_long_value(message);
+    let message = WORDS.iter().fold(message.into_owned(), |text, (said, plain)| text.replace(said, plain));
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let near = match quoted.split_first() {
         Some((wrong, known)) if message.starts_with("unknown") => nearest(wrong, known.iter().copied()),
@@ -48,13 +50,48 @@ pub fn words(message: &str) -> String {
     message + &hint
 }
 
-/// A name as a sentence may hold it: its first 60 characters, where it is longer.
+/// A value of the input as an error, a notice or a note repeats it (rule V4): whole up to 80 characters; of a longer one its
+/// beginning, its end, and how many bytes it has.
+///
+/// ```
+/// use context_window::text::plain::short;
+///
+/// assert_eq!(short("m1"), "m1");
+/// let long = format!("{}-{}", "a".repeat(1_000_000), "b".repeat(40));
+/// assert_eq!(short(&long), format!("{}…{} (1,000,041 bytes)", "a".repeat(50), "b".repeat(20)));
+/// ```
 #[must_use]
-pub fn short(name: &str) -> Cow<'_, str> {
-    const MOST: usize = 60;
-    match name.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &name[..end]).into(),
-        None => name.into(),
+pub fn short(value: &str) -> Cow<'_, str> {
+    abridged(value, 80, 50)
+}
+
+/// A whole sentence as an error may hold it (rule V4): up to 1,600 characters, of a longer one its beginning and its end. Values
+/// in it are cut before, by [`short`]: this is for lists of many of them, and for the words of other libraries.
+#[must_use]
+pub fn bounded(sentence: &str) -> Cow<'_, str> {
+    abridged(sentence, 1_600, 1_000)
+}
+
+/// A path of keys as an error names it: whole up to 300 characters, for a key may be of any length.
+#[must_use]
+pub fn short_path(path: &str) -> Cow<'_, str> {
+    abridged(path, 300, 200)
+}
+
+/// The words of a reader, in which the value that it found is cut by [`short`]: `unknown variant` with a value in quotes, then
+/// what was expected.
+#[must_use]
+pub fn without_long_value(message: &str) -> Cow<'_, str> {
+    let ends = ["`, expected", "\", expected", "`, there are", "`"];
+    let parts = message.find(['`', '"']).and_then(|at| {
+        let end = ends.iter().find_map(|end| message.rfind(end)).filter(|end| *end > at)?;
+        Some((&message[..=at], &message[at + 1..end], &message[end..]))
+    });
+    match parts {
+        Some((before, value, after)) if value.len() > 80 && !value.contains("`, `") => {
+            bounded(&format!("{before}{}{after}", short(value))).into_owned().into()
+        }
+        _ => bounded(message),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The error of this crate.
 
+use context_window::text::plain::bounded;
+
 /// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, what was
 /// found, what was expected and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +22,7 @@ pub enum ErrorKind {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
-    #[error("{place}: {detail}")]
+    #[error("{}: {}", bounded(.place), bounded(.detail))]
     Input { place: String, detail: String },
     #[error(transparent)]
     Log(context_window_store::Error),

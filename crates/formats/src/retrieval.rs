@@ -270,12 +270,12 @@ fn shape(value: &Value) -> String {
     match value {
         Value::Object(object) => {
             const SHOWN: usize = 8;
-            let keys: Vec<&str> = object.keys().take(SHOWN).map(String::as_str).collect();
+            let keys: Vec<_> = object.keys().take(SHOWN).map(|key| plain::short(key)).collect();
             let more = if object.len() > SHOWN { ", ..." } else { "" };
             format!("an object with {}{more}", keys.join(", "))
         }
         Value::Array(_) => "a list".into(),
-        other => format!("{other}"),
+        other => plain::short(&other.to_string()).into_owned(),
     }
 }
 

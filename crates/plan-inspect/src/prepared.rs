@@ -7,7 +7,7 @@ use crate::{
 use anyhow::{Context, Result, anyhow, bail};
 use context_window::{
     ContextWindowManager, Conversation, ErrorKind, Model, Part, PlanRequest, RagItem, RequestLimits,
-    WireFormat, plan::Anchor,
+    WireFormat, plan::Anchor, text::plain,
 };
 use context_window_formats::Session;
 use context_window_report as report;
@@ -100,6 +100,7 @@ impl Prepared {
     /// Keys of the session that are not read, where one that is may have been meant.
     pub(crate) fn hint(&self) {
         for (key, meant) in self.session.unread_keys() {
+            let key = plain::short(&key);
             stderr::note(&format!("the session's key `{key}` is not read; did you mean `{meant}`?"));
         }
         say_ignored(&self.session);
@@ -128,7 +129,10 @@ fn previous(path: &Path) -> Result<Anchor> {
     }
     let read: Result<Anchor, _> = serde_json::from_str(&text);
     read.map_err(|error| {
-        anyhow::anyhow!("{name}: not an anchor ({error}); expected what --save-anchor writes")
+        anyhow::anyhow!(
+            "{name}: not an anchor ({}); expected what --save-anchor writes",
+            plain::without_long_value(&error.to_string())
+        )
     })
 }
 

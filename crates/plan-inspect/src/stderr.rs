@@ -2,6 +2,7 @@
 //! not said: that is no reason to fail.
 
 use crate::secrets::masked;
+use context_window::text::plain;
 use context_window_report as report;
 use std::io::Write;
 
@@ -15,10 +16,10 @@ pub(crate) fn error(error: &anyhow::Error) {
     format!("plan-inspect: {error:#}").lines().for_each(|text| line("\u{1b}[1;31m", text));
 }
 
-/// A line whose beginning, the name of the tool, is in this colour where standard error has colours.
+/// A line, cut where it is long (rule V4), whose beginning, the name of the tool, is in this colour where standard error has colours.
 fn line(colour: &str, text: &str) {
     const NAME: &str = "plan-inspect:";
-    let text = report::printable(&masked(text));
+    let text = report::printable(&plain::bounded(&masked(text)));
     let text = match text.strip_prefix(NAME) {
         Some(rest) => format!("{colour}{NAME}\u{1b}[0m{rest}"),
         None => text,

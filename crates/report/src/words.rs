@@ -2,10 +2,10 @@
 
 use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
 use context_window::{
-    ContextPlan, IncludedReason, WireFormat,
+    ContextPlan, IncludedReason, ItemId, WireFormat,
     analysis::{Advice, AdvisedChange},
     plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
-    text::plain::per_cent,
+    text::plain::{self, per_cent},
     usage::TokenCalibration,
 };
 
@@ -239,7 +239,8 @@ fn counted_there(calibration: TokenCalibration) -> String {
 /// What a notice is about, and what happened, in a line.
 #[must_use]
 pub fn sentence(notice: &Notice) -> String {
-    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(|id| short(id.as_str())).collect();
+    let name = |id: &ItemId| printable(&plain::short(id.as_str()));
+    let mut ids: Vec<String> = notice.ids.iter().take(IDS_SHOWN).map(name).collect();
     let more = notice.ids.len().saturating_sub(IDS_SHOWN);
     if more > 0 {
         ids.push(format!("{more} more"));

@@ -1,8 +1,10 @@
 //! Two writers of one session.
 
+use context_window::text::plain::short;
+
 /// What a writer of a session expected, and what the store holds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("session `{session}`: {}; nothing was written", self.standing())]
+#[error("session `{}`: {}; nothing was written", short(.session), self.standing())]
 #[non_exhaustive]
 pub struct Conflict {
     /// The id of the session.

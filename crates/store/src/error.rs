@@ -1,6 +1,7 @@
 //! The error of this crate.
 
 use crate::conflict::Conflict;
+use context_window::text::plain::{bounded, short, short_path};
 
 /// An error of a log or a store. The message names the file or store and the place in it, what was found,
 /// what was expected and what to do.
@@ -31,11 +32,11 @@ pub enum ErrorKind {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
-    #[error("{place}: {detail}")]
+    #[error("{}: {}", bounded(.place), bounded(.detail))]
     Journal { place: String, detail: String },
-    #[error("{place}: {detail}")]
+    #[error("{}: {}", bounded(.place), bounded(.detail))]
     Store { place: String, detail: String },
-    #[error("{place}: {detail}")]
+    #[error("{}: {}", short_path(.place), bounded(.detail))]
     Input { place: String, detail: String },
     #[error(
         "the text of an archived message is needed, and was left in the store; load it with SessionStore::load_rest"
@@ -44,7 +45,8 @@ pub(crate) enum Repr {
     #[error("{0}")]
     Conflict(Conflict),
     #[error(
-        "{place}: has no session `{id}`; the list of sessions says which there are (`SessionStore::list`, `--list`)"
+        "{place}: has no session `{}`; the list of sessions says which there are (`SessionStore::list`, `--list`)",
+        short(.id)
     )]
     NoSession { place: String, id: String },
     #[error(transparent)]

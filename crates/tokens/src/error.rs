@@ -1,5 +1,7 @@
 //! The error of this crate.
 
+use super::abridged;
+
 /// An error of a counter that an application brings.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -13,12 +15,14 @@ pub struct Error(Box<Repr>);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
-    #[error("tokenizer `{name}` is not known here; expected one of: {known}{or_file}")]
+    #[error(
+        "tokenizer `{}` is not known here; expected one of: {known}{or_file}", abridged(.name, 80, 50)
+    )]
     Unknown { name: String, known: String, or_file: &'static str },
     #[cfg(feature = "hf")]
-    #[error("{origin}: {detail}")]
+    #[error("{origin}: {}", abridged(.detail, 1_600, 1_000))]
     File { origin: String, detail: String },
-    #[error("counter `{counter}` failed")]
+    #[error("counter `{}` failed", abridged(.counter, 80, 50))]
     Count {
         counter: String,
         #[source]

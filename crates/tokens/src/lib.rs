@@ -25,6 +25,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The order of these lines is the order of the layers; a test reads it.
+mod abridged;
 mod certainty;
 mod bounds;
 mod error;
@@ -36,6 +37,7 @@ mod huggingface;
 mod openai;
 mod counter;
 
+pub use abridged::abridged;
 pub use cache::DocumentText;
 pub use certainty::{Certainty, TokenCount};
 pub use counter::TokenCounter;

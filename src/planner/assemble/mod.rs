@@ -20,7 +20,7 @@ use crate::{
         meter::Meter,
         model::{Limits, LimitsSource, Model},
     },
-    text::plain::{dollars, grouped},
+    text::plain::{dollars, grouped, short},
     tokens::{Certainty, TokenCount},
     usage::{ReportedUsage, TokenCalibration},
 };
@@ -283,7 +283,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
     let mut notices = context.edited_here.clone();
     let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
     if context.model.unknown {
-        let name = &context.model.name;
+        let name = short(&context.model.name);
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         // Limits that the request brings are no defaults.

@@ -42,10 +42,12 @@ pub(super) fn notes(
     let mut notes = Vec::new();
     let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
     if !foreign.is_empty() {
-        let names: Vec<_> = foreign.iter().map(|tool| short(&tool.name)).collect();
+        const SHOWN: usize = 12;
+        let names: Vec<_> = foreign.iter().take(SHOWN).map(|tool| short(&tool.name)).collect();
+        let more = and_more(foreign.len().saturating_sub(SHOWN));
         notes.push((
             DeclarationNote::NotDeclared,
-            format!("tools that only another provider runs are not declared: {}", names.join(", ")),
+            format!("tools that only another provider runs are not declared: {}{more}", names.join(", ")),
         ));
     }
     let names = taken.iter().map(|tool| tool.name.as_str());

@@ -3,7 +3,10 @@
 use super::{
     CacheKind, CacheRule, ModelEntry, Price, ProviderConstraints, Registry, TokenizerFit, WireFormat,
 };
-use crate::{error::Error, text::size};
+use crate::{
+    error::Error,
+    text::{plain, size},
+};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -123,7 +126,8 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error
     serde_json::from_str(text).map_err(|error| {
         let place = format!("{origin}:{}:{}", error.line(), error.column());
         let detail = format!(
-            "no catalogue of models ({error}); expected LiteLLM's price file or models.dev's api.json"
+            "no catalogue of models ({}); expected LiteLLM's price file or models.dev's api.json",
+            plain::without_long_value(&error.to_string())
         );
         Error::input(place, detail)
     })

@@ -1,5 +1,6 @@
 //! What tokens cost: the prices of a model as data, and as whole numbers for one prompt.
 
+use crate::text::plain::short;
 use serde::{Deserialize, Serialize};
 
 /// What tokens cost, in US dollars a million.
@@ -104,6 +105,7 @@ impl Price {
         }
         let days = self.steps.iter().filter_map(|step| step.from.as_deref());
         if let Some(day) = days.into_iter().find(|day| !is_day(day)) {
+            let day = short(day);
             return Some(format!("prices from `{day}` on; expected year, month and day, as 2026-12-01"));
         }
         let always = self.steps.iter().any(|step| step.above.is_none() && step.from.is_none());

@@ -247,7 +247,8 @@ impl Registry {
             let entry = entry.into_inner();
             let wrong = entry.fault().or_else(|| registry.clash(&entry));
             if let Some(detail) = wrong {
-                return Err(fault(text, origin, format!("model `{}`: {detail}", entry.name), span));
+                let name = plain::short(&entry.name);
+                return Err(fault(text, origin, format!("model `{name}`: {detail}"), span));
             }
             registry.model.push(entry);
         }
@@ -360,6 +361,7 @@ impl Registry {
             let is = |known: &String| known.eq_ignore_ascii_case(name);
             self.model.iter().any(|known| is(&known.name) || known.aliases.iter().any(is))
         })?;
+        let taken = plain::short(taken);
         Some(format!("the name `{taken}` is used twice; expected one entry for each"))
     }
 

@@ -122,10 +122,12 @@ impl Block {
         }
         let position = |id: &Option<ItemId>| match id {
             None => Ok(None),
-            Some(id) => log
-                .position_of(id)
-                .map(Some)
-                .ok_or_else(|| format!("it names `{id}`, which is not before it")),
+            Some(id) => log.position_of(id).map(Some).ok_or_else(|| {
+                format!(
+                    "it names `{}`, which is not before it",
+                    context_window::text::plain::short(id.as_str())
+                )
+            }),
         };
         let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
         let (head, from) = (position(&self.head)?, position(&self.from)?);

@@ -118,7 +118,9 @@ pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
             Some("model") => Role::Assistant,
             Some("user" | "function") | None => Role::User,
             Some("system") => Role::System,
-            Some(other) => return Err((Some(at), format!("role `{other}`; expected user or model"))),
+            Some(other) => {
+                return Err((Some(at), format!("role `{}`; expected user or model", plain::short(other))));
+            }
         };
         let mut said = Said::default();
         for raw in &content.parts {

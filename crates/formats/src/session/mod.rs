@@ -304,7 +304,10 @@ impl SessionFile {
             }
             (Some(wanted), _, _) => match self.places().find(|place| self.id_of(*place) == wanted) {
                 Some(place) => Ok(place),
-                None => fault(format!("has no session `{wanted}`; its ids are: {}", self.some_ids())),
+                None => {
+                    let wanted = plain::short(wanted);
+                    fault(format!("has no session `{wanted}`; its ids are: {}", self.some_ids()))
+                }
             },
         }
     }
@@ -398,7 +401,7 @@ impl SessionFile {
 
     fn some_ids(&self) -> String {
         const SHOWN: usize = 5;
-        let shown: Vec<String> = self.ids().take(SHOWN).collect();
+        let shown: Vec<String> = self.ids().take(SHOWN).map(|id| plain::short(&id).into_owned()).collect();
         let more = self.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         shown.join(", ") + &more

@@ -18,7 +18,7 @@ impl Place<'_> {
             let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
             let line = self.line + error.line().saturating_sub(1);
             let place = format!("{}:{line}:{}", self.name, error.column());
-            let key = if path == "." { String::new() } else { format!("{path}: ") };
+            let key = if path == "." { String::new() } else { format!("{}: ", plain::short_path(&path)) };
             Error::input(place, format!("{key}{}", plain::without_place(&error)))
         })
     }
@@ -33,7 +33,7 @@ impl Place<'_> {
     }
 
     pub(super) fn fault(self, key: &str, detail: &str) -> Error {
-        Error::input(format!("{}:{}", self.name, self.line), format!("{key}: {detail}"))
+        Error::input(format!("{}:{}", self.name, self.line), format!("{}: {detail}", plain::short_path(key)))
     }
 }
 

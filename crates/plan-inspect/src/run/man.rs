@@ -8,6 +8,7 @@ use crate::{
 };
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Command, CommandFactory};
+use context_window::text::plain;
 use std::{fs, path::Path, process::ExitCode};
 
 pub(crate) fn run(args: &Man) -> Result<ExitCode> {
@@ -23,6 +24,7 @@ pub(crate) fn run(args: &Man) -> Result<ExitCode> {
     for name in &args.command {
         let Some(inner) = command.find_subcommand(name) else {
             let known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            let name = plain::short(name);
             bail!("`{}` has no command `{name}`; {}", title(command), expected(&known));
         };
         command = inner;

@@ -9,7 +9,7 @@ use crate::{
     wrap::folded,
 };
 use anyhow::{Result, bail};
-use context_window::{Registry, provider::ModelEntry};
+use context_window::{Registry, provider::ModelEntry, text::plain};
 use context_window_report as report;
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
@@ -34,7 +34,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Scre
     if entries.is_empty() {
         bail!(
             "no model has `{}` in its name or provider; `plan-inspect models list` shows all of them",
-            words.join("` and `")
+            words.iter().map(|word| plain::short(word)).collect::<Vec<_>>().join("` and `")
         );
     }
     let mut table = Table::new(&[
@@ -67,6 +67,7 @@ fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Scre
 fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) -> Result<()> {
     let Some(entry) = registry.entry(name) else {
         let near = registry.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let name = plain::short(name);
         bail!("model `{name}` is not in the registry{near}\n`plan-inspect models list` shows all of them");
     };
     if format == DataFormat::Json {

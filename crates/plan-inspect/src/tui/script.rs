@@ -7,6 +7,7 @@ use super::{
     update, view,
 };
 use anyhow::{Context, Result, bail};
+use context_window::text::plain;
 use ratatui::{
     Terminal,
     backend::TestBackend,
@@ -106,6 +107,7 @@ fn next_key(keys: &str) -> Result<Option<(Event, &str)>> {
         Some(found) => found,
         None if first == '<' && named.is_some_and(|(name, _)| name.len() > 1) => {
             let name = named.map_or("", |(name, _)| name);
+            let name = plain::short(name);
             bail!("--keys: <{name}> is not a key; expected <Enter>, <Esc>, <Tab>, <lt>, <C-d> and the like");
         }
         None => (KeyEvent::from(KeyCode::Char(first)), &keys[first.len_utf8()..]),

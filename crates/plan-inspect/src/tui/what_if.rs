@@ -3,7 +3,7 @@
 use super::subject::Subject;
 use crate::input;
 use anyhow::{Result, anyhow, ensure};
-use context_window::ItemId;
+use context_window::{ItemId, text::plain};
 use context_window_ratatui::WhatIf;
 use context_window_report as report;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,7 @@ impl Saved {
         let saved: Self = serde_json::from_str(&text).map_err(|error| {
             let (line, column, said) = (error.line(), error.column(), error.to_string());
             let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
+            let said = plain::without_long_value(said);
             anyhow!("{at}:{line}:{column}: {said}; expected a file saved by the key `w`")
         })?;
         let is_message = |id: &str| subject.message(id).is_some();
@@ -45,19 +46,21 @@ impl Saved {
         for (id, pinned) in &saved.pinned {
             let (is_there, id) = (
                 is_message(id.as_str()) || !pinned && is_pinned(id.as_str()),
-                report::printable(id.as_str()),
+                report::printable(&plain::short(id.as_str())),
             );
             let what = if *pinned { "message" } else { "message or note" };
             ensure!(is_there, "{at}: pinned.{id}: {name} has no {what} with that id");
         }
         for id in saved.expired.keys() {
-            let (is_there, id) =
-                (is_message(id.as_str()) || is_pinned(id.as_str()), report::printable(id.as_str()));
+            let (is_there, id) = (
+                is_message(id.as_str()) || is_pinned(id.as_str()),
+                report::printable(&plain::short(id.as_str())),
+            );
             ensure!(is_there, "{at}: expired.{id}: {name} has no message or note with that id");
         }
         for id in &saved.excluded {
             let is_there = subject.session().rag.iter().any(|document| document.id() == id);
-            let id = report::printable(id.as_str());
+            let id = report::printable(&plain::short(id.as_str()));
             ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
         }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");

@@ -1,0 +1,309 @@
+//! A value of any length in the input makes no long error, notice or note (rule V4).
+
+use crate::support::generate::is_full;
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, RequestLimits, TokenCounter, ToolCall,
+    WireFormat,
+    config::{ConfigLayers, LoadedConfig},
+    provider::Registry,
+    render,
+};
+use context_window_formats::{FieldMap, SessionFile, SessionTexts, push_json, session_json, tools_from_json};
+use serde_json::{Value, json};
+use std::fmt::Display;
+
+/// The longest error, notice or note, in characters.
+const LONGEST: usize = 2_000;
+
+/// Values of a megabyte: of letters, of what readers write around a value, of what a terminal acts on, of wide letters.
+fn long_values() -> Vec<String> {
+    let bytes = if is_full() { 1_000_000 } else { 20_000 };
+    ["x", "`, expected \"", "\u{1b}[31m\n\"", "é🦀"]
+        .into_iter()
+        .map(|text| text.repeat(bytes / text.len()) + "END")
+        .collect()
+}
+
+/// Fails if a sentence is too long.
+fn check(what: &str, said: impl Display) {
+    let said = said.to_string();
+    let count = said.chars().count();
+    let start: String = said.chars().take(300).collect();
+    assert!(count <= LONGEST, "{what}: {count} characters: {start}");
+}
+
+/// A session with a value at every key that holds one.
+fn session() -> Value {
+    json!({
+        "id": "one", "model": "gpt-4o", "provider": "openai", "system": "Be brief.", "query": "Where?",
+        "focus": "kettles", "state": {"cart": "empty"}, "tool_choice": "auto",
+        "pinned": [{"id": "note", "text": "A note.", "priority": "high", "ttl": 2}],
+        "rag": [{"id": "doc", "text": "A document.", "score": 0.5, "origin": "doc.md"}],
+        "tools": [
+            {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": {"type": "object"}}},
+            {"type": "web_search", "name": "search"}
+        ],
+        "limits": {"prompt_budget": 400},
+        "messages": [
+            {"role": "system", "id": "s", "content": "Be kind."},
+            {"role": "user", "id": "a", "name": "ida", "content": [{"type": "text", "text": "Hello?"}, {"type": "strange", "x": "y"}]},
+            {"role": "assistant", "id": "b", "content": null, "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{\"a\": 1}"}},
+                {"id": "c", "type": "function", "function": {"name": "look", "arguments": "[]"}},
+                {"id": "d", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+            ]},
+            {"role": "user", "id": "e", "content": "Wait.", "priority": "low", "pinned": true, "ttl": 1, "contents": "?"},
+            {"role": "tool", "id": "f", "tool_call_id": "c", "content": "Found."},
+            {"role": "assistant", "id": "g", "content": "Yes.", "reasoning_content": "Hm."},
+            {"role": "user", "id": "h", "content": [{"type": "context_compaction", "summary": "So far.", "first_active": "g"}]},
+            {"role": "user", "id": "last", "content": "And now?"}
+        ]
+    })
+}
+
+/// Bodies as providers take them, a session that was written, transcripts, answers that are wrong in themselves.
+fn bodies() -> Vec<(String, Vec<Value>)> {
+    let mut log = Conversation::from([
+        Message::user("Hello?"),
+        Message::assistant("").with_tool_calls([ToolCall::new("c", "look", "{}")]),
+        Message::tool("c", "Found."),
+        Message::assistant("Yes."),
+    ]);
+    log.start_fresh();
+    log.push(Message::user("And now?"));
+    let mut all = vec![
+        ("session".to_owned(), vec![session()]),
+        (
+            "ids used twice".into(),
+            vec![
+                json!({"messages": [{"role": "user", "id": "q", "content": "a"}, {"role": "user", "id": "q", "content": "b"}]}),
+            ],
+        ),
+        (
+            "ids of two kinds".into(),
+            vec![
+                json!({"messages": [{"role": "user", "id": "q", "content": "a"}], "pinned": [{"id": "q", "text": "b"}]}),
+            ],
+        ),
+        (
+            "two sessions".into(),
+            ["p", "q"].map(|id| json!({"id": id, "messages": [{"role": "user", "content": id}]})).into(),
+        ),
+    ];
+    let request = context_window::PlanRequest::new(&log);
+    for wire_format in
+        [WireFormat::OpenAiChat, WireFormat::OpenAiResponses, WireFormat::Anthropic, WireFormat::Gemini]
+    {
+        let manager = manager(wire_format);
+        let plan = manager.build_plan(&request).unwrap();
+        all.push((wire_format.name().to_owned(), vec![render::body(&plan, wire_format, true)]));
+        let written = session_json(&manager, &request, SessionTexts::Kept).unwrap();
+        all.push((format!("written, {}", wire_format.name()), vec![serde_json::from_str(&written).unwrap()]));
+    }
+    for name in ["claude_code.jsonl", "codex.jsonl", "sharegpt.json"] {
+        let path = format!("{}/tests/transcripts/{name}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let events = serde_json::Deserializer::from_str(&text).into_iter();
+        all.push((name.into(), events.map(Result::unwrap).collect()));
+    }
+    all
+}
+
+fn manager(wire_format: WireFormat) -> ContextWindowManager {
+    let model = Model::custom("m").with_wire_format(wire_format);
+    ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap()
+}
+
+/// The strings of a value, keys among them, each once.
+fn strings(value: &Value, found: &mut Vec<String>) {
+    let mut add = |text: &str| {
+        if !found.iter().any(|known| known == text) {
+            found.push(text.to_owned());
+        }
+    };
+    match value {
+        Value::String(text) => add(text),
+        Value::Array(list) => list.iter().for_each(|value| strings(value, found)),
+        Value::Object(object) => {
+            object.keys().for_each(|key| add(key));
+            object.values().for_each(|value| strings(value, found));
+        }
+        _ => {}
+    }
+}
+
+/// A value in which one string is another one, wherever it is.
+fn replaced(value: &Value, old: &str, new: &str) -> Value {
+    let text = |text: &str| if text == old { new.to_owned() } else { text.to_owned() };
+    match value {
+        Value::String(one) => Value::String(text(one)),
+        Value::Array(list) => list.iter().map(|value| replaced(value, old, new)).collect(),
+        Value::Object(object) => {
+            object.iter().map(|(key, value)| (text(key), replaced(value, old, new))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// Reads a file, plans what is in it for two kinds of provider, and checks everything that is said.
+fn check_file(what: &str, text: &str, long: &str) {
+    let file = match SessionFile::new("file", text.as_bytes().to_vec()) {
+        Ok(file) => file,
+        Err(error) => return check(what, error),
+    };
+    file.session(Some(long)).err().into_iter().for_each(|error| check(what, error));
+    file.session(None).err().into_iter().for_each(|error| check(what, error));
+    for session in file.sessions() {
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => {
+                check(what, error);
+                continue;
+            }
+        };
+        session.ignored().iter().for_each(|note| check(what, note));
+        let options = session.options.as_deref().map(|text| Config::from_toml(text, "options"));
+        let config = match options {
+            Some(Err(error)) => {
+                check(what, error);
+                continue;
+            }
+            Some(Ok(config)) => config,
+            None => Config::default(),
+        };
+        for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
+            let model = session.model.as_deref().filter(|_| wire_format == WireFormat::OpenAiChat);
+            let named = model.map(Model::named);
+            let manager = match named {
+                Some(Err(error)) => {
+                    check(what, error);
+                    continue;
+                }
+                Some(Ok(model)) => {
+                    ContextWindowManager::new(model, TokenCounter::chars_per_4(), config.clone())
+                }
+                None => ContextWindowManager::new(
+                    Model::custom(long).with_wire_format(wire_format),
+                    TokenCounter::chars_per_4(),
+                    config.clone(),
+                ),
+            };
+            let manager = match manager {
+                Ok(manager) => manager,
+                Err(error) => {
+                    check(what, error);
+                    continue;
+                }
+            };
+            for budget in [120, 100_000_000] {
+                let request = session.request().with_limits(RequestLimits::budget(budget));
+                match manager.build_plan(&request) {
+                    Ok(plan) => plan.notices.iter().for_each(|notice| check(what, &notice.text)),
+                    Err(error) => check(what, error),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_long_value_of_a_file_makes_a_long_sentence() {
+    let values = long_values();
+    let mut nth = 0;
+    for (name, documents) in bodies() {
+        let mut all = Vec::new();
+        documents.iter().for_each(|value| strings(value, &mut all));
+        for old in &all {
+            // One of the values for each string, all of them for each if there is time.
+            nth += 1;
+            for (at, long) in values.iter().enumerate() {
+                if !is_full() && at != nth % values.len() {
+                    continue;
+                }
+                let texts: Vec<String> =
+                    documents.iter().map(|value| replaced(value, old, long).to_string()).collect();
+                check_file(&format!("{name}, {old}"), &texts.join("\n"), long);
+            }
+        }
+    }
+    assert!(nth > 300, "{nth}");
+}
+
+#[test]
+fn no_long_value_of_a_configuration_makes_a_long_sentence() {
+    for long in long_values() {
+        let quoted = |text: &str| Value::String(text.into()).to_string();
+        let (key, from) = (quoted(&long), "config.toml");
+        for text in [
+            format!("{key} = 1"),
+            format!("[{key}]\na = 1"),
+            format!("[conversation]\n{key} = 1"),
+            format!("preset = {key}"),
+            format!("[compaction.models.{key}]\nstrategy = 1"),
+            format!("[compaction.models.{key}]\nstrategy = {key}"),
+            format!("{key} = 1\n{key} = 2"),
+            format!("a = {long}"),
+        ] {
+            let loaded = ConfigLayers::new().with_text(from, &*text).load();
+            loaded.err().into_iter().for_each(|error| check("options", error));
+            Config::from_toml(&text, from).err().into_iter().for_each(|error| check("options", error));
+        }
+        for key in LoadedConfig::keys() {
+            let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+            let table = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
+            let text = format!("{table}{name} = {}", quoted(&long));
+            Config::from_toml(&text, from).err().into_iter().for_each(|error| check(key, error));
+            let variable = format!("CONTEXT_WINDOW_{}", key.replace('.', "__").to_uppercase());
+            let layers = ConfigLayers::new().with_environment([(variable.as_str(), long.as_str())]);
+            layers.load().err().into_iter().for_each(|error| check(key, error));
+        }
+        let pairs = ConfigLayers::new().with_pairs("flag ", [(long.as_str(), "1")]);
+        pairs.load().err().into_iter().for_each(|error| check("flag", error));
+        let variable = format!("CONTEXT_WINDOW_{long}");
+        let layers = ConfigLayers::new().with_environment([(variable.as_str(), "1")]);
+        layers.load().err().into_iter().for_each(|error| check("variable", error));
+
+        let model = format!("[[model]]\nname = {0}\nprovider = {0}\n", quoted(&long));
+        for text in [model.repeat(2), format!("[[model]]\n{} = 1", quoted(&long)), model] {
+            Registry::from_toml(&text, from).err().into_iter().for_each(|error| check("registry", error));
+        }
+        for text in [json!([{"model": 1, "provider": long}]), json!({"x": long}), json!(long)] {
+            let read = Registry::default().import(&text.to_string(), "prices.json", "2026-01-01");
+            read.err().into_iter().for_each(|error| check("catalogue", error));
+        }
+        TokenCounter::named(&long).err().into_iter().for_each(|error| check("tokenizer", error));
+    }
+}
+
+#[test]
+fn no_long_value_of_a_call_makes_a_long_sentence() {
+    for long in long_values() {
+        let mut log = Conversation::from([Message::user("Hello?")]);
+        check("rewind", log.rewind_before(long.as_str()).unwrap_err());
+        check("pin", log.pin_message(long.as_str(), context_window::Priority::High).unwrap_err());
+        check("ttl", log.set_ttl(long.as_str(), context_window::Ttl::turns(1)).unwrap_err());
+        check("section", long.parse::<context_window::Section>().unwrap_err());
+        check("priority", long.parse::<context_window::Priority>().unwrap_err());
+        let manager = manager(WireFormat::OpenAiChat);
+        let request = context_window::PlanRequest::new(&log);
+        check("explain", manager.explainer(&request).explain(&long).unwrap_err());
+        for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic, WireFormat::Gemini] {
+            for message in [
+                json!({"role": long, "content": "x"}),
+                json!({"role": "user", "content": [{"type": long}]}),
+                json!(long),
+            ] {
+                let read = push_json(&mut log, &message.to_string(), wire_format);
+                read.err().into_iter().for_each(|error| check("pushed", error));
+            }
+        }
+        for tools in [json!([{"type": long}]), json!([{"name": long, "parameters": long}]), json!(long)] {
+            tools_from_json(&tools.to_string()).err().into_iter().for_each(|error| check("tools", error));
+        }
+        for hits in
+            [json!(long), json!({long.as_str(): 1}), json!([{"text": 1, long.as_str(): long}]), json!([long])]
+        {
+            FieldMap::new().read(&hits.to_string()).err().into_iter().for_each(|error| check("hits", error));
+        }
+    }
+}
