@@ -1,7 +1,11 @@
 //! What a model answered, and whether that is a text at all.
 
 use super::Failure;
+use context_window::text::plain::{grouped, short};
 use genai::chat::{ChatResponse, StopReason};
+
+/// The longest answer, in bytes: many times what a summary has. None of a longer one is kept.
+const LONGEST: usize = 4_194_304;
 
 /// The text of an answer that came with a good status: it may be an error all the same.
 pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
@@ -9,7 +13,7 @@ pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
         return Err(failure);
     }
     let stop = answer.stop_reason.as_ref();
-    let why = stop.map_or_else(String::new, |stop| format!(", it ended with `{}`", stop.raw()));
+    let why = stop.map_or_else(String::new, |stop| format!(", it ended with `{}`", short(stop.raw())));
     if matches!(stop, Some(StopReason::ContentFilter(_))) {
         return Err(Failure::new(format!("the reply was held back{why}")));
     }
@@ -18,6 +22,10 @@ pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
         return Err(Failure::overflow(format!("the window was full before the reply was complete{why}")));
     }
     let text = answer.content.joined_texts().unwrap_or_default();
+    if text.len() > LONGEST {
+        let [bytes, most] = [text.len(), LONGEST].map(|bytes| grouped(bytes as u64));
+        return Err(Failure::new(format!("the reply has {bytes} bytes, expected {most} at most")));
+    }
     if !text.trim().is_empty() {
         return Ok(text);
     }

@@ -1,5 +1,7 @@
 //! The error of this crate.
 
+use context_window::text::plain::short;
+
 /// An error of a compaction over a model. Nothing was archived.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -19,7 +21,7 @@ pub enum ErrorKind {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Repr {
-    #[error("`{model}` made no summary: {what}; nothing was archived")]
+    #[error("`{}` made no summary: {what}; nothing was archived", short(.model))]
     Summariser { model: String, what: String },
     #[error("the compaction was cancelled; nothing was archived")]
     Cancelled,

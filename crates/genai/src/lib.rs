@@ -147,8 +147,8 @@ impl Summariser {
     /// # Errors
     ///
     /// `ErrorKind::Model` for a time-out, an HTTP error, a connection that fails or is cut, an error inside
-    /// of an answer, an answer that was held back, is empty or is a tool call, a missing key, and outside of
-    /// a Tokio runtime. The message has the status and the first of what the provider said, never a key, and
+    /// of an answer, an answer that was held back, is empty, is a tool call or has more than 4,194,304 bytes, a missing
+    /// key, and outside of a Tokio runtime. The message has the status and the first of what the provider said, never a key, and
     /// nothing of the prompt. As
     /// [`CompactionRequest::smaller`] otherwise.
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {

@@ -464,6 +464,16 @@ async fn an_empty_answer_is_no_summary() {
 }
 
 #[tokio::test]
+async fn an_answer_longer_than_any_summary_is_none() {
+    for wire in BOTH {
+        let long = "So far. ".repeat(524_289);
+        World::new(wire, vec![wire.answer(&long)])
+            .fails(&["4,194,312 bytes, expected 4,194,304 at most"])
+            .await;
+    }
+}
+
+#[tokio::test]
 async fn a_call_is_no_summary() {
     let call = json!([{"id": "x", "type": "function", "function": {"name": "look", "arguments": "{}"}}]);
     let body = json!({"model": "made", "choices": [{
