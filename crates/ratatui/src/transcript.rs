@@ -49,8 +49,12 @@ pub struct Transcript<'a> {
     remarks: &'a [TranscriptRemark],
     thought: &'a str,
     reply: &'a str,
+    answers: Option<AnswerLines>,
     theme: Theme,
 }
+
+/// Builds the lines of an answer from its text, the columns that there are, and the styles.
+type AnswerLines = fn(&str, usize, Theme) -> Vec<Line<'static>>;
 
 /// Where a user is in a [`Transcript`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -85,7 +89,7 @@ impl<'a> Transcript<'a> {
     /// The transcript of a conversation.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
-        Self { log, remarks: &[], thought: "", reply: "", theme: Theme::default() }
+        Self { log, remarks: &[], thought: "", reply: "", answers: None, theme: Theme::default() }
     }
 
     /// With remarks of the application, those after fewer rows first.
@@ -99,6 +103,15 @@ impl<'a> Transcript<'a> {
     #[must_use]
     pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
         (self.thought, self.reply) = (thought, text);
+        self
+    }
+
+    /// Draws what the model said by this function, for an application that shows Markdown: it takes a text, the columns that there
+    /// are and the styles. The same rules hold for its lines: what a terminal would act on is not drawn, and archived answers are
+    /// faint.
+    #[must_use]
+    pub fn with_answers(mut self, lines: fn(&str, usize, Theme) -> Vec<Line<'static>>) -> Self {
+        self.answers = Some(lines);
         self
     }
 
@@ -141,7 +154,8 @@ impl<'a> Transcript<'a> {
     }
 
     fn lines(&self, block: &Block<'_>, columns: u16) -> Vec<Line<'static>> {
-        let mut page = Page { theme: self.theme, columns: usize::from(columns).max(8), lines: Vec::new() };
+        let (theme, answers) = (self.theme, self.answers);
+        let mut page = Page { theme, answers, columns: usize::from(columns).max(8), lines: Vec::new() };
         match block {
             Block::Row(HistoryRow::Message { id, message, archived }) => {
                 page.message(id, message, archived.is_some());
@@ -161,7 +175,7 @@ impl<'a> Transcript<'a> {
                 if self.reply.is_empty() {
                     page.text(self.thought, self.theme.faint, "  ");
                 }
-                page.text(self.reply, Style::new(), "  ");
+                page.answer(self.reply, Style::new());
             }
         }
         page.lines
@@ -185,6 +199,7 @@ enum Block<'a> {
 /// Lines of one block; an empty one stands before each.
 struct Page {
     theme: Theme,
+    answers: Option<AnswerLines>,
     columns: usize,
     lines: Vec<Line<'static>>,
 }
@@ -203,7 +218,25 @@ impl Page {
         self.lines.extend([Line::default(), Line::from(vec![Span::styled(who, style), id])]);
         let text = if message.is_loaded() { message.text() } else { "[text left in the store]" };
         let is_faint = is_archived || !message.is_loaded();
-        self.text(text, if is_faint { self.theme.faint } else { Style::new() }, "  ");
+        let style = if is_faint { self.theme.faint } else { Style::new() };
+        if message.role() == Role::Assistant && message.is_loaded() {
+            self.answer(text, style);
+        } else {
+            self.text(text, style, "  ");
+        }
+    }
+
+    /// The text of an answer, drawn as the application wants it.
+    fn answer(&mut self, text: &str, style: Style) {
+        let Some(lines) = self.answers else { return self.text(text, style, "  ") };
+        for mut line in lines(text, self.columns - 2, self.theme) {
+            for span in &mut line.spans {
+                span.content = report::printable(&span.content).into();
+                span.style = span.style.patch(style);
+            }
+            line.spans.insert(0, Span::raw("  "));
+            self.lines.push(line);
+        }
     }
 
     fn remark(&mut self, text: &str, is_error: bool) {

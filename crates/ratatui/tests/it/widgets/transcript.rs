@@ -2,7 +2,7 @@
 
 use context_window::{Conversation, Message, ToolCall};
 use context_window_ratatui::{Move, Theme, Transcript, TranscriptRemark, TranscriptState};
-use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
+use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::StatefulWidget};
 
 fn remark(after: usize, text: &str, is_error: bool) -> TranscriptRemark {
     TranscriptRemark { after, text: text.into(), is_error }
@@ -109,4 +109,19 @@ fn every_part_is_a_part_of_the_whole() {
             assert_eq!(state.below(), 0);
         }
     }
+}
+
+#[test]
+fn answers_are_drawn_by_the_application() {
+    fn loud(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let line =
+            |line: &str| Line::styled(format!("{columns} {}\u{1b}[2J", line.to_uppercase()), theme.heading);
+        text.lines().map(line).collect()
+    }
+    let log = log();
+    let transcript = Transcript::new(&log).with_reply("", "Four").with_answers(loud);
+    let lines = drawn(transcript, 40, 16, &mut TranscriptState::default()).join("\n");
+    assert!(lines.contains("\n  38 5 DAYS.?[2J\n"), "{lines}");
+    assert!(lines.ends_with("  38 FOUR?[2J"), "what is on its way too: {lines}");
+    assert!(lines.contains("How long do refunds take"), "what the user said is drawn as it is: {lines}");
 }
