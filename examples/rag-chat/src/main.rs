@@ -9,8 +9,18 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 
 fn main() -> ExitCode {
-    run(Args::parse()).unwrap_or_else(|error| {
-        eprintln!("rag-chat: {error:#}");
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        // Help and version, in colours where there are any.
+        Err(instead) if !instead.use_stderr() => instead.exit(),
+        Err(instead) => {
+            // It repeats the arguments, and a file's name may hold anything.
+            eprint!("{}", once::shown(&instead.render().to_string()));
+            return ExitCode::from(2);
+        }
+    };
+    run(args).unwrap_or_else(|error| {
+        eprintln!("{}", once::shown(&format!("rag-chat: {error:#}")));
         ExitCode::from(2)
     })
 }

@@ -34,7 +34,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
         let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
         eprintln!(
             "{total} of {budget} tokens; documents: {}",
-            if ids.is_empty() { "none".into() } else { ids.join(", ") }
+            if ids.is_empty() { "none".into() } else { report::printable(&ids.join(", ")) }
         );
     }
     let end = end(chat);
@@ -45,7 +45,7 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
 pub fn end(chat: Chat) -> ExitCode {
     chat.close().map_or_else(
         |error| {
-            eprintln!("{error}");
+            eprintln!("{}", shown(&error));
             ExitCode::from(1)
         },
         |()| ExitCode::SUCCESS,
@@ -53,6 +53,7 @@ pub fn end(chat: Chat) -> ExitCode {
 }
 
 /// A text with its line ends, and nothing else that a terminal would act on.
-fn shown(text: &str) -> String {
+#[must_use]
+pub fn shown(text: &str) -> String {
     text.split('\n').map(report::shown).collect::<Vec<_>>().join("\n")
 }

@@ -6,6 +6,7 @@ use context_window::message::Reasoning;
 use context_window::usage::{ReplyReport, StopReason};
 use context_window::{Message, Usage, WireFormat};
 use context_window_genai::Summariser;
+use context_window_report as report;
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::*;
@@ -16,6 +17,10 @@ use std::{fmt, time::Duration};
 
 /// How long a server may be silent, before its answer and within it.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The longest reply, in bytes of its text and of what the model thinks: several times what any model may send, so that a server
+/// which never ends fills no memory.
+pub const LONGEST: usize = 4_194_304;
 
 /// A stream that ended too early.
 const CUT: &str = "the connection was cut before the reply was whole";
@@ -77,9 +82,18 @@ impl Remote {
         let client = client.map_err(|error| self.failure(&error, ""))?;
         let sent = client.exec_chat_stream(target, request, Some(&self.options(prompt))).await;
         let mut stream = sent.map_err(|error| self.failure(&error, ""))?.stream;
-        let mut text = String::new();
+        let (mut text, mut received) = (String::new(), 0);
         while let Some(event) = stream.next().await {
-            match event.map_err(|error| self.failure(&error, &text))? {
+            let event = event.map_err(|error| self.failure(&error, &text))?;
+            received += size(&event);
+            if received > LONGEST {
+                let [received, most] = [received, LONGEST].map(|bytes| report::grouped(bytes as u64));
+                let url = &self.url;
+                return Err(format!(
+                    "the reply from {url} has {received} bytes and goes on; expected {most} at most, so it was broken off"
+                ));
+            }
+            match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
                     say(Piece::Text(chunk.content));
@@ -161,6 +175,17 @@ impl Remote {
             200 => format!("{url} broke off: {said}"),
             status => format!("{url} answered {status}: {said}"),
         }
+    }
+}
+
+/// The bytes that an event of a stream brings.
+fn size(event: &ChatStreamEvent) -> usize {
+    match event {
+        ChatStreamEvent::Chunk(chunk)
+        | ChatStreamEvent::ReasoningChunk(chunk)
+        | ChatStreamEvent::ThoughtSignatureChunk(chunk) => chunk.content.len(),
+        ChatStreamEvent::ToolCallChunk(chunk) => chunk.tool_call.fn_arguments.to_string().len(),
+        _ => 0,
     }
 }
 

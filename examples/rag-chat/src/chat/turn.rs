@@ -82,6 +82,9 @@ impl Chat {
         if !matches!(self.turn, Turn::Idle) {
             return self.fail("A reply is on its way; Ctrl-C stops it.");
         }
+        if let Some(name) = self.named.clone() {
+            self.remember_model(&name);
+        }
         self.log.push(Message::user(question));
         self.documents.clear();
         self.changed();
@@ -174,6 +177,7 @@ impl Chat {
         let Turn::Answering(answering) = std::mem::replace(&mut self.turn, Turn::Idle) else { return };
         self.log.set_responding(false);
         match reply {
+            Ok((message, report)) if message.text().trim().is_empty() => self.is_empty(*answering, &report),
             Ok((message, report)) => {
                 self.commit(&answering.plan, message, report);
                 self.is_whole = true;
@@ -183,15 +187,34 @@ impl Chat {
         self.take_summary();
     }
 
+    /// A reply without a text is none: the question waits for `/retry`. Its cost is counted.
+    fn is_empty(&mut self, mut answering: Answering, report: &ReplyReport) {
+        // Blanks are no text.
+        answering.text.clear();
+        self.spent += self.cost_of(report);
+        let why = match report.stop {
+            Some(StopReason::MaxTokens) => ": it reached its largest length while the model thought",
+            Some(StopReason::ContextFull) => ": the window was full",
+            Some(StopReason::ToolCalls) => ": it calls tools, and the chat has none",
+            Some(StopReason::Refused) => ": the provider held it back",
+            _ => "",
+        };
+        self.refused(answering, format!("The reply is empty{why}"));
+    }
+
     /// A whole reply, or what came of one: into the conversation, and on disk.
     fn commit(&mut self, plan: &ContextPlan, message: Message, report: ReplyReport) {
-        let cost = report.usage.and_then(|usage| self.choice.model.usage_cost(usage, None));
-        self.spent += cost.unwrap_or_default();
+        self.spent += self.cost_of(&report);
         let committed = self.log.push_reply(plan, message, report);
         self.log.complete_turn(plan);
         self.tell(committed.events);
         self.changed();
         self.watch();
+    }
+
+    /// What a reply cost, in billionths of a dollar.
+    fn cost_of(&self, report: &ReplyReport) -> u64 {
+        report.usage.and_then(|usage| self.choice.model.usage_cost(usage, None)).unwrap_or_default()
     }
 
     /// What can be done about a refusal is done; otherwise it is said, and nothing is lost.

@@ -5,7 +5,7 @@ use crate::{
     support::{Place, Run, environment},
 };
 use context_window::{Role, compaction::CompactionKind};
-use rag_chat::{chat::Turn, models::Environment};
+use rag_chat::{answerer::remote::LONGEST, chat::Turn, models::Environment};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -361,4 +361,44 @@ fn where_no_summary_comes_a_digest_is_made() {
     run.settle();
     assert!(run.has_said("There is no summary, so it is done without one"), "{:?}", run.chat.remarks);
     assert_eq!(run.chat.log.compactions().count(), 1);
+}
+
+#[test]
+fn a_reply_without_an_end_is_broken_off_and_the_first_of_it_stays() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let server = Server::start(wire, vec![Reply::Flood]);
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        run.enter("Say it again?");
+        assert!(run.has_said("and goes on; expected 4,194,304 at most"), "{:?}", run.chat.remarks);
+        assert!(!run.chat.is_whole);
+        match wire {
+            Wire::OpenAi => {
+                assert!((4_000_000..=LONGEST).contains(&run.last().len()), "{}", run.last().len());
+                assert!(run.has_said("What came of the reply stays"));
+            }
+            // Only thoughts came.
+            Wire::Anthropic => assert_eq!(run.last(), "Say it again?"),
+        }
+    }
+}
+
+#[test]
+fn an_empty_reply_is_an_error_and_the_question_waits() {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
+        let script = vec![Reply::Words("", 0), Reply::Thought(" ", "c2Vhb"), Reply::Words("Five days.", 0)];
+        let server = Server::start(wire, script);
+        let place = Place::shop();
+        let mut run = run(&place, &server, wire, &[]);
+        for line in ["How long does a refund take?", "/retry"] {
+            run.enter(line);
+            assert!(run.said().starts_with("The reply is empty"), "{wire:?} {line}: {}", run.said());
+            assert!(run.said().ends_with("/retry asks again."), "{}", run.said());
+            assert_eq!(run.last(), "How long does a refund take?");
+            assert!(!run.chat.is_whole);
+        }
+        run.enter("/retry");
+        assert_eq!(run.last(), "Five days.");
+        assert!(run.chat.is_whole);
+    }
 }

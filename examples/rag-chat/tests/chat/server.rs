@@ -28,6 +28,8 @@ pub enum Reply {
     Error(u16, &'static str),
     /// Nothing, for ever.
     Silence,
+    /// Words without an end, or thoughts (Anthropic).
+    Flood,
     /// Somewhere else.
     Moved(String),
     /// A whole answer, as a summary has it.
@@ -114,6 +116,20 @@ fn answer(mut stream: TcpStream, wire: Wire, reply: &Reply, tokens: usize) {
     // The client may have gone: what it does not read is no fault.
     match reply {
         Reply::Silence => drop(stream.read(&mut [0; 16])),
+        Reply::Flood => {
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            drop(stream.write_all(head.as_bytes()));
+            if wire == Wire::Anthropic {
+                // The beginning of a thought.
+                let events = anthropic("", Some("c2Vhb"), 100);
+                let begin = events[..2].concat();
+                drop(stream.write_all(format!("{:x}\r\n{begin}\r\n", begin.len()).as_bytes()));
+            }
+            let event = flood(wire, &"again ".repeat(10_000));
+            let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+            while stream.write_all(chunk.as_bytes()).is_ok() {}
+        }
         Reply::Moved(url) => {
             let head = "HTTP/1.1 307 X\r\nContent-Length: 0\r\nConnection: close\r\n";
             drop(stream.write_all(format!("{head}Location: {url}/v1/messages\r\n\r\n").as_bytes()));
@@ -171,6 +187,24 @@ fn streamed(stream: &mut TcpStream, events: &[String], pause: u64, is_whole: boo
     }
     if is_whole {
         send("0\r\n\r\n");
+    }
+}
+
+/// One event of a reply that has no end.
+fn flood(wire: Wire, text: &str) -> String {
+    match wire {
+        Wire::OpenAi => {
+            let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": null});
+            format!(
+                "data: {}\n\n",
+                json!({"id": "1", "object": "chat.completion.chunk", "choices": [choice]})
+            )
+        }
+        Wire::Anthropic => {
+            let delta = json!({"type": "thinking_delta", "thinking": text});
+            let data = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+            format!("event: content_block_delta\ndata: {data}\n\n")
+        }
     }
 }
 
