@@ -5,7 +5,7 @@ pub const COMMANDS: [(&str, &str, &str); 16] = [
     ("pin", "TEXT or ID", "keeps a note, or a message, in every prompt"),
     ("unpin", "ID", "lets a pin go"),
     ("ttl", "[ID] TURNS", "how many turns a pin stays; the newest one without an id"),
-    ("drop", "ID", "leaves a document out from now on, or lets a pin go"),
+    ("drop", "ID", "leaves a document out from now on, or takes it in again; lets a pin go"),
     ("compact", "", "shows what a compaction would do, and does it after a yes"),
     ("fresh", "", "goes on without the messages so far; they stay in the history"),
     ("undo", "[ID]", "takes the newest compaction or fresh start back, or goes back to before a message"),
@@ -61,7 +61,8 @@ pub fn read(line: &str) -> Option<Line> {
 pub fn help() -> String {
     let lines =
         COMMANDS.iter().map(|(name, after, does)| format!("{:<22} {does}", format!("/{name} {after}")));
-    let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, / filters, s sorts, Enter shows one. PgUp and PgDn scroll. Ctrl-C \
-        stops a reply, Ctrl-D ends.";
+    let keys = "Tab goes to notices, to the items of the prompt, and back. Among items: arrows, p pins or unpins, x leaves out, / filters, \
+        a i o show all, what is in, what is out, s sorts, r reverses, Enter shows one. PgUp and PgDn scroll. Alt-Enter breaks the \
+        line, and pasted lines stay lines. Ctrl-C stops a reply, Ctrl-D ends.";
     lines.chain([keys.to_owned()]).collect::<Vec<_>>().join("\n")
 }

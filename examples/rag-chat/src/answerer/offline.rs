@@ -46,17 +46,24 @@ pub fn quotes(question: &str, documents: &[RagItem]) -> String {
     passages.sort_by_key(|(common, rank, ..)| (usize::MAX - common, *rank));
     passages.dedup_by_key(|(.., passage)| *passage);
     if passages.is_empty() {
-        let nearest =
-            documents.first().map(|document| format!(" The nearest document: [{}].", document.id()));
-        return "No passage in the prompt shares a word with the question.".to_owned()
-            + &nearest.unwrap_or_default();
+        return "No document answers this: no passage in the prompt shares a word with the question.".into();
     }
+    passages.truncate(QUOTES);
+    let quoted: BTreeSet<String> = passages.iter().flat_map(|(.., passage)| words(passage)).collect();
+    let shared: Vec<&str> = asked.intersection(&quoted).map(String::as_str).collect();
+    // A word by chance is no answer: half of what is asked for has to be there.
+    let doubt = if 2 * shared.len() < asked.len() {
+        let shared = shared.join(", ");
+        format!("No document answers this. Of the words of the question, these passages have: {shared}.\n\n")
+    } else {
+        String::new()
+    };
     let quote = |(.., document, passage): &(usize, usize, &RagItem, &str)| {
         let words: Vec<&str> = passage.split_whitespace().collect();
         let cut = if words.len() > WORDS { " ..." } else { "" };
         format!("\"{}{cut}\" [{}]", words[..words.len().min(WORDS)].join(" "), document.id())
     };
-    passages.iter().take(QUOTES).map(quote).collect::<Vec<_>>().join("\n\n")
+    doubt + &passages.iter().map(quote).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The paragraphs, list items and rows of tables of a document; no code, no headings.

@@ -2,13 +2,11 @@
 
 use super::{Chat, Turn};
 use crate::command::{self, Line};
-use crate::models;
 use anyhow::{Context, Result, bail, ensure};
 use context_window::analysis::Diff;
-use context_window::config::ReasoningPolicy;
 use context_window::conversation::HistoryRow;
 use context_window::usage::CostTerms;
-use context_window::{PinnedItem, Priority, RequestLimits, Ttl};
+use context_window::{ItemId, PinnedItem, Priority, RagItem, RequestLimits, Ttl};
 use context_window_formats::SessionTexts;
 use context_window_ratatui::{BannerAction, NoticeAction};
 use context_window_report as report;
@@ -124,6 +122,7 @@ impl Chat {
     fn whole_id(&self, end: &str) -> String {
         let (included, excluded) = (self.plan.included.iter(), self.plan.excluded.iter());
         let ids = included.map(|item| &item.id).chain(excluded.map(|item| &item.id));
+        let ids = ids.chain(self.left_out.excluded());
         let ids: Vec<_> = ids.filter(|id| id.as_str().ends_with(end)).collect();
         let is_whole = ids.iter().any(|id| id.as_str() == end);
         if ids.len() == 1 && !is_whole { ids[0].to_string() } else { end.to_owned() }
@@ -131,12 +130,17 @@ impl Chat {
 
     fn leave_out(&mut self, end: &str) -> Said {
         let id = &self.whole_id(end);
-        if !self.documents.iter().any(|document| document.id().as_str() == id.as_str()) {
+        let is_known = |document: &RagItem| document.id().as_str() == id.as_str();
+        if !self.documents.iter().any(is_known)
+            && !self.left_out.excluded().contains(&ItemId::from(id.as_str()))
+        {
             let hint = "it is no document of the prompt; messages leave by /compact, or by /undo ID";
             return self.unpin(id).context(hint);
         }
-        self.left_out = std::mem::take(&mut self.left_out).with_excluded(id.as_str(), true);
-        Ok(format!("{id} is left out from now on."))
+        Ok(match self.leave_document_out(id) {
+            true => format!("{id} is left out from now on."),
+            false => format!("{id} is not left out any more."),
+        })
     }
 
     fn start_fresh(&mut self) -> String {
@@ -161,10 +165,9 @@ impl Chat {
 
     fn model(&mut self, name: &str) -> Said {
         if !name.is_empty() {
-            let choice = models::choose(Some(name), &self.environment)?;
-            self.manager = super::manager(&self.args, &choice, ReasoningPolicy::default())?;
-            self.choice = choice;
+            self.change_model(name)?;
             self.replan();
+            self.remember_model(name);
         }
         let plan = &self.plan;
         let figures = [plan.limits.context_len, plan.total.n, plan.prompt_budget].map(grouped);
@@ -263,6 +266,7 @@ impl Chat {
         self.documents.clear();
         self.sent.clear();
         self.remarks.clear();
+        self.resume_model();
         Ok(self.saved.welcome(&self.log))
     }
 

@@ -2,6 +2,8 @@
 
 mod commands;
 mod compacting;
+mod items;
+mod remembered;
 mod saved;
 mod turn;
 
@@ -20,6 +22,7 @@ use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Error, PlanRequest, RagItem, RequestLimits,
 };
 use context_window_ratatui::{RowExplanation, TranscriptRemark, WhatIf};
+use remembered::Remembered;
 use saved::Saved;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -43,6 +46,10 @@ pub struct Chat {
     tasks: Tasks,
     index: Arc<Mutex<Index>>,
     saved: Saved,
+    /// The models that sessions were asked to use; none where one question begins afresh.
+    remembered: Option<Remembered>,
+    /// The model that was asked for by name; none where the environment chose.
+    named: Option<String>,
     pub choice: Choice,
     manager: ContextWindowManager,
     pub log: Conversation,
@@ -74,6 +81,8 @@ impl Chat {
     /// Opens the session of a folder, whose index and conversations are kept in `data`, and begins to index it.
     pub fn open(args: Args, data: &Path, environment: Environment, tasks: Tasks) -> Result<Self> {
         let name = args.session.as_deref().unwrap_or(if args.ask.is_some() { "asked" } else { "chat" });
+        let is_afresh = args.ask.is_some() && args.session.is_none();
+        let remembered = (!is_afresh).then(|| Remembered::new(data));
         let choice = models::choose(args.model.as_deref(), &environment)?;
         let manager = manager(&args, &choice, ReasoningPolicy::default())?;
         let index = Arc::new(Mutex::new(Index::open(&args.folder, &data.join("index"))?));
@@ -85,6 +94,8 @@ impl Chat {
             tasks,
             index,
             saved,
+            remembered,
+            named: None,
             choice,
             manager,
             log,
@@ -102,6 +113,10 @@ impl Chat {
             indexing: Some((0, 0)),
             indexed: Refreshed::default(),
         };
+        match chat.args.model.clone() {
+            Some(name) => chat.remember_model(&name),
+            None => chat.resume_model(),
+        }
         let (folder, says) = (chat.args.folder.display(), &chat.choice.says);
         let earlier = chat.saved.welcome(&chat.log);
         chat.say(format!("{folder}: ask about its documents. {says}. /help lists the commands. {earlier}"));

@@ -79,11 +79,15 @@ impl Chat {
                 revision
             });
         }
+        let is_another = said.is_some();
         saved.is_behind = written.is_err();
         match written {
             Ok(revision) => saved.revision = revision,
             Err(error) => said = Some(format!("Not saved: {error}. The next message tries again.")),
         }
         said.into_iter().for_each(|said| self.fail(said));
+        if is_another && let Some(name) = self.named.clone() {
+            self.remember_model(&name);
+        }
     }
 }

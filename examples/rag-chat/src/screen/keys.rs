@@ -1,13 +1,10 @@
 //! What keys do.
 
-use super::{Focus, Screen};
+use super::{Focus, Screen, line};
 use crate::chat::Chat;
-use context_window_ratatui::{DetailState, FilterLineState, Move};
+use context_window_ratatui::{DetailState, FilterLineState, Move, Shown};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
-
-/// The longest line that a paste makes, in letters.
-const PASTED: usize = 20_000;
 
 impl Screen {
     /// Does what a key asks for; false where the chat is to end.
@@ -16,24 +13,19 @@ impl Screen {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
             Event::Paste(text) => {
                 self.focus = Focus::Line;
-                // At once: letter by letter takes the square of its length.
-                let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
-                let mut line: Vec<char> = self.input.value().chars().collect();
-                let (at, room) = (self.input.cursor().min(line.len()), PASTED.saturating_sub(line.len()));
-                let pasted: Vec<char> = text.chars().take(room).map(clean).collect();
-                let cursor = at + pasted.len();
-                line.splice(at..at, pasted);
-                self.input = Input::new(line.into_iter().collect()).with_cursor(cursor);
+                (self.input, self.note) = line::paste(&self.input, text);
                 return true;
             }
             _ => return true,
         };
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let was_ending = std::mem::take(&mut self.is_ending);
+        self.note = None;
         match (key.code, is_control) {
             (KeyCode::Char('c'), true) => return self.interrupt(chat, was_ending),
             (KeyCode::Char('d'), true) => return false,
-            (KeyCode::Tab | KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat),
+            (KeyCode::Tab, _) if self.filter.is_none() => self.next_focus(chat, false),
+            (KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat, true),
             (KeyCode::PageUp, _) if self.focus == Focus::Line => self.transcript.go(Move::PageUp),
             (KeyCode::PageDown, _) if self.focus == Focus::Line => self.transcript.go(Move::PageDown),
             _ => match self.focus {
@@ -60,16 +52,27 @@ impl Screen {
         true
     }
 
-    /// The next place that has something to do.
-    fn next_focus(&mut self, chat: &Chat) {
-        let order = [Focus::Line, Focus::Notices, Focus::Items, Focus::Banner];
+    /// Goes to the next place that has something to do, or to the one before.
+    fn next_focus(&mut self, chat: &Chat, back: bool) {
+        let mut order = [Focus::Line, Focus::Notices, Focus::Items, Focus::Banner];
+        if back {
+            order.reverse();
+        }
         let at = order.iter().position(|focus| *focus == self.focus).unwrap_or_default();
         let next = order.iter().cycle().skip(at + 1).take(order.len()).find(|focus| self.has(**focus, chat));
         self.focus = next.copied().unwrap_or(Focus::Line);
+        if self.focus == Focus::Notices && self.notices.action(&chat.plan).is_none() {
+            // What the user looked at before asks nothing.
+            self.notice = None;
+            self.select_notice(chat);
+        }
     }
 
     fn write(&mut self, chat: &mut Chat, key: KeyEvent) -> bool {
         match key.code {
+            KeyCode::Enter if key.modifiers.contains(KeyModifiers::ALT) => {
+                self.input = line::break_line(&self.input);
+            }
             KeyCode::Enter if chat.preview.is_some() && self.input.value().is_empty() => chat.decide(true),
             KeyCode::Enter => {
                 let line = self.input.value_and_reset();
@@ -84,21 +87,31 @@ impl Screen {
                 chat.decide(false);
                 self.transcript.go(Move::Last);
             }
-            KeyCode::Up => self.look_back(self.looking_back.saturating_sub(1)),
-            KeyCode::Down => self.look_back(self.looking_back + 1),
+            KeyCode::Up | KeyCode::Down => match line::move_row(&self.input, key.code == KeyCode::Down) {
+                Some(moved) => self.input = moved,
+                None if key.code == KeyCode::Up => self.look_back(self.looking_back.saturating_sub(1)),
+                None => self.look_back(self.looking_back + 1),
+            },
             _ => drop(self.input.handle_event(&Event::Key(key))),
         }
         true
     }
 
-    /// Shows a line that was sent before.
+    /// Shows a line that was sent before; after the last one, what was being written.
     fn look_back(&mut self, at: usize) {
-        self.looking_back = at.min(self.earlier.len());
-        let line = self.earlier.get(self.looking_back).cloned().unwrap_or_default();
+        let at = at.min(self.earlier.len());
+        if at == self.looking_back {
+            return;
+        }
+        if self.looking_back == self.earlier.len() {
+            self.draft = self.input.value().to_owned();
+        }
+        self.looking_back = at;
+        let line = self.earlier.get(at).cloned().unwrap_or_else(|| std::mem::take(&mut self.draft));
         self.input = Input::new(line);
     }
 
-    fn look(&mut self, chat: &Chat, key: KeyCode) {
+    fn look(&mut self, chat: &mut Chat, key: KeyCode) {
         if let Some(filter) = &mut self.filter {
             match key {
                 KeyCode::Enter => self.filter = None,
@@ -132,7 +145,11 @@ impl Screen {
                         let _ = self.list.set_filter("");
                     }
                     KeyCode::Char('s') => self.list.sort_next(),
-                    KeyCode::Char('r') => self.list.reverse(),
+                    KeyCode::Char('r' | 'S') => self.list.reverse(),
+                    KeyCode::Char('a') => self.list.show(Shown::All),
+                    KeyCode::Char('i') => self.list.show(Shown::In),
+                    KeyCode::Char('o') => self.list.show(Shown::Out),
+                    KeyCode::Char(change @ ('p' | 'x')) => self.change_item(chat, change == 'p'),
                     _ => {}
                 }
                 return self.refresh(chat);
@@ -144,10 +161,21 @@ impl Screen {
         }
     }
 
+    /// Pins the selected item or lets its pin go, or leaves the item out; says what came of it.
+    fn change_item(&mut self, chat: &mut Chat, is_pin: bool) {
+        let Some(row) = self.list.row(&chat.plan) else { return };
+        let (id, is_document) = (row.id().clone(), row.is_document());
+        let said = if is_pin { chat.toggle_pin(&id, is_document) } else { chat.exclude(&id, is_document) };
+        chat.say(said.clone());
+        self.note = Some(said);
+    }
+
     fn answer(&mut self, chat: &mut Chat, key: KeyCode) {
         match key {
-            KeyCode::Up => self.notices.go(Move::Up),
-            KeyCode::Down => self.notices.go(Move::Down),
+            KeyCode::Up | KeyCode::Down => {
+                self.notices.go(if key == KeyCode::Up { Move::Up } else { Move::Down });
+                self.follow_notice(chat);
+            }
             KeyCode::Left => self.notices.previous_action(),
             KeyCode::Right => self.notices.next_action(),
             KeyCode::Enter => {

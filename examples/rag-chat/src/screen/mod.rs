@@ -1,21 +1,27 @@
 //! The screen: the conversation, the prompt beside it, and a line to write in.
 
 mod keys;
+mod line;
+pub mod markdown;
 mod view;
 
 use crate::chat::Chat;
 use crate::event::{Event, Tasks};
 use crate::once;
 use anyhow::{Context, Result};
-use context_window::{Error, Role};
+use context_window::plan::{Notice, NoticeCode};
+use context_window::{Error, ItemId, Role};
 use context_window_ratatui::{
-    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, NoticeAction, NoticeListState,
-    RowExplanation, Theme, TranscriptState,
+    BannerState, DetailState, FilterLineState, ItemListState, ItemTexts, Move, NoticeAction, NoticeList,
+    NoticeListState, RowExplanation, Theme, TranscriptState,
 };
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
 use std::{io::stdout, panic, process::ExitCode, sync::mpsc::Receiver, thread, time::Duration};
 use tui_input::Input;
+
+/// How many turns an expired pin is kept by "keep".
+const TURNS: u32 = 3;
 
 /// Where keys go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +38,12 @@ enum Focus {
 struct Screen {
     focus: Focus,
     input: Input,
-    /// Lines that were sent, and the place in them while the user looks back.
+    /// Lines that were sent, the place in them while the user looks back, and the line that was being written then.
     earlier: Vec<String>,
     looking_back: usize,
+    draft: String,
+    /// What the last key did, where the conversation is not in sight.
+    note: Option<String>,
     transcript: TranscriptState,
     list: ItemListState,
     filter: Option<FilterLineState>,
@@ -42,6 +51,8 @@ struct Screen {
     /// Why an item is in or out, for its id and a plan.
     why: Option<((String, String), Result<RowExplanation, Error>)>,
     notices: NoticeListState,
+    /// The selected notice, by which it is known in the next plan.
+    notice: Option<(NoticeCode, Vec<ItemId>)>,
     banner: BannerState,
     theme: Theme,
     /// Ctrl-C was pressed with nothing to stop: once more ends.
@@ -102,12 +113,15 @@ impl Screen {
             input: Input::default(),
             looking_back: earlier.len(),
             earlier,
+            draft: String::new(),
+            note: None,
             transcript: TranscriptState::default(),
             list: ItemListState::new(),
             filter: None,
             detail: None,
             why: None,
-            notices: NoticeListState::with_turns(3),
+            notices: NoticeListState::with_turns(TURNS),
+            notice: None,
             banner: BannerState::default(),
             theme: if plain { Theme::plain() } else { Theme::colours() },
             is_ending: false,
@@ -122,6 +136,31 @@ impl Screen {
         if !self.has(self.focus, chat) {
             self.focus = Focus::Line;
         }
+        self.select_notice(chat);
+    }
+
+    /// Selects the notice that was selected in the plan before, or else the first that asks something.
+    fn select_notice(&mut self, chat: &Chat) {
+        let notices = &chat.plan.notices;
+        let known =
+            self.notice.as_ref().and_then(|known| notices.iter().position(|now| *known == about(now)));
+        let asking =
+            || notices.iter().position(|notice| !NoticeAction::of(&chat.plan, notice, TURNS).is_empty());
+        let Some(at) = known.or_else(asking) else { return };
+        self.notice = notices.get(at).map(about);
+        let place = NoticeList::new(&chat.plan).len() - notices.len() + at;
+        if self.notices.selected() != place {
+            self.notices.go(Move::First);
+            self.notices.go(Move::By(place.cast_signed()));
+        }
+    }
+
+    /// Remembers the notice that the user moved to; `None` for a line about a prompt over its budget.
+    fn follow_notice(&mut self, chat: &Chat) {
+        let notices = &chat.plan.notices;
+        let above = NoticeList::new(&chat.plan).len() - notices.len();
+        let at = self.notices.selected().min((above + notices.len()).saturating_sub(1));
+        self.notice = at.checked_sub(above).and_then(|at| notices.get(at)).map(about);
     }
 
     /// Whether a place has something to do.
@@ -135,7 +174,12 @@ impl Screen {
 
     /// Whether a notice has something to choose.
     fn asks(&self, chat: &Chat) -> bool {
-        let of = |notice| NoticeAction::of(&chat.plan, notice, 3);
+        let of = |notice| NoticeAction::of(&chat.plan, notice, TURNS);
         chat.plan.notices.iter().any(|notice| !of(notice).is_empty())
     }
+}
+
+/// What a notice is known by from one plan to the next.
+fn about(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
+    (notice.code, notice.ids.clone())
 }

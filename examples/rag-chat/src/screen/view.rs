@@ -1,6 +1,6 @@
 //! The picture: what stands where.
 
-use super::{Focus, Screen};
+use super::{Focus, Screen, line, markdown};
 use crate::chat::{Chat, Turn};
 use context_window_ratatui::{
     Banner, FilterLine, ItemDetail, ItemList, ItemTexts, NoticeList, PromptGrid, StatusLine, Transcript,
@@ -18,6 +18,13 @@ const SMALLEST: (u16, u16) = (50, 16);
 const WIDE: u16 = 100;
 /// Rows of notices at most.
 const NOTICES: u16 = 6;
+/// Rows of the line to write in at most.
+const WRITTEN: u16 = 6;
+/// Rows of the grid with its frame, the rows that the list needs below it, where the conversation stands beside both and where
+/// it does not, and the columns of grid and list beside each other.
+const GRID: u16 = PromptGrid::ROWS + 2;
+const LIST: (u16, u16) = (4, 8);
+const BESIDE: (u16, u16) = (44, 34);
 
 pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
     let area = frame.area();
@@ -30,7 +37,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
     }
     let notices = NoticeList::new(&chat.plan).with_theme(screen.theme);
     // The line to write in comes first; a notice that finds no room is in the help line.
-    let room = area.height - SMALLEST.1 + 3;
+    let written = screen.input.value().matches('\n').count() + 1;
+    let written = u16::try_from(written).unwrap_or(WRITTEN).min(WRITTEN).min(area.height - SMALLEST.1 + 1);
+    let room = area.height - SMALLEST.1 + 4 - written;
     let notices_height = match notices.is_empty() {
         true => 0,
         false => (notices.height(area.width - 2, &screen.notices).min(NOTICES) + 2).min(room),
@@ -40,7 +49,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         false => 0,
     };
     let rows = [1, 1, 2].map(Constraint::Length).into_iter().chain([Constraint::Min(5)]);
-    let rows = rows.chain([notices_height, banner_height, 3, 1].map(Constraint::Length));
+    let rows = rows.chain([notices_height, banner_height, written + 2, 1].map(Constraint::Length));
     let [head, status, bar, body, ask, banner, line, help] = Layout::vertical(rows).areas(area);
 
     let title =
@@ -70,7 +79,11 @@ pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {
         &mut screen.banner,
     );
     input(frame, line, chat, screen);
-    frame.render_widget(Line::styled(help_line(chat, screen), screen.theme.faint), help);
+    let said = match &screen.note {
+        Some(note) => Line::styled(report::printable(note), screen.theme.warning),
+        None => Line::styled(help_line(chat, screen), screen.theme.faint),
+    };
+    frame.render_widget(said, help);
 }
 
 /// A frame; the one that keys go to is drawn thicker.
@@ -86,6 +99,7 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
         _ => ("", ""),
     };
     let transcript = Transcript::new(&chat.log).with_remarks(&chat.remarks).with_reply(thought, text);
+    let transcript = transcript.with_answers(markdown::lines);
     frame.render_stateful_widget(
         transcript.with_theme(screen.theme),
         block.inner(area),
@@ -98,13 +112,22 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
     frame.render_widget(block, area);
 }
 
-/// What is in the prompt: as a grid where there is room, and item by item.
+/// What is in the prompt: as a grid, above the items or beside them as there is room, and item by item.
 fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
     let request = chat.request();
     let texts = ItemTexts::of(&request);
-    let grid_height = if area.height >= 24 && screen.detail.is_none() { PromptGrid::ROWS + 2 } else { 0 };
-    let [grid, list] = Layout::vertical([Constraint::Length(grid_height), Constraint::Min(3)]).areas(area);
-    if grid_height > 0 {
+    let least = if frame.area().width >= WIDE { LIST.0 } else { LIST.1 };
+    let [grid, list] = if screen.detail.is_some() {
+        [Rect::default(), area]
+    } else if area.width >= BESIDE.0 + BESIDE.1 && area.height < 2 * GRID {
+        let [grid, list] = Layout::horizontal([BESIDE.0, BESIDE.1].map(Constraint::Min)).areas(area);
+        [Rect { height: grid.height.min(GRID), ..grid }, list]
+    } else if area.height >= GRID + least {
+        Layout::vertical([Constraint::Length(GRID), Constraint::Min(least)]).areas(area)
+    } else {
+        [Rect::default(), area]
+    };
+    if !grid.is_empty() {
         let block = framed("Prompt", false, screen);
         frame.render_widget(PromptGrid::new(&chat.plan).with_theme(screen.theme), block.inner(grid));
         frame.render_widget(block, grid);
@@ -155,15 +178,20 @@ fn input(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &Screen) {
     };
     let block = framed(&title, screen.focus == Focus::Line, screen);
     let inner = block.inner(area);
-    let width = usize::from(inner.width.saturating_sub(1));
-    let hidden = screen.input.visual_scroll(width);
-    let shown = Paragraph::new(screen.input.value().to_owned())
-        .scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
+    let (row, before) = line::place(&screen.input);
+    // The row of the cursor is in sight, and the cursor in it.
+    let top = (row + 1).saturating_sub(inner.height.into());
+    let column = Line::raw(&before).width();
+    let hidden = (column + 1).saturating_sub(inner.width.into());
+    let rows = screen.input.value().split('\n').skip(top).take(inner.height.into());
+    let rows: Vec<Line<'_>> = rows.map(|row| Line::raw(report::printable(row))).collect();
+    let shown = Paragraph::new(rows).scroll((0, u16::try_from(hidden).unwrap_or(u16::MAX)));
     frame.render_widget(block, area);
     frame.render_widget(shown, inner);
     if screen.focus == Focus::Line {
-        let column = u16::try_from(screen.input.visual_cursor() - hidden).unwrap_or_default();
-        frame.set_cursor_position(Position::new(inner.x + column.min(inner.width), inner.y));
+        let [x, y] = [column - hidden, row - top].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
+        let (x, y) = (inner.x.saturating_add(x), inner.y.saturating_add(y));
+        frame.set_cursor_position(Position::new(x.min(inner.right()), y.min(inner.bottom())));
     }
 }
 
@@ -177,7 +205,7 @@ fn help_line(chat: &Chat, screen: &Screen) -> &'static str {
         Focus::Items if screen.filter.is_some() => {
             "A filter, such as reason:cap; Enter keeps it, Esc clears it"
         }
-        Focus::Items => "Arrows, Enter: one item and why, / filters, s sorts, r reverses, Esc: back",
+        Focus::Items => "Enter: why, p pins, x leaves out, / filters, a i o show, s r sort, Esc: back",
         Focus::Notices => "Up, Down: notices; Left, Right: choices; Enter does it, Esc: back",
         Focus::Banner => "Left, Right: choices; Enter does it, Esc closes it",
     }

@@ -1,7 +1,7 @@
 //! What the commands do.
 
 use crate::support::{Place, Run};
-use context_window::plan::NoticeCode;
+use context_window::{IncludedReason, plan::NoticeCode};
 use context_window_ratatui::{BannerAction, NoticeAction};
 
 #[test]
@@ -48,6 +48,41 @@ fn pins_stay_expire_and_ask() {
         assert!(run.chat.remarks.last().unwrap().is_error, "{line}");
         assert_eq!(run.texts(), before, "{line}");
     }
+}
+
+#[test]
+fn items_are_pinned_and_left_out_by_their_rows() {
+    let place = Place::shop();
+    let mut run = Run::offline(&place, &[]);
+    run.enter("How long does a refund take?").enter("/pin Be brief.").enter("When are you open?");
+    let is_in = |run: &Run, id: &str| run.chat.plan.included.iter().any(|item| item.id.as_str() == id);
+    let document = run.chat.documents[0].id().clone();
+    assert!(run.chat.toggle_pin(&document, true).ends_with("documents cannot be pinned"));
+    assert!(run.chat.toggle_pin(&"m0".into(), false).contains("pinned"), "a system text is a message");
+    assert!(run.chat.toggle_pin(&"m1".into(), false).contains("m1 and its exchange are pinned"));
+    assert!(run.chat.log.is_pinned("m1"));
+    assert_eq!(run.chat.toggle_pin(&"m1".into(), false), "m1 is unpinned");
+    assert!(!run.chat.log.is_pinned("m1"));
+    assert!(run.chat.toggle_pin(&"nothing".into(), false).contains("cannot be pinned"));
+
+    assert!(run.chat.exclude(&document, true).contains("is left out from now on"));
+    assert!(!is_in(&run, document.as_str()));
+    run.enter(&format!("/drop {document}"));
+    assert_eq!(run.said(), format!("{document} is not left out any more."));
+    assert!(is_in(&run, document.as_str()));
+    let live = run.chat.plan.included.iter().find(|item| item.reason == IncludedReason::Required).unwrap();
+    let live = live.id.clone();
+    assert!(run.chat.exclude(&live, false).contains("it cannot be left out"), "{live}");
+    assert!(run.chat.exclude(&"m2".into(), false).contains("p brings it back"));
+    assert!(!is_in(&run, "m2"));
+    assert!(run.chat.exclude(&"m2".into(), false).contains("is out already"));
+    run.chat.toggle_pin(&"m2".into(), false);
+    assert!(is_in(&run, "m2"), "a pin forgets that its life is over");
+    assert!(run.chat.exclude(&"note-1".into(), false).contains("/ttl note-1 3 brings it back"));
+    assert!(!is_in(&run, "note-1"));
+    run.enter("/ttl note-1 3");
+    assert!(is_in(&run, "note-1"));
+    assert_eq!(run.texts().len(), 5, "nothing is lost");
 }
 
 #[test]
@@ -181,4 +216,43 @@ fn sessions_are_listed_and_each_goes_on_where_it_was() {
     run.enter("/sessions chat");
     assert_eq!(run.texts(), texts);
     assert!(!run.chat.enter("/quit"), "the chat ends");
+}
+
+#[test]
+fn a_session_goes_on_with_the_model_that_it_had() {
+    let place = Place::shop();
+    let model = |run: &Run| run.chat.choice.model.name.clone();
+    // By the command line, by the command, and by another session that was begun meanwhile.
+    drop(Run::offline(&place, &["--model", "offline-4k"]));
+    let mut run = Run::offline(&place, &[]);
+    assert_eq!((model(&run).as_str(), run.chat.plan.limits.context_len), ("offline-4k", 4_096));
+    run.enter("/model offline-2k").enter("/sessions work").enter("When are you open?");
+    drop(run);
+    let mut run = Run::offline(&place, &["--session", "work"]);
+    assert_eq!(model(&run), "offline-2k");
+    run.enter("/model offline-16k").enter("/sessions chat");
+    assert_eq!((model(&run).as_str(), run.chat.plan.limits.context_len), ("offline-2k", 2_048));
+    run.enter("/sessions work");
+    assert_eq!(model(&run), "offline-16k");
+    // A session that nobody named a model for is the environment's; so is one question.
+    assert_eq!(model(&Run::offline(&place, &["--session", "new"])), "offline");
+    assert_eq!(model(&Run::offline(&place, &["--ask", "x"])), "offline");
+    assert_eq!(model(&Run::offline(&place, &["--model", "offline-1k"])), "offline-1k");
+
+    // A model that cannot be had any more, and a file that cannot be read.
+    let file = place.data.path().join("models.json");
+    std::fs::write(&file, r#"{"chat": "gpt-5.4-mini"}"#).unwrap();
+    let run = Run::offline(&place, &[]);
+    assert_eq!(model(&run), "offline");
+    assert!(
+        run.has_said("This session was used with gpt-5.4-mini; offline answers now"),
+        "{:?}",
+        run.chat.remarks
+    );
+    std::fs::write(&file, "{").unwrap();
+    let mut run = Run::offline(&place, &[]);
+    assert!(run.has_said("the model of this session is not known"), "{:?}", run.chat.remarks);
+    run.enter("/model offline-2k");
+    assert!(run.has_said("The model is not remembered"), "{:?}", run.chat.remarks);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{", "it is not written over");
 }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod index;
+mod markdown;
 mod models;
 mod pieces;
 mod remote;

@@ -59,10 +59,27 @@ fn the_best_passage_is_quoted_with_its_source() {
     let said = quotes("How long does a refund for a kettle take?", &documents);
     assert!(said.starts_with("\"A refund for kettles takes five days, by post.\" [post.md#1]"), "{said}");
     assert!(!said.contains("code"), "{said}");
+}
+
+#[test]
+fn a_question_that_no_document_answers_gets_no_document() {
+    let documents =
+        [RagItem::new("post.md#1", 1.0, "A refund for kettles takes five days.\n\nPostage is four crowns.")];
+    for nonsense in ["Tigers?", "Zorblax quimfle fnord?", "?", "", "how is it that the"] {
+        let said = quotes(nonsense, &documents);
+        assert_eq!(
+            said, "No document answers this: no passage in the prompt shares a word with the question.",
+            "{nonsense}"
+        );
+        assert_eq!(quotes(nonsense, &[]), said);
+    }
+    // A word by chance is no answer, and the passage is shown with what it has.
     assert_eq!(
-        quotes("Tigers?", &documents),
-        "No passage in the prompt shares a word with the question. The nearest document: [shop.md#1]."
+        quotes("Which zorblax quimfle kettles fnord?", &documents),
+        "No document answers this. Of the words of the question, these passages have: kettle.\n\n\
+         \"A refund for kettles takes five days.\" [post.md#1]"
     );
+    assert!(quotes("What does a refund cost?", &documents).starts_with("\"A refund"), "half of the words");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The program in a real terminal, by tmux. Without tmux these tests say so and skip.
 
-use crate::support::Place;
+use crate::{
+    server::{Reply, Server, Wire},
+    support::Place,
+};
 use context_window::{Conversation, Role};
 use context_window_store::SessionStore;
 use std::{
@@ -52,6 +55,14 @@ impl Terminal {
             "cd {project}; clear; {binary} {folder} --data {} {arguments}",
             data.display()
         ));
+    }
+
+    /// Presses Escape so many times. Two that come at once are read as one.
+    fn escape(&self, times: usize) {
+        for _ in 0..times {
+            self.keys(&["Escape"]);
+            sleep(Duration::from_millis(300));
+        }
     }
 
     /// Kills the program that runs in it.
@@ -172,7 +183,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
     terminal.keys(&["Enter", "Enter"]);
     terminal.shows("prompt budget ");
     terminal.keep("item.txt");
-    terminal.keys(&["Escape", "Escape", "Escape"]);
+    terminal.escape(3);
     terminal.shows("Enter sends");
 
     // Killed while an answer is on its way: the question is there, and the next start goes on.
@@ -314,4 +325,102 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
     let modes = terminal.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"]);
     assert_eq!(String::from_utf8(modes.stdout).unwrap().trim(), "0 1", "alternate screen, cursor");
+}
+
+#[test]
+fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
+    let Some(terminal) = Terminal::open("keys", (100, 30)) else { return };
+    let place = Place::shop();
+    // A notice that asks nothing comes first in every plan.
+    let config = place.data.path().join("options.toml");
+    std::fs::write(&config, "[conversation]\ntool_results = \"provider\"\n[ttl]\npolicy = \"ask\"\n")
+        .unwrap();
+    terminal.start(place.folder.path(), place.data.path(), &format!("--config {}", config.display()));
+    terminal.shows("4 files in 4 chunks");
+    terminal.shows("┌Prompt");
+    terminal.type_in("/pin Answer in short sentences.");
+    terminal.type_in("/ttl 1");
+    terminal.type_in("When are you open?");
+    terminal.shows("A pin asks what becomes of it");
+    let asks = terminal.shows("[re-pin]");
+    assert!(asks.contains("C12"), "another notice comes before it: {asks}");
+    terminal.keys(&["Tab"]);
+    terminal.shows("Up, Down: notices");
+    terminal.keys(&["Right", "Enter"]);
+    terminal.shows("note-1: keep 3 turns.");
+
+    // Among the items: the grid stays, p pins, x leaves out.
+    terminal.tmux(&["resize-window", "-x", "80", "-y", "24"]);
+    terminal.keys(&["BTab"]);
+    terminal.keys(&["Tab", "Tab"]);
+    let items = terminal.shows("┏Items");
+    assert!(items.contains("┌Prompt") && items.contains("reply reserve"), "{items}");
+    terminal.keys(&["G", "p"]);
+    terminal.shows("m2 and its exchange are pinned");
+    terminal.tmux(&["send-keys", "-l", "/id:hours"]);
+    terminal.keys(&["Enter", "x"]);
+    terminal.shows("hours.md#1 is left out from now on");
+    terminal.escape(2);
+    terminal.shows("┏Ask");
+
+    // What is pasted keeps its lines, and so does what is sent.
+    terminal.tmux(&["set-buffer", "first line\nsecond line\n\tindented"]);
+    terminal.tmux(&["paste-buffer", "-p"]);
+    let pasted = terminal.shows("┃    indented");
+    assert!(pasted.contains("┃first line ") && pasted.contains("┃second line "), "{pasted}");
+    terminal.keys(&["M-Enter", "d", "o", "n", "e", "Enter"]);
+    terminal.becomes("the question on disk", |_| questions(&stored(place.data.path())) == 2);
+    let log = stored(place.data.path());
+    let question = log.messages().iter().rev().find(|message| message.role() == Role::User).unwrap();
+    assert_eq!(question.text(), "first line\nsecond line\n    indented\ndone");
+    terminal.type_in("/quit");
+    terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
+}
+
+#[test]
+fn nothing_that_a_terminal_acts_on_is_printed_by_ask() {
+    let name = "refund\u{1b}[31m\u{1b}]0;title\u{7}\u{202e}.md";
+    let place = Place::with(&[(name, "A refund\u{1b}[2J takes five days.")]);
+    let folder = place.folder.path().to_str().unwrap();
+    let data = place.data.path().join("da\u{1b}[31mta");
+    let run = |arguments: &[&str], url: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rag-chat"));
+        command.args(arguments).args(["--data", data.to_str().unwrap()]);
+        for name in UNSET {
+            command.env_remove(name);
+        }
+        if let Some(url) = url {
+            command.env("RAG_CHAT_URL", url);
+        }
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        for said in &said {
+            let acts = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            assert!(!said.contains(acts), "{arguments:?}: {said:?}");
+        }
+        let [out, err] = said;
+        (output.status.code(), out, err)
+    };
+    let (code, answer, said) = run(&[folder, "--ask", "How long does a refund take?"], None);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        answer.contains("A refund?[2J takes five days") && said.contains("documents: refund?[31m"),
+        "{said}"
+    );
+    let bad = "no\u{1b}[31m";
+    for arguments in [
+        vec![bad, "--ask", "x"],
+        vec![folder, "--ask", "x", "--context", bad],
+        vec![folder, "--ask", "x", "--config", bad],
+        vec![folder, "--ask", "x", "--model", bad],
+        vec![folder, "--ask", bad, "--session", bad],
+        vec![folder, "--ask", "x", bad],
+        vec![folder, "--ask", "x", "--flag\u{1b}"],
+    ] {
+        run(&arguments, None);
+    }
+    let server = Server::start(Wire::OpenAi, vec![Reply::Words("", 0)]);
+    let (code, answer, said) = run(&[folder, "--ask", "How long?"], Some(&server.url));
+    assert_eq!((code, answer.trim()), (Some(1), ""), "{said}");
+    assert!(said.contains("The reply is empty"), "{said}");
 }

@@ -1,0 +1,83 @@
+//! The model of each session: a session goes on with the model that it was asked to use last.
+
+use super::{Chat, manager};
+use crate::models;
+use anyhow::{Context, Result};
+use context_window::config::ReasoningPolicy;
+use context_window_report as report;
+use context_window_store::save_whole;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The names of models by the ids of sessions, in a file beside the conversations. A session that nobody named a model for is not
+/// in it: the environment chooses, as at its beginning.
+pub(super) struct Remembered {
+    path: PathBuf,
+}
+
+impl Remembered {
+    pub(super) fn new(data: &Path) -> Self {
+        Self { path: data.join("models.json") }
+    }
+
+    fn read(&self) -> Result<BTreeMap<String, String>> {
+        if !self.path.exists() {
+            return Ok(BTreeMap::new());
+        }
+        let text = fs::read_to_string(&self.path)?;
+        serde_json::from_str(&text).context("expected the names of models by the ids of sessions")
+    }
+
+    fn write(&self, session: &str, model: &str) -> Result<()> {
+        // Two chats over one folder write to it.
+        let lock = fs::File::create(self.path.with_extension("lock"))?;
+        lock.lock()?;
+        let mut all = self.read()?;
+        if all.insert(session.into(), model.into()).as_deref() != Some(model) {
+            save_whole(&self.path, serde_json::to_string_pretty(&all)?.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Chat {
+    /// Takes another model, with a planner for it.
+    pub(super) fn change_model(&mut self, name: &str) -> Result<()> {
+        let choice = models::choose(Some(name), &self.environment)?;
+        self.manager = manager(&self.args, &choice, ReasoningPolicy::default())?;
+        self.choice = choice;
+        self.named = Some(name.to_owned());
+        Ok(())
+    }
+
+    /// Remembers the model that this session was asked to use.
+    pub(super) fn remember_model(&mut self, name: &str) {
+        self.named = Some(name.to_owned());
+        let Some(remembered) = &self.remembered else { return };
+        if let Err(error) = remembered.write(&self.saved.id, name) {
+            self.fail(format!("The model is not remembered for the next start: {error:#}"));
+        }
+    }
+
+    /// Goes on with the model that this session was asked to use last; another one, and a sentence why, if that cannot be had.
+    pub(super) fn resume_model(&mut self) {
+        let Some(remembered) = &self.remembered else { return };
+        let name = match remembered.read() {
+            Ok(mut all) => all.remove(&self.saved.id),
+            Err(error) => {
+                let path = remembered.path.display().to_string();
+                return self.fail(format!("{path}: the model of this session is not known: {error:#}"));
+            }
+        };
+        let Some(name) = name.filter(|name| self.named.as_ref() != Some(name)) else { return };
+        match self.change_model(&name) {
+            Ok(()) => self.replan(),
+            Err(error) => {
+                let (name, model) = (report::brief(&name), &self.choice.model.name);
+                let said = format!("This session was used with {name}; {model} answers now: {error:#}");
+                self.fail(said);
+            }
+        }
+    }
+}
