@@ -138,9 +138,10 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod item;
-mod error;
 #[doc(hidden)]
 pub mod text;
+mod error;
+mod name;
 pub mod message;
 pub mod config;
 pub mod provider;

@@ -167,11 +167,8 @@ impl Compactor<'_> {
             return waiting(blocked_by);
         }
         let (limits, _) = self.manager.model().limits(request.limits, self.manager.config());
-        if limits.context_len == 0 {
+        if limits.context_len == 0 || request.limits.is_unknown() {
             return waiting(BlockedBy::UnknownLimit);
-        }
-        if request.limits.is_unknown() {
-            return Ok(CompactionState::Waiting(BlockedBy::UnknownLimit));
         }
         let context = match self.manager.context(request) {
             Err(error) if error.kind() == ErrorKind::Budget => return waiting(BlockedBy::NoRoom),

@@ -1,6 +1,6 @@
 //! Who speaks.
 
-use crate::text::name::by_name;
+use crate::name::by_name;
 use serde::{Deserialize, Serialize};
 
 /// Who speaks.

@@ -1,6 +1,6 @@
 //! The wire formats that prompts are sent in.
 
-use crate::text::name::by_name;
+use crate::name::by_name;
 use serde::{Deserialize, Serialize};
 
 // A new format needs: a table in config/models.toml, a renderer in provider/render, the decisions in provider/conform,

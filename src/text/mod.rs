@@ -4,4 +4,3 @@ pub mod plain;
 pub mod size;
 pub(crate) mod file;
 pub(crate) mod hash;
-pub(crate) mod name;

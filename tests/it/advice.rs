@@ -41,7 +41,7 @@ impl Case<'_> {
         }
         let Some(overflow) = &plan.overflow else { return Ok(()) };
         let confirmed = explainer.remedies().map_err(|error| error.to_string())?;
-        let confirmed: Vec<&Remedy> = confirmed.iter().map(|(remedy, _)| remedy).collect();
+        let confirmed: Vec<&Remedy> = confirmed.iter().map(|one| &one.remedy).collect();
         *applied.entry("remedy").or_default() += confirmed.len();
         match confirmed == overflow.remedies.iter().collect::<Vec<_>>() {
             true => Ok(()),
