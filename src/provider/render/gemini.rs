@@ -6,7 +6,7 @@ use crate::{
     provider::conform::{inline_image, is_object},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
 /// have no ids there: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
@@ -218,11 +218,13 @@ fn spoken(message: &Message, signed: bool) -> Vec<WirePart<'_>> {
     parts(message).chain(calls).collect()
 }
 
-/// Results in the order of their calls, each by its function's name.
+/// Results in the order of their calls, each by its function's name: of several results with one id, the first.
 fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePart<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
+    let by_call = results.iter().rev().filter_map(|result| Some((result.answers()?, result)));
+    let by_call: BTreeMap<_, &Message> = by_call.collect();
     let answer = |call: &'a ToolCall| {
-        let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
+        let result = *by_call.get(call.id.as_str())?;
         let response = Output::of(result);
         Some(WirePart::Response { function_response: Response { name: &call.name, response } })
     };
@@ -247,5 +249,33 @@ struct Declaration<'a> {
 impl<'a> Declaration<'a> {
     fn new(tool: &'a Tool) -> Self {
         Self { name: &tool.name, description: &tool.description, parameters_json_schema: schema(tool) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A call's result is the first that answers it, in the order of the calls: as a search from the first result finds it.
+        #[test]
+        fn results_are_those_that_a_search_finds(
+            calls in prop::collection::vec(0u8..6, 0..8),
+            results in prop::collection::vec(0u8..6, 0..8),
+        ) {
+            let calls = calls.iter().map(|id| ToolCall::new(format!("c{id}"), "f", "{}"));
+            let asked = Message::assistant("").with_tool_calls(calls);
+            let result = |(at, id): (usize, &u8)| Message::tool(format!("c{id}"), format!("result {at}"));
+            let results: Vec<Message> = results.iter().enumerate().map(result).collect();
+            let searched = asked.tool_calls().iter().filter_map(|call| {
+                let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
+                let response = Output::of(result);
+                Some(WirePart::Response { function_response: Response { name: &call.name, response } })
+            });
+            let searched: Vec<WirePart<'_>> = searched.collect();
+            let found = serde_json::to_string(&answers(Some(&asked), &results)).unwrap();
+            prop_assert_eq!(found, serde_json::to_string(&searched).unwrap());
+        }
     }
 }
