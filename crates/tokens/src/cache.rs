@@ -19,8 +19,19 @@ use std::{
 
 /// A hash of a text that nobody outside of the process can foresee: documents come from outside.
 fn text_hash(text: &str) -> u64 {
-    static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
     SEED.hash_one(text)
+}
+
+static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// A hash of what is remembered: of a document, also of what its delimiters name, because many documents may have one text.
+fn content_hash(recurring: Recurring<'_>) -> u64 {
+    match recurring {
+        Recurring::Text(text) => text_hash(text),
+        Recurring::Document(document) => {
+            SEED.hash_one((document.hash, document.id, document.origin, document.score_bits))
+        }
+    }
 }
 
 /// What is known of a text: its count, or that it is over some number.
@@ -188,10 +199,11 @@ impl ContentCache {
         limit: u64,
         count: impl FnOnce() -> Result<Weight, E>,
     ) -> Result<Weight, E> {
-        let (length, hash) = match recurring {
-            Recurring::Text(text) => (text.len(), text_hash(text)),
-            Recurring::Document(document) => (document.text.len(), document.hash),
+        let length = match recurring {
+            Recurring::Text(text) => text.len(),
+            Recurring::Document(document) => document.text.len(),
         };
+        let hash = content_hash(recurring);
         // A longer text would push out too much else.
         if length as u64 > self.capacity.load(Ordering::Relaxed) / (2 * SHARDS) {
             return count();
@@ -277,6 +289,19 @@ mod tests {
         assert_eq!(weigh_all(), 0);
         (0..40).for_each(|_| cache.make_room(1, 100, 100));
         assert!(cache.counts.weight() <= 10_000, "{}", cache.counts.weight());
+    }
+
+    /// Entries of one hash are compared one by one.
+    #[test]
+    fn documents_of_one_text_have_hashes_of_their_own() {
+        let text: Arc<str> = "the same".into();
+        let hash = |at: u32| {
+            let (id, score_bits) = (format!("d{}", at / 2), Some(u64::from(at % 2)));
+            let document = DocumentText { text: &text, hash: 7, id: &id, origin: None, score_bits };
+            content_hash(Recurring::Document(document))
+        };
+        let hashes: std::collections::BTreeSet<u64> = (0..1_000).map(hash).collect();
+        assert_eq!(hashes.len(), 1_000);
     }
 
     #[test]
