@@ -67,6 +67,10 @@ impl Texts {
         positions.filter_map(move |at| Some((*at, self.at(*at).iter().find(|sent| sent.id == *id)?)))
     }
 
+    fn all(&self) -> impl Iterator<Item = (u32, &SentText)> {
+        self.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
+    }
+
     fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
         let end = positions.end.max(positions.start);
         self.by_position.range(positions.start..end).flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
@@ -112,6 +116,16 @@ impl SentWith {
     /// Where state of this id was sent, the newest first.
     pub(crate) fn state_of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
         self.state.of(id)
+    }
+
+    /// All documents, each with the position of the message that it stands before.
+    pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &SentText)> {
+        self.documents.all()
+    }
+
+    /// All state, each with the position of the reply that it stands before.
+    pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
+        self.state.all()
     }
 
     /// What stands before the messages at these positions.

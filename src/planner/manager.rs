@@ -2,11 +2,12 @@
 
 use crate::{
     config::{Config, Leave, Placement, ReasoningPolicy},
+    conversation::Conversation,
     error::Error,
     message::{Message, Tool},
     plan::{
         ContextPlan, LedgerLine, Notice, Overflow, Overhead, Remedy, TraceIds,
-        anchor::{Anchor, SentAgain, Sticky, Target},
+        anchor::{Anchor, Sticky, Target},
     },
     planner::{
         assemble::PlanContext,
@@ -15,16 +16,15 @@ use crate::{
         editing,
         late::Late,
         request::PlanRequest,
+        round::{Next, Round},
         solve::Solver,
-        telemetry,
-        thoughts::{self, Withheld},
-        upkeep,
+        telemetry, thoughts, upkeep,
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Plans prompts for one model with one counter and one configuration.
 ///
@@ -167,44 +167,67 @@ impl ContextWindowManager {
         context: &PlanContext<'_>,
         sticky: Sticky<'_>,
     ) -> Result<ContextPlan, Error> {
-        let mut withheld = Withheld::at_first(request.log, self.config.conversation.reasoning); // K4
-        let mut again = SentAgain::default();
+        self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
+    }
+
+    /// The plan, and the round that it was made in: the last one.
+    fn plan_in_rounds(
+        &self,
+        request: &PlanRequest<'_>,
+        context: &PlanContext<'_>,
+        sticky: Sticky<'_>,
+    ) -> Result<(ContextPlan, Round), Error> {
+        let mut round = self.first_round(request);
         loop {
-            let given = Sticky { withheld: Some(&withheld.positions), sent_again: Some(&again), ..sticky };
-            let mut plan = self.plan_without(request, context, given)?;
-            if again.takes(std::mem::take(&mut plan.missing)) {
-                continue; // what is said to stand in the prompt has left it: S10
-            }
-            let lost = thoughts::lost(&plan, request.log, &self.model); // reasoning that would be refused: K1-K3
-            let (more, left) = match self.config.conversation.reasoning {
-                ReasoningPolicy::Provider => (BTreeMap::new(), lost),
-                _ => (lost, BTreeMap::new()),
-            };
-            if !withheld.takes(more) {
-                plan.sent_again = again;
-                plan.settings = request.settings();
-                withheld.tell(&mut plan, request.log, left);
-                if self.config.conversation.reasoning == ReasoningPolicy::Provider {
-                    plan.thoughts.switch = self.model.mismatch_switch();
+            let mut plan = self.plan_without(request, context, round.of(sticky))?;
+            match self.next_round(&mut round, &mut plan, request.log) {
+                Next::Again => {}
+                Next::Settled { left } => {
+                    plan.sent_again = round.again.clone();
+                    plan.settings = request.settings();
+                    round.withheld.clone().tell(&mut plan, request.log, left);
+                    if self.config.conversation.reasoning == ReasoningPolicy::Provider {
+                        plan.thoughts.switch = self.model.mismatch_switch();
+                    }
+                    return Ok((plan, round));
                 }
-                return Ok(plan);
             }
         }
     }
 
-    /// What planning a request again and again settled on: the messages whose reasoning is not sent, by position, and what
-    /// is sent again.
-    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<(BTreeSet<u32>, SentAgain), Error> {
-        let policy = self.config.conversation.reasoning;
-        let withholds = policy == ReasoningPolicy::Drop
-            || policy == ReasoningPolicy::Keep && self.model.thinking.is_some();
-        if !withholds && self.placement() != Placement::WithQuestion {
-            return Ok(Default::default());
+    /// Adds to a round what its plan loses. Unless that is nothing, the next round starts from there.
+    pub(crate) fn next_round(&self, round: &mut Round, plan: &mut ContextPlan, log: &Conversation) -> Next {
+        if round.again.takes(std::mem::take(&mut plan.missing)) {
+            return Next::Again; // what is said to stand in the prompt has left it: S10
         }
-        let plan = self.plan(request)?;
-        let lost = plan.thoughts.lost.iter().filter(|_| withholds);
-        let lost = lost.filter_map(|lost| request.log.position_of(&lost.id)).collect();
-        Ok((lost, plan.sent_again))
+        let lost = thoughts::lost(plan, log, &self.model); // reasoning that would be refused: K1-K3
+        let (more, left) = match self.config.conversation.reasoning {
+            ReasoningPolicy::Provider => (BTreeMap::new(), lost),
+            _ => (lost, BTreeMap::new()),
+        };
+        if round.withheld.takes(more) { Next::Again } else { Next::Settled { left } }
+    }
+
+    /// The first round of planning a request.
+    pub(crate) fn first_round(&self, request: &PlanRequest<'_>) -> Round {
+        Round::first(request.log, self.config.conversation.reasoning)
+    }
+
+    /// Returns true if the model checks reasoning of this request, so that a plan may have to go without some of it.
+    pub(crate) fn may_lose_reasoning(&self, request: &PlanRequest<'_>) -> bool {
+        self.model.thinking.is_some()
+            && self.config.conversation.reasoning == ReasoningPolicy::Keep
+            && request.log.messages().iter().any(|message| !message.reasoning().is_empty())
+    }
+
+    /// The last round of planning a request.
+    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Round, Error> {
+        if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
+            return Ok(self.first_round(request));
+        }
+        let context = self.context(request)?;
+        let sticky = self.sticky(request, &context);
+        self.plan_in_rounds(request, &context, sticky).map(|(_, round)| round)
     }
 
     /// Where documents are sent, for this model (rule O1); never [`Placement::Auto`].

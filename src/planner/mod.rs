@@ -32,6 +32,7 @@ pub(crate) mod solve;
 pub(crate) mod telemetry;
 pub(crate) mod births;
 pub(crate) mod thoughts;
+pub(crate) mod round;
 mod upkeep;
 mod editing;
 pub(crate) mod manager;

@@ -198,11 +198,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
                 let pins = self.selector(&scenario).pins_first(&available)?;
                 demands.divide(available, pins, self.config, observer)
             };
-            // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
-            // reported with the minimum only (rule E1).
-            let clips = self.many_budgets.is_some() && budgets.overflow;
-            let shorter =
-                if clips { Shorter::No(None) } else { self.selector(&scenario).shorter_results(&budgets)? };
+            let shorter = self.selector(&scenario).shorter_results(&budgets)?;
             divided.push((scenario, budgets));
             match shorter {
                 Shorter::Yes(shorter) => results = shorter,

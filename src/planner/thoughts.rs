@@ -29,7 +29,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is withheld of a request, and why.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Withheld {
     /// The positions of the messages.
     pub(crate) positions: BTreeSet<u32>,

@@ -2,6 +2,8 @@
 //! without `FULL=1` at the edges of each step, at a sample between them, and at every budget between two that
 //! differ.
 
+mod lives;
+
 use crate::support::generate::{self, Session};
 use context_window::{
     ContextPlan, ContextWindowManager, Conversation, ExcludedReason, IncludedReason, ItemId, Message, Model,
@@ -27,8 +29,7 @@ fn within(plan: &ContextPlan) -> BTreeSet<String> {
     let is_item =
         |row: &&PlannedItem| row.source != Source::Synthetic || is_demanded(&format!("item:{}", row.id));
     let rows = plan.included.iter().filter(is_item);
-    rows.map(|row| format!("{}{}", if row.section == Section::Rag { "rag:" } else { "item:" }, row.id))
-        .collect()
+    rows.map(|row| format!("{}{}", if row.kind.is_document() { "rag:" } else { "item:" }, row.id)).collect()
 }
 
 /// Whether results of the open exchange are sent without their middle (rule S7).
@@ -134,8 +135,8 @@ impl Brute {
         let leaves_at = without.filter(|_| is_in(budget)).map(|run| run.to.min(budget - 1));
         let more = intervals.len().saturating_sub(16) as u64;
         intervals.truncate(16);
-        // What a target demands may be in at every smaller budget, and go at a larger one.
-        let always = is_in(budget) && leaves_at.is_none() && (!is_demanded(id) || stays_from == Some(budget));
+        // What a target demands, or what is sent again, may be in at every smaller budget, and go at a larger one.
+        let always = is_in(budget) && leaves_at.is_none() && stays_from == Some(budget);
         let same = got.included == is_in(budget)
             && got.enters_at == enters_at
             && got.stays_from == stays_from

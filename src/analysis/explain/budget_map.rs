@@ -1,6 +1,6 @@
 //! What the prompt holds at every budget: the whole plan, budget by budget, as what changes from one to the next.
 
-use super::{Explainer, gathered::Gathered, key::Key, sweep::Sweep};
+use super::{Explainer, gathered::Rounds, key::Key, stays::Stays, sweep::Sweep};
 use crate::{
     error::Error,
     item::{ItemId, Section},
@@ -130,20 +130,20 @@ impl Explainer<'_> {
         let present = manager.plan(request)?;
         let budget = present.prompt_budget;
         let context = manager.context(request)?;
-        let gathered = Gathered::of(manager, request, &context)?;
+        let rounds = Rounds::of(manager, request, &context)?;
+        let stays = Stays::of(&rounds.first.first);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
         // Nothing is asked about but what the provider requires: a single goal would make ranges longer than the prompt is
         // the same.
         let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
-        let sweep = Sweep::new(manager, &context, &gathered, &asked, required)?;
+        let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required)?;
         let mut items = Items::default();
         let (mut above, mut at) = (Vec::new(), budget);
         while above.len() < most_steps.max(1) {
             let to = sweep.above(at)?.to;
-            let plan = sweep.plan_at(manager, to)?;
-            let (to, plan) =
-                if is_clipped(&plan) && to > at { (at, sweep.plan_at(manager, at)?) } else { (to, plan) };
+            let plan = sweep.plan_at(to)?;
+            let (to, plan) = if is_clipped(&plan) && to > at { (at, sweep.plan_at(at)?) } else { (to, plan) };
             above.push(items.seen((at, to), plan));
             if to >= sweep.most {
                 break;
@@ -153,7 +153,7 @@ impl Explainer<'_> {
         let (mut below, mut at) = (Vec::new(), budget);
         while at > 1 && below.len() < most_steps {
             at -= 1;
-            let plan = sweep.plan_at(manager, at)?;
+            let plan = sweep.plan_at(at)?;
             let from = if is_clipped(&plan) { at } else { sweep.below(at)?.from };
             below.push(items.seen((from, at), plan));
             at = from;

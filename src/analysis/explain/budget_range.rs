@@ -15,18 +15,33 @@ pub(super) struct BudgetRange<'p> {
     pub(super) to: u64,
     /// What is in, documents apart.
     pub(super) kept: KeptCandidates,
-    /// In order, what stands where it was sent, and what the provider requires of what is asked about.
+    /// In order, what stays where it was sent, and what the provider requires of what is asked about.
     pub(super) others: Vec<Key>,
-    /// The documents that are in, by their slots among those that compete in `candidates`.
-    pub(super) documents: SlotSet,
-    pub(super) candidates: &'p Candidates<'p>,
+    pub(super) documents: Documents<'p>,
+}
+
+/// The documents that are in.
+pub(super) enum Documents<'p> {
+    /// By their slots among those that compete.
+    Slots(SlotSet, &'p Candidates<'p>),
+    /// By their keys: where each budget has candidates of its own.
+    Named(BTreeSet<Key>),
 }
 
 impl<'p> BudgetRange<'p> {
     /// No budgets, with nothing in.
     pub(super) fn empty(candidates: &'p Candidates<'p>) -> Self {
-        let (kept, others, documents) = Default::default();
-        Self { from: 0, to: 0, kept, others, documents, candidates }
+        let documents = Documents::Slots(SlotSet::default(), candidates);
+        Self { from: 0, to: 0, kept: KeptCandidates::default(), others: Vec::new(), documents }
+    }
+
+    /// The same, with every document by its key: also those that stay where they were sent.
+    pub(super) fn named<'other>(self) -> BudgetRange<'other> {
+        let mut documents: BTreeSet<Key> = self.documents().collect();
+        let (stay, others) = self.others.into_iter().partition(|key| matches!(key, Key::Document(_)));
+        documents.extend::<Vec<Key>>(stay);
+        let documents = Documents::Named(documents);
+        BudgetRange { from: self.from, to: self.to, kept: self.kept, others, documents }
     }
 
     /// What is in here and not there.
@@ -35,18 +50,30 @@ impl<'p> BudgetRange<'p> {
         let mut keys: Vec<Key> = items.map(Key::Item).collect();
         keys.sort_unstable();
         keys.extend(difference(&self.others, &other.others));
-        if std::ptr::eq(self.candidates, other.candidates) {
-            let documents = self.documents.without(&other.documents);
-            keys.extend(documents.map(|slot| document(self.candidates, slot)));
-        } else {
-            let others: BTreeSet<Key> = other.documents().collect();
-            keys.extend(self.documents().filter(|key| !others.contains(key)));
+        match (&self.documents, &other.documents) {
+            (Documents::Slots(here, candidates), Documents::Slots(there, others))
+                if std::ptr::eq(*candidates, *others) =>
+            {
+                keys.extend(here.without(there).map(|slot| document(candidates, slot)));
+            }
+            (Documents::Named(here), Documents::Named(there)) => keys.extend(here.difference(there)),
+            _ => {
+                let others: BTreeSet<Key> = other.documents().collect();
+                keys.extend(self.documents().filter(|key| !others.contains(key)));
+            }
         }
         keys
     }
 
     fn documents(&self) -> impl Iterator<Item = Key> + '_ {
-        self.documents.iter().map(|slot| document(self.candidates, slot))
+        let (slots, named) = match &self.documents {
+            Documents::Slots(slots, candidates) => (Some((slots, candidates)), None),
+            Documents::Named(keys) => (None, Some(keys)),
+        };
+        let slots = slots
+            .into_iter()
+            .flat_map(|(slots, candidates)| slots.iter().map(move |slot| document(candidates, slot)));
+        slots.chain(named.into_iter().flatten().copied())
     }
 }
 

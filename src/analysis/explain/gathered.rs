@@ -10,11 +10,12 @@ use crate::{
         candidates::{Candidates, Slot},
         manager::ContextWindowManager,
         request::PlanRequest,
+        round::Round,
     },
 };
 use std::collections::BTreeMap;
 
-/// The candidates of a request, gathered once or twice: a budget that cannot hold the documents of the last prompt gives
+/// The candidates of one round, gathered once or twice: a budget that cannot hold the documents of the last prompt gives
 /// them up, and then documents are ranked anew (rule S5).
 pub(super) struct Gathered<'r> {
     pub(super) first: Candidates<'r>,
@@ -23,16 +24,13 @@ pub(super) struct Gathered<'r> {
 }
 
 impl<'r> Gathered<'r> {
-    /// What holds of the last prompt under the request's own limits is taken to hold under all others, and so is what is
-    /// withheld of earlier reasoning (rule K1).
-    pub(super) fn of(
+    pub(super) fn in_round(
         manager: &'r ContextWindowManager,
         request: &'r PlanRequest<'r>,
-        context: &PlanContext<'_>,
+        sticky: Sticky<'_>,
+        round: &Round,
     ) -> Result<Self, Error> {
-        let (withheld, again) = manager.settled(request)?;
-        let sticky = manager.sticky(request, context);
-        let sticky = Sticky { withheld: Some(&withheld), sent_again: Some(&again), ..sticky };
+        let sticky = round.of(sticky);
         let first = manager.candidates(request, sticky)?;
         let anew =
             first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));
@@ -40,22 +38,64 @@ impl<'r> Gathered<'r> {
     }
 
     /// The documents that compete, by their ids; those that do only without the documents of the last prompt among them.
-    pub(super) fn documents(&self) -> BTreeMap<&ItemId, Key> {
+    fn documents(&self) -> impl Iterator<Item = (&ItemId, Key)> {
         // Later entries win: what competes beside the documents of the last prompt counts more.
         let both = self.anew.iter().chain([&self.first]);
         let competing = both.flat_map(|candidates| {
             let slots = Slot::each(candidates.index().document_slots());
             slots.map(move |slot| (candidates, slot))
         });
-        let by_id = competing.map(|(candidates, slot)| {
+        competing.map(|(candidates, slot)| {
             let rank = candidates.index().rank_at(slot);
             (&candidates.document(rank).id, document(candidates, slot))
-        });
-        by_id.collect()
+        })
+    }
+}
+
+/// The rounds in which a request is planned: the first one, from which planning starts at every budget, and the last one
+/// at the present budget.
+pub(super) struct Rounds<'r> {
+    pub(super) first: Gathered<'r>,
+    /// The last one, where it is not the first.
+    last: Option<Gathered<'r>>,
+    /// What is continued of the last prompt: what holds of it under the request's own limits is taken to hold under all
+    /// others (rule E1).
+    pub(super) sticky: Sticky<'r>,
+    /// Each budget may lose something else (rules K1, S10), and is planned in rounds of its own.
+    pub(super) may_lose: bool,
+}
+
+impl<'r> Rounds<'r> {
+    pub(super) fn of(
+        manager: &'r ContextWindowManager,
+        request: &'r PlanRequest<'r>,
+        context: &PlanContext<'_>,
+    ) -> Result<Self, Error> {
+        let sticky = manager.sticky(request, context);
+        let first = Gathered::in_round(manager, request, sticky, &manager.first_round(request))?;
+        let may_lose = manager.may_lose_reasoning(request) || first.first.standing().brings_again();
+        let last = may_lose.then(|| Gathered::in_round(manager, request, sticky, &manager.settled(request)?));
+        Ok(Self { last: last.transpose()?, first, sticky, may_lose })
     }
 
-    /// Whether there are documents of the last prompt, which some budget may not hold.
-    pub(super) fn may_give_up(&self) -> bool {
-        self.anew.is_some()
+    /// The last round at the present budget.
+    pub(super) fn present(&self) -> &Gathered<'r> {
+        self.last.as_ref().unwrap_or(&self.first)
+    }
+
+    /// The documents that compete, by their ids.
+    pub(super) fn documents(&self) -> BTreeMap<&ItemId, Key> {
+        // What stands in the prompt competes where it has left.
+        let rag = &self.first.first.request().rag;
+        let brought = rag.iter().enumerate().rev().filter(|_| self.may_lose);
+        let brought = brought.map(|(at, item)| (&item.id, Key::Document(at)));
+        let last = self.last.iter().flat_map(Gathered::documents);
+        brought.chain(self.first.documents()).chain(last).collect()
+    }
+
+    /// Returns true if some budget may rank documents otherwise: without those of the last prompt, or with those that
+    /// left.
+    pub(super) fn may_rank_anew(&self) -> bool {
+        self.first.anew.is_some() || self.may_lose
     }
 }

@@ -7,8 +7,9 @@ use crate::planner::candidates::CandidateId;
 pub(super) enum Key {
     /// A candidate that is no document.
     Item(CandidateId),
-    /// The documents and the state that stand before a candidate since they were sent there (rule S10).
-    Standing(CandidateId),
+    /// A text that stays where it was sent, or that is sent again once it has left (rule S10), by its number among
+    /// [`super::stays::Stays`].
+    Stays(u32),
     /// A document by its position in the request. Its rank is no name: documents rank differently once those of the last
     /// prompt are given up (rule S5).
     Document(usize),

@@ -19,6 +19,7 @@ mod relief;
 mod advice;
 mod budget_range;
 mod gathered;
+mod stays;
 mod slack;
 mod reach;
 mod sweep;
@@ -28,9 +29,10 @@ mod budget_map;
 
 pub use advice::{Advice, AdvisedChange};
 pub use budget_map::{BudgetMap, BudgetStep, MappedItem};
-use gathered::Gathered;
+use gathered::Rounds;
 use key::Key;
 pub use relief::ConfirmedRemedy;
+use stays::Stays;
 use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
 use tracks::{BudgetTracks, Track};
@@ -197,16 +199,17 @@ impl Explainer<'_> {
     ) -> Result<Vec<Explanation>, Error> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
-        let gathered = Gathered::of(manager, request, &context)?;
+        let rounds = Rounds::of(manager, request, &context)?;
+        let stays = Stays::of(&rounds.first.first);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
-        let ids = Subjects::of(request, &gathered, &required_by_provider);
+        let ids = Subjects::of(request, &rounds, &stays, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
-        let sweep = Sweep::new(manager, &context, &gathered, &asked, required_by_provider.clone())?;
+        let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required_by_provider.clone())?;
         let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &asked, &present)?;
         subjects.iter().map(|subject| answer(plan, &sweep, &tracks, subject)).collect()
     }
@@ -250,11 +253,11 @@ fn answer(
             let (tokens, certainty) = (Some(row.tokens.n), row.tokens.certainty);
             let always = match subject.key {
                 None => true,
-                // What a target demands may go at larger budgets too.
-                Some(Key::RequiredByProvider(_)) => {
-                    track.leaves_at.is_none() && track.stays_from == Some(plan.prompt_budget)
+                // What a target demands, and what was sent again, may go at larger budgets too.
+                Some(key) => {
+                    let leaves = track.leaves_at.is_some() || track.stays_from != Some(plan.prompt_budget);
+                    sweep.minimum().contains(&key) || !leaves
                 }
-                Some(key) => sweep.minimum().contains(&key),
             };
             if !always {
                 return Ok(Explanation { tokens, certainty, ..explanation });

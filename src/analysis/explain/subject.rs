@@ -1,6 +1,6 @@
 //! What is asked about: rows of a plan, by ids as people give them, and the candidates behind them.
 
-use super::{gathered::Gathered, key::Key};
+use super::{gathered::Rounds, key::Key, stays::Stays};
 use crate::{
     conversation::Conversation,
     item::{ItemId, ItemKind, Section, Source},
@@ -37,23 +37,25 @@ pub(super) struct Subjects<'a> {
     notes: BTreeMap<&'a ItemId, u32>,
     /// Messages that the provider requires (rule H5), in the order of the present plan.
     required_by_provider: BTreeMap<&'a ItemId, u32>,
-    may_give_up: bool,
+    stays: &'a Stays,
+    may_rank_anew: bool,
 }
 
 impl<'a> Subjects<'a> {
     pub(super) fn of(
         request: &'a PlanRequest<'_>,
-        gathered: &'a Gathered<'_>,
+        rounds: &'a Rounds<'_>,
+        stays: &'a Stays,
         required_by_provider: &'a [ItemId],
     ) -> Self {
         let notes = request.log.note_entries().iter().map(|(number, note)| (&note.item.id, number)).collect();
-        let (documents, may_give_up) = (gathered.documents(), gathered.may_give_up());
         Self {
             log: request.log,
-            documents,
+            documents: rounds.documents(),
             notes,
             required_by_provider: required_by_provider.iter().zip(0..).collect(),
-            may_give_up,
+            stays,
+            may_rank_anew: rounds.may_rank_anew(),
         }
     }
 
@@ -63,8 +65,7 @@ impl<'a> Subjects<'a> {
     }
 
     /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a
-    /// key. Where the documents of the last prompt may have to be given up, other ones come first then, and repeat
-    /// nothing.
+    /// key. Where documents may be ranked otherwise, other ones come first then, and repeat nothing.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         // A pin that has no room may fall with its question (rule S3): with more room it does not.
@@ -74,7 +75,7 @@ impl<'a> Subjects<'a> {
         is_for_want_of_room(&row.reason)
             || may_have_fallen
             || matches!(row.reason, ExcludedReason::Archived { .. })
-            || self.may_give_up && matches!(row.reason, ExcludedReason::Duplicate { .. })
+            || self.may_rank_anew && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 
     /// The key of a row's candidate; none for what is no candidate.
@@ -84,11 +85,11 @@ impl<'a> Subjects<'a> {
             Decision::Excluded(row) => row.source,
         };
         if let Decision::Included(row) = row
-            && row.section == Section::Conversation
-            && let Some(at) = self.log.sent_with().place_of(id, row.kind.is_document())
-            && (row.kind.is_document() || row.kind == ItemKind::State)
+            && (row.section != Section::Rag || !row.kind.is_document())
+            && self.log.position_of(id).is_none()
+            && let Some(key) = self.stays.key(id, row.kind.is_document())
         {
-            return CandidateId::of(self.log.turns().place_of(at)).map(Key::Standing);
+            return Some(key);
         }
         if row.is_document() {
             // One that repeats another's id is not what goes by that id.

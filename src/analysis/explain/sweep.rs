@@ -9,12 +9,20 @@
 //! joins or by messages that the provider requires (rules N3, H5). Where more is left than that can ever be, it changes
 //! nothing. Otherwise the whole plan is made, and the range is cut to where its size certainly plays no part; where tokens
 //! were withheld for it, the range is this one budget. And documents of the last prompt that no longer fit are given up
-//! (rule S5): then the solution without them is the one that counts, where both ranges overlap.
+//! (rule S5): then the solution without them is the one that counts, where both ranges overlap. So it is where reasoning
+//! may be lost, or texts that stay (rules K1, S10): the last round counts, where the ranges of all rounds overlap.
 //!
 //! Invariant: at every budget of a range, `build_plan` under that budget holds exactly what the range says. A brute-force
 //! test plans for every budget and compares.
 
-use super::{budget_range::BudgetRange, gathered::Gathered, key::Key, reach, slack::Recorder};
+use super::{
+    budget_range::{BudgetRange, Documents},
+    gathered::{Gathered, Rounds},
+    key::Key,
+    reach,
+    slack::Recorder,
+    stays::Stays,
+};
 use crate::{
     error::Error,
     item::ItemId,
@@ -25,18 +33,23 @@ use crate::{
         candidates::{CandidateId, Candidates, Rank},
         expiry::Eligibility,
         manager::ContextWindowManager,
+        round::Next,
         solve::{Attempt, Solution, Solver},
     },
     tokens::TokenCount,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A request under other budgets than its own.
 pub(super) struct Sweep<'p> {
+    manager: &'p ContextWindowManager,
     context: &'p PlanContext<'p>,
-    first: Ranked<'p>,
-    /// Without the documents of the last prompt (rule S5).
-    anew: Option<Ranked<'p>>,
+    rounds: &'p Rounds<'p>,
+    stays: &'p Stays,
+    /// The first round.
+    first: Rankings<'p>,
+    /// The largest number of tokens that any budget leaves.
+    available: u64,
     /// By how many tokens a prompt can come out larger than its parts, where that can be said (rules N3, H5).
     most_added: Option<u64>,
     /// The largest budget that is asked about.
@@ -44,8 +57,30 @@ pub(super) struct Sweep<'p> {
     minimum: BTreeSet<Key>,
     /// The ids of the messages that the provider requires of the present plan, where they are asked about.
     required_by_provider: Vec<ItemId>,
-    /// By its position in the request, the rank of each document.
-    ranks: Vec<Rank>,
+    /// By its position in the request, the rank of each document in the last round of the present plan.
+    ranks: BTreeMap<usize, Rank>,
+}
+
+/// The candidates of one round, and what solves them.
+struct Rankings<'p> {
+    first: Ranked<'p>,
+    /// Without the documents of the last prompt (rule S5).
+    anew: Option<Ranked<'p>>,
+}
+
+impl<'p> Rankings<'p> {
+    fn of(
+        gathered: &'p Gathered<'p>,
+        manager: &'p ContextWindowManager,
+        recorder: &Recorder,
+        most: u64,
+    ) -> Self {
+        let ranked = |candidates: &'p Candidates<'p>| Ranked {
+            candidates,
+            solver: manager.solver(candidates).observed(recorder.clone(), most),
+        };
+        Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
+    }
 }
 
 /// Candidates with one ranking of their documents, and what solves them.
@@ -61,32 +96,23 @@ impl<'p> Ranked<'p> {
         (from, to): (u64, u64),
         solution: Solution<'p, Recorder>,
         required_by_provider: Vec<Key>,
-    ) -> Solved<'p> {
+        stays: &Stays,
+    ) -> BudgetRange<'p> {
         let released_before = solution.released_before();
         let chosen = solution.chosen;
-        let mut others = required_by_provider;
-        if self.candidates.standing().stays {
-            let stands = |id: &CandidateId| self.candidates.has_standing(*id, released_before);
-            others.extend(chosen.kept.ids().filter(stands).map(Key::Standing));
-        }
-        others.sort_unstable();
-        Solved {
-            gave_up: chosen.gave_up_the_set,
-            range: BudgetRange {
-                from,
-                to,
-                kept: chosen.kept,
-                others,
-                documents: chosen.documents,
-                candidates: self.candidates,
-            },
-        }
+        let mut others = stays.within(self.candidates, chosen.kept.ids(), released_before);
+        others.extend(required_by_provider);
+        let documents = Documents::Slots(chosen.documents, self.candidates);
+        BudgetRange { from, to, kept: chosen.kept, others, documents }
     }
 }
 
-/// A range, and whether the documents of the last prompt cannot stay in it.
+/// A range.
 struct Solved<'p> {
+    /// Whether the documents of the last prompt cannot stay in it.
     gave_up: bool,
+    /// Its plan, where it may have lost something.
+    plan: Option<ContextPlan>,
     range: BudgetRange<'p>,
 }
 
@@ -94,42 +120,41 @@ impl<'p> Sweep<'p> {
     pub(super) fn new(
         manager: &'p ContextWindowManager,
         context: &'p PlanContext<'p>,
-        gathered: &'p Gathered<'p>,
+        (rounds, stays): (&'p Rounds<'p>, &'p Stays),
         asked: &BTreeSet<Key>,
         required_by_provider: Vec<ItemId>,
     ) -> Result<Self, Error> {
         let most = context.largest_budget();
-        let index = gathered.first.index();
+        let index = rounds.first.first.index();
         let most_added = manager.most_added(!index.document_slots().is_empty())?;
-        // Where something may be added, what comes in after the goal may take its tokens.
+        // Where something may be added, what comes in after the goal may take its tokens; and where something may be lost,
+        // everything before it matters.
         let goal = match asked.first() {
-            Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) => Some(*id),
+            Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) && !rounds.may_lose => Some(*id),
             _ => None,
         };
         let goal = goal.filter(|id| index.is_decided_by_the_walk(*id));
         let available = budget::clamped(context.total(most));
-        let ranked = |candidates: &'p Candidates<'p>| {
-            let recorder = Recorder::new(available, goal);
-            Ranked { candidates, solver: manager.solver(candidates).observed(recorder, available) }
-        };
-        let mut ranks: Vec<(usize, Rank)> =
-            index.documents().map(|(rank, document)| (document.at, rank)).collect();
-        ranks.sort_unstable();
+        let present = rounds.present().first.index();
         let is_asked = asked.iter().any(|key| matches!(key, Key::RequiredByProvider(_)));
         Ok(Self {
+            manager,
             context,
-            first: ranked(&gathered.first),
-            anew: gathered.anew.as_ref().map(ranked),
+            rounds,
+            stays,
+            first: Rankings::of(&rounds.first, manager, &Recorder::new(available, goal), available),
+            available,
             most_added,
             most,
             minimum: index.minimum().into_iter().map(|(id, ..)| Key::Item(id)).collect(),
             required_by_provider: if is_asked { required_by_provider } else { Vec::new() },
-            ranks: ranks.into_iter().map(|(_, rank)| rank).collect(),
+            ranks: present.documents().map(|(rank, document)| (document.at, rank)).collect(),
         })
     }
 
+    /// The candidates in the last round of the present plan.
     fn candidates(&self) -> &'p Candidates<'p> {
-        self.first.candidates
+        &self.rounds.present().first
     }
 
     /// A range in which nothing is.
@@ -149,7 +174,7 @@ impl<'p> Sweep<'p> {
             Key::RequiredByProvider(nth) => {
                 self.required_by_provider.get(nth as usize).cloned().into_iter().collect()
             }
-            Key::Standing(id) => candidates.standing_ids(id),
+            Key::Stays(number) => vec![self.stays.id(number)],
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
             Key::Item(CandidateId::Note(at)) => {
                 vec![candidates.log().note_entries().get(at).item.id.clone()]
@@ -163,8 +188,11 @@ impl<'p> Sweep<'p> {
 
     /// What it costs, counted no further than to the largest budget.
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
-        let most = budget::clamped(self.context.total(self.most));
-        self.id(key).map(|id| self.first.solver.cost(id, most)).transpose()
+        let Some(id) = self.id(key) else { return Ok(None) };
+        if !self.rounds.may_lose {
+            return self.first.first.solver.cost(id, self.available).map(Some);
+        }
+        self.manager.solver(self.candidates()).cost(id, self.available).map(Some)
     }
 
     /// Why it can never be sent as it is, if that is so.
@@ -179,8 +207,8 @@ impl<'p> Sweep<'p> {
     fn id(&self, key: Key) -> Option<CandidateId> {
         match key {
             Key::Item(id) => Some(id),
-            Key::Document(at) => Some(CandidateId::Document(self.ranks[at])),
-            Key::Standing(_) | Key::RequiredByProvider(_) => None,
+            Key::Document(at) => self.ranks.get(&at).map(|rank| CandidateId::Document(*rank)),
+            Key::Stays(_) | Key::RequiredByProvider(_) => None,
         }
     }
 
@@ -201,46 +229,77 @@ impl<'p> Sweep<'p> {
     }
 
     /// The whole plan at a budget, as `build_plan` makes it: with results clipped where they have to be (rule S7).
-    pub(super) fn plan_at(&self, manager: &ContextWindowManager, budget: u64) -> Result<ContextPlan, Error> {
+    pub(super) fn plan_at(&self, budget: u64) -> Result<ContextPlan, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
-        let attempt = manager.solver(self.first.candidates).plan(&context)?;
-        match self.anew.as_ref().filter(|_| attempt.solution.chosen.gave_up_the_set) {
-            Some(anew) => Ok(manager.solver(anew.candidates).plan(&context)?.plan),
-            None => Ok(attempt.plan),
-        }
+        self.manager.plan_from(self.candidates().request(), &context, self.rounds.sticky)
     }
 
+    /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
     fn at(
         &self,
         budget: u64,
-        reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
+        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
     ) -> Result<BudgetRange<'p>, Error> {
-        let found = self.solve_at(&self.first, budget, &reach)?;
-        let Some(anew) = self.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found.range) };
-        let other = self.solve_at(anew, budget, &reach)?.range;
-        let (from, to) = (found.range.from.max(other.from), found.range.to.min(other.to));
-        Ok(BudgetRange { from, to, ..other })
+        let Solved { mut plan, range, .. } = self.solve_round(&self.first, budget, &reach)?;
+        if !self.rounds.may_lose {
+            return Ok(range);
+        }
+        let mut range = range.named();
+        let (manager, request) = (self.manager, self.candidates().request());
+        let mut round = manager.first_round(request);
+        let recorder = Recorder::new(self.available, None);
+        while let Some(mut lossy) = plan.take() {
+            if let Next::Settled { .. } = manager.next_round(&mut round, &mut lossy, request.log) {
+                break;
+            }
+            let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &round)?;
+            let rankings = Rankings::of(&gathered, manager, &recorder, self.available);
+            let solved = self.solve_round(&rankings, budget, &reach)?;
+            let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
+            range = BudgetRange { from, to, ..solved.range.named() };
+            plan = solved.plan;
+        }
+        Ok(range)
     }
 
-    fn solve_at(
+    fn solve_round<'s>(
         &self,
-        ranked: &Ranked<'p>,
+        rankings: &Rankings<'s>,
         budget: u64,
-        reach: impl Fn(&Solver<'p, Recorder>, &Solution<'p, Recorder>) -> (u64, u64),
-    ) -> Result<Solved<'p>, Error> {
+        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
+    ) -> Result<Solved<'s>, Error> {
+        let found = self.solve_at(&rankings.first, budget, &reach)?;
+        let Some(anew) = rankings.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found) };
+        let other = self.solve_at(anew, budget, &reach)?;
+        let (from, to) = (found.range.from.max(other.range.from), found.range.to.min(other.range.to));
+        Ok(Solved { range: BudgetRange { from, to, ..other.range }, ..other })
+    }
+
+    fn solve_at<'s>(
+        &self,
+        ranked: &Ranked<'s>,
+        budget: u64,
+        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
+    ) -> Result<Solved<'s>, Error> {
         let solution = ranked.solver.solve(self.context, budget)?;
         let (from, to) = reach(&ranked.solver, &solution);
         let is_asked = !self.required_by_provider.is_empty();
+        let solved = |range, solution: Solution<'s, Recorder>, required, plan: Option<ContextPlan>| Solved {
+            gave_up: solution.chosen.gave_up_the_set,
+            plan: plan.filter(|_| self.rounds.may_lose),
+            range: ranked.range(range, solution, required, self.stays),
+        };
+        let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0) {
             // Down to where what is left no longer takes whatever may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
-            let required =
-                if is_asked { self.required_by(&self.whole(ranked, budget)?.plan) } else { Vec::new() };
-            return Ok(ranked.range((from, to), solution, required));
+            let plan = if needs_plan { Some(self.whole(ranked, budget)?.plan) } else { None };
+            let required = plan.as_ref().map(|plan| self.required_by(plan)).unwrap_or_default();
+            return Ok(solved((from, to), solution, required, plan));
         }
-        if solution.is_minimal() && self.most_added.is_some() && !is_asked {
-            return Ok(ranked.range((from, to), solution, Vec::new()));
+        if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
+            return Ok(solved((from, to), solution, Vec::new(), None));
         }
         let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
         let (total, minimal) = (plan.total.n, solution.is_minimal());
@@ -250,11 +309,12 @@ impl<'p> Sweep<'p> {
             () if minimal => (from, to),
             () => (from.max(total), to),
         };
-        Ok(ranked.range(range, solution, self.required_by(&plan)))
+        let required = self.required_by(&plan);
+        Ok(solved(range, solution, required, Some(plan)))
     }
 
     /// The whole plan at a budget.
-    fn whole(&self, ranked: &Ranked<'p>, budget: u64) -> Result<Attempt<'p, Recorder>, Error> {
+    fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s, Recorder>, Error> {
         ranked.solver.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
     }
 

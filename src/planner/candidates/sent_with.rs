@@ -87,6 +87,16 @@ impl Standing {
         places.filter(|(at, _)| self.holds(log, *at)).map(|(_, sent)| sent)
     }
 
+    /// Returns true if the request brings something again that stands already.
+    pub(crate) fn brings_again(&self) -> bool {
+        !self.documents.is_empty() || !self.state.is_empty()
+    }
+
+    /// Returns true if the request brings a document again that stands already.
+    pub(crate) fn has_document(&self, id: &ItemId) -> bool {
+        self.documents.contains(id)
+    }
+
     /// The live question, while nothing was answered to it.
     pub(super) fn unanswered(&self) -> Option<u32> {
         self.unanswered
@@ -255,19 +265,10 @@ impl<'a> Candidates<'a> {
         (sent_with.documents(position).to_vec(), state)
     }
 
-    /// Whether anything stands before a candidate.
-    pub(crate) fn has_standing(&self, id: CandidateId, released_before: u32) -> bool {
-        self.standing.stays
-            && !(self.documents_before(id, released_before).is_empty()
-                && self.state_before(id, released_before).is_empty())
-    }
-
-    /// The rows of what stands before a candidate.
-    pub(crate) fn standing_ids(&self, id: CandidateId) -> Vec<ItemId> {
-        let at = self.stands_at(id, 0).unwrap_or_default();
-        let documents = self.document_rows(self.documents_before(id, 0), at);
-        let state = self.state_before(id, 0).into_iter().map(|(id, _)| state_row(id, at));
-        documents.chain(state).collect()
+    /// The rows of the state that stands before a candidate.
+    pub(crate) fn state_rows_before(&self, id: CandidateId, released_before: u32) -> Vec<ItemId> {
+        let Some(at) = self.stands_at(id, released_before) else { return Vec::new() };
+        self.state_before(id, released_before).into_iter().map(|(id, _)| state_row(id, at)).collect()
     }
 
     pub(crate) fn stands_at(&self, id: CandidateId, released_before: u32) -> Option<u32> {

@@ -331,6 +331,9 @@ impl<O: Observer> Selector<'_, O> {
             let released = self.costs.releasing_everything();
             return match released {
                 Some(released) => Ok(Shorter::Yes(released)),
+                // How much is clipped depends on the exact budget. When solving for many budgets an overflow is therefore
+                // reported with the minimum only (rule E1).
+                None if self.costs.most().is_some() => Ok(Shorter::No(None)),
                 None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()).map(shorter),
             };
         }

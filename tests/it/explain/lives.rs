@@ -1,0 +1,321 @@
+//! Answers about conversations that were planned before: with reasoning that the model checks or the options drop (rules
+//! K1 to K5), and with documents and state that stay where they were sent, and leave (S10 to S12).
+
+use super::{Brute, MOST};
+use crate::support::generate;
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
+    RequestLimits, ToolCall, Ttl, WireFormat,
+    config::{Leave, Placement, RagFill, ReasoningPolicy, ToolResults},
+    message::Reasoning,
+};
+use proptest::prelude::*;
+
+/// What is sent beside the messages of a prompt.
+#[derive(Debug, Clone)]
+struct Beside {
+    /// Documents by number, each with how much longer it is than the usual one.
+    documents: Vec<(usize, usize)>,
+    state: Option<usize>,
+    /// A note that is pinned from this prompt on, its size, and whether it may be dropped.
+    note: Option<(usize, bool)>,
+    /// A system text that joins the head with this prompt.
+    system: Option<usize>,
+}
+
+/// A prompt and its reply.
+#[derive(Debug, Clone)]
+struct Step {
+    /// The size of a question before it.
+    asks: Option<usize>,
+    beside: Beside,
+    budget: u64,
+    /// The size of the reply's reasoning.
+    thinks: Option<usize>,
+    reply: usize,
+    /// The size of the result of a call that the reply makes.
+    result: Option<usize>,
+    /// The reply is committed; otherwise it is a message without a known prompt.
+    is_committed: bool,
+    is_pinned: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Life {
+    model: &'static str,
+    config: Config,
+    steps: Vec<Step>,
+    asks: Option<usize>,
+    beside: Beside,
+    budget: u64,
+}
+
+fn beside() -> impl Strategy<Value = Beside> {
+    let document = (0usize..5, prop_oneof![5 => Just(0usize), 1 => 1usize..40]);
+    (
+        prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec(document, 1..4)],
+        prop::option::weighted(0.3, prop_oneof![3 => Just(20usize), 1 => 1usize..60]),
+        prop::option::weighted(0.1, (1usize..60, any::<bool>())),
+        prop::option::weighted(0.1, 1usize..40),
+    )
+        .prop_map(|(documents, state, note, system)| Beside { documents, state, note, system })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    (
+        (prop::option::weighted(0.7, 1usize..60), beside(), 150u64..MOST),
+        (prop::option::weighted(0.7, 1usize..80), 0usize..60, prop::option::weighted(0.4, 0usize..260)),
+        (prop::bool::weighted(0.8), prop::bool::weighted(0.1)),
+    )
+        .prop_map(|((asks, beside, budget), (thinks, reply, result), (is_committed, is_pinned))| Step {
+            asks,
+            beside,
+            budget,
+            thinks,
+            reply,
+            result,
+            is_committed,
+            is_pinned,
+        })
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let reasoning = prop_oneof![
+        5 => Just(ReasoningPolicy::Keep),
+        2 => Just(ReasoningPolicy::Drop),
+        1 => Just(ReasoningPolicy::Provider),
+    ];
+    let placement = prop_oneof![
+        3 => Just(Placement::Auto),
+        3 => Just(Placement::WithQuestion),
+        1 => Just(Placement::BeforeQuestion),
+    ];
+    let results = prop_oneof![2 => Just(ToolResults::Clip), 1 => Just(ToolResults::Keep), 1 => Just(ToolResults::Clear)];
+    (
+        (reasoning, placement, results),
+        (any::<bool>(), any::<bool>()),
+        (1u16..=1000, 100u16..=1000, 0u16..=1000),
+    )
+        .prop_map(
+            |(
+                (reasoning, placement, results),
+                (weighed, backfill),
+                (low_mark, question_limit, pins_limit),
+            )| {
+                let mut config = Config::default();
+                config.conversation.reasoning = reasoning;
+                config.conversation.tool_results = results;
+                config.conversation.low_mark = low_mark;
+                (config.conversation.keep_results, config.conversation.clear_at_least) = (1, 40);
+                config.rag.placement = placement;
+                config.rag.leave = if weighed { Leave::Weighed } else { Leave::AtCut };
+                config.rag.fill = if backfill { RagFill::Backfill } else { RagFill::Prefix };
+                config.rag.question_limit = question_limit;
+                config.sections.system_pinned.pins_limit = pins_limit;
+                config
+            },
+        )
+}
+
+fn life() -> impl Strategy<Value = Life> {
+    let model = prop_oneof![
+        4 => Just("claude-fable-5-2"),
+        2 => Just("gpt-6.2-astra"),
+        2 => Just("claude-sonnet-5"),
+        2 => Just("deepseek-chat"),
+        1 => Just("gpt-4o"),
+    ];
+    let last = (prop::option::weighted(0.7, 1usize..60), beside(), 1u64..MOST);
+    (model, config(), prop::collection::vec(step(), 1..6), last).prop_map(
+        |(model, config, steps, (asks, beside, budget))| Life { model, config, steps, asks, beside, budget },
+    )
+}
+
+/// The size of each document, unless it changed.
+const SIZES: [usize; 5] = [12, 30, 45, 70, 25];
+
+impl Beside {
+    /// The request for a prompt, with what joins the head or is pinned added to the log.
+    fn prepare(&self, log: &mut Conversation, number: usize) {
+        if let Some((size, may_fall)) = self.note {
+            let note = PinnedItem::new(format!("n{number}"), "N".repeat(size));
+            log.pin(if may_fall { note } else { note.with_ttl(Ttl::Unlimited) });
+        }
+        if let Some(size) = self.system {
+            log.push_system(format!("s{number}"), "S".repeat(size));
+        }
+    }
+
+    fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
+        // One id has one text: rows of one name are not told apart here.
+        let document = |(at, more): &(usize, usize)| {
+            let id = if *more == 0 { format!("d{at}") } else { format!("d{at}x{more}") };
+            RagItem::new(id, 5.0 - *at as f64, format!("{at}").repeat(SIZES[*at] + more))
+        };
+        let request = PlanRequest::new(log).with_rag(self.documents.iter().map(document));
+        match self.state {
+            Some(size) => request.with_state("st", "T".repeat(size)),
+            None => request,
+        }
+    }
+}
+
+fn limits(budget: u64) -> RequestLimits {
+    RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0)
+}
+
+impl Life {
+    fn manager(&self) -> ContextWindowManager {
+        let model = Model::named(self.model).unwrap();
+        ContextWindowManager::new(model, generate::bytes(), self.config.clone()).unwrap()
+    }
+
+    fn log(&self, manager: &ContextWindowManager) -> Conversation {
+        let format = Model::named(self.model).unwrap().wire_format;
+        let mut log = Conversation::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            if let Some(size) = step.asks {
+                log.push(Message::user("q".repeat(size)));
+            }
+            step.beside.prepare(&mut log, number);
+            let mut reply = Message::assistant("a".repeat(step.reply));
+            if let Some(size) = step.thinks {
+                reply = reply.with_reasoning(match format {
+                    WireFormat::OpenAiChat => Reasoning::from("r".repeat(size)),
+                    format => Reasoning::sealed(format, "r".repeat(size), format!("seal{number}")),
+                });
+            }
+            let call = format!("c{number}");
+            if step.result.is_some() {
+                reply = reply.with_tool_calls([ToolCall::new(&*call, "look", "{}")]);
+            }
+            let plan = manager.build_plan(&step.beside.request(&log).with_limits(limits(step.budget)));
+            let at = log.messages().len() as u32;
+            match plan {
+                Ok(plan) if step.is_committed => drop(log.push_reply(&plan, reply, None)),
+                _ => drop(log.push(reply)),
+            }
+            if step.is_pinned {
+                let id = log.message_id(at);
+                log.pin_message(id, context_window::Priority::Normal).unwrap();
+            }
+            if let Some(size) = step.result {
+                log.push(Message::tool(&*call, "x".repeat(size)));
+            }
+        }
+        if let Some(size) = self.asks {
+            log.push(Message::user("q".repeat(size)));
+        }
+        self.beside.prepare(&mut log, self.steps.len());
+        log
+    }
+}
+
+fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
+    let manager = life.manager();
+    let log = life.log(&manager);
+    let mut request = life.beside.request(&log).with_limits(limits(life.budget)).with_excluded_messages();
+    // What holds of the last prompt is taken to hold at every budget (E1).
+    if let Some(anchor) = log.anchor() {
+        let mut anchor = anchor.clone();
+        anchor.limits = None;
+        request = request.with_previous(anchor);
+    }
+    let Ok(plan) = manager.build_plan(&request) else { return Ok(()) };
+    let brute = Brute::force(&manager, &request, limits(life.budget));
+    let all = manager.explainer(&request).explain_all().unwrap();
+    let name = |document: bool, id: &str| format!("{}:{id}", if document { "rag" } else { "item" });
+    let names: Vec<String> = all.iter().map(|got| name(got.document, got.id.as_str())).collect();
+    for (got, id) in all.iter().zip(&names) {
+        let is_twice = names.iter().filter(|other| *other == id).count() > 1;
+        let is_placeholder = got.id.as_str().starts_with("synth:") && !super::is_demanded(id);
+        if !is_twice && !is_placeholder {
+            brute.agrees(id, life.budget, got).map_err(TestCaseError::fail)?;
+        }
+    }
+    // One by one they are found as all at once.
+    if let Some((got, id)) = all.iter().zip(&names).nth(life.budget as usize % all.len().max(1)) {
+        if names.iter().filter(|other| *other == id).count() == 1 {
+            let alone = manager.explainer(&request).explain(id).unwrap();
+            prop_assert_eq!(&alone, got, "alone, and among all");
+        }
+    }
+    let map = manager.explainer(&request).budget_map(usize::MAX).unwrap();
+    let step = map.step(life.budget).expect("the map holds the present budget");
+    prop_assert_eq!(step.total, plan.total);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(generate::cases(150, 20_000))]
+
+    #[test]
+    fn every_counterfactual_of_a_life_is_what_every_budget_shows(life in life()) {
+        every_answer_agrees(&life)?;
+    }
+}
+
+/// Reasoning that the options drop costs nothing, in a message that is out too.
+#[test]
+fn dropped_reasoning_is_counted_at_no_budget() {
+    let mut config = Config::default();
+    config.conversation.reasoning = ReasoningPolicy::Drop;
+    let model = Model::named("deepseek-chat").unwrap();
+    let manager = ContextWindowManager::new(model, generate::bytes(), config).unwrap();
+    let reply = Message::assistant("a".repeat(30)).with_reasoning(Reasoning::from("r".repeat(100)));
+    let mut log = Conversation::from([Message::user("q"), reply, Message::user("now ".repeat(10))]);
+    log.pin_message("m1", context_window::Priority::Normal).unwrap();
+    let request = PlanRequest::new(&log).with_rag([RagItem::new("d", 0.9, "x".repeat(20))]);
+    for budget in [60, 100, 200] {
+        super::all_agree(&manager, &request, budget);
+    }
+    let limits = RequestLimits::budget(60).with_context_len(MOST).with_safety_buffer(0);
+    let got = manager.explainer(&request.with_limits(limits)).explain("m1").unwrap();
+    assert_eq!((got.included, got.tokens), (false, Some(30 + 10)));
+}
+
+/// Where the minimum does not fit with the documents of an earlier question, they leave, and others come in before that
+/// budget would be reached.
+#[test]
+fn documents_of_earlier_questions_leave_at_every_budget_at_which_a_plan_lets_them() {
+    let mut config = Config::default();
+    config.rag.placement = Placement::WithQuestion;
+    let model = Model::named("gpt-4o").unwrap();
+    let manager = ContextWindowManager::new(model, generate::bytes(), config).unwrap();
+    let calls = [ToolCall::new("c", "look", "{}")];
+    let mut log = Conversation::from([
+        Message::user("Before that?"),
+        Message::assistant("Yes."),
+        Message::user("Where is it?"),
+        Message::assistant("Looking.").with_tool_calls(calls),
+        Message::tool("c", "x".repeat(60)),
+    ]);
+    log.pin(PinnedItem::new("n", "Be brief."));
+    let document = RagItem::new("d", 0.5, "D".repeat(40));
+    log.remember_documents("m2", [manager.sent_document(&document)]).unwrap();
+    for again in [Vec::new(), vec![document]] {
+        let request = PlanRequest::new(&log).with_rag(again);
+        for budget in [60, 120, 150, 200, 240, 300] {
+            super::all_agree(&manager, &request, budget);
+        }
+    }
+}
+
+/// A thought of unknown birth is sent where everything before it is (rule K5): at the budgets at which it is not, it costs
+/// nothing.
+#[test]
+fn reasoning_that_is_withheld_is_that_of_each_budget() {
+    let model = Model::named("claude-fable-5-2").unwrap();
+    let format = model.wire_format;
+    let manager = ContextWindowManager::new(model, generate::bytes(), Config::default()).unwrap();
+    let reply = |at: usize| {
+        let thought = Reasoning::sealed(format, "t".repeat(60), format!("seal{at}"));
+        Message::assistant(format!("Answer {at}.")).with_reasoning(thought)
+    };
+    let turn = |at: usize| [Message::user(format!("Question {at}?")), reply(at)];
+    let log = Conversation::from_iter((0..3).flat_map(turn).chain([Message::user("And now?")]));
+    let request = PlanRequest::new(&log).with_excluded_messages();
+    for budget in [30, 80, 150, 260, 400] {
+        super::all_agree(&manager, &request, budget);
+    }
+}
