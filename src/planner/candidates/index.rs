@@ -25,6 +25,8 @@ pub(crate) struct CandidateIndex<'a> {
     /// Pins that may be sent, in the order of rule S2.
     pub(crate) pins: Vec<Pin>,
     pub(super) pins_are_notes: bool,
+    /// The slots of the pins that are never dropped.
+    pub(crate) undroppable: Vec<Slot>,
     /// For each pinned exchange, the user message that comes with it.
     pub(super) brought: BTreeMap<CandidateId, Option<CandidateId>>,
     /// Pins that expired or can never be sent.
@@ -66,7 +68,7 @@ impl CandidateIndex<'_> {
         let required = |section| move |id: &CandidateId| (*id, section, why(id));
         let conversation = self.required_conversation.iter().map(required(Section::Conversation));
         let system = self.required_system.iter().map(required(Section::SystemPinned));
-        let pins = self.pins.iter().filter(|pin| pin.undroppable);
+        let pins = self.undroppable.iter().map(|slot| &self.pins[slot.to_usize()]);
         let pinned = pins
             .flat_map(|pin| [Some(pin.id), pin.brings])
             .flatten()

@@ -139,6 +139,7 @@ impl<'a> Candidates<'a> {
             required_conversation: Vec::new(),
             pins: Vec::new(),
             pins_are_notes: true,
+            undroppable: Vec::new(),
             brought: BTreeMap::new(),
             ineligible_pins: BTreeMap::new(),
             competing: (0..)

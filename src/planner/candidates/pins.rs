@@ -1,6 +1,6 @@
 //! Pins in the order of rule S2.
 
-use super::{CandidateId, Candidates};
+use super::{CandidateId, Candidates, Slot};
 use crate::{
     conversation::Note,
     error::Error,
@@ -61,6 +61,8 @@ impl Candidates<'_> {
         self.index.pins_are_notes = self.index.pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)));
         self.index.brought = self.index.pins.iter().map(|pin| (pin.id, pin.brings)).collect();
         self.index.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
+        let slots = self.index.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
+        self.index.undroppable = slots.map(|(_, slot)| Slot::new(slot)).collect();
         Ok(())
     }
 

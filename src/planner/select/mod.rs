@@ -57,7 +57,8 @@ pub(crate) struct Selection {
     pub(crate) kept: KeptCandidates,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
-    /// The notes that are in, by their slots among the pins: only where all pins are notes.
+    /// The notes that are in, by their slots among the pins: only where all pins are notes. With one budget they are among
+    /// `kept` at once, with many in the end.
     notes: SlotSet,
     // Exclusion reasons are kept in four fields, by when they are known: `ineligible` after the walk, the two
     // `dropped_` fields after each offer, `before_window` where the walk stops.
@@ -158,6 +159,11 @@ impl Selection {
         }
     }
 
+    fn pay_for_notes(&mut self, tokens: u64) {
+        let used = &mut self.used[Section::SystemPinned as usize];
+        *used = used.saturating_add(tokens);
+    }
+
     fn pay_for_documents(&mut self, tokens: u64) {
         let used = &mut self.used[Section::Rag as usize];
         *used = used.saturating_add(tokens);
@@ -170,7 +176,7 @@ impl Selection {
 
     /// How many candidates are in.
     fn len(&self) -> usize {
-        self.kept.len() + self.documents.len()
+        self.kept.len() + self.documents.len() + self.notes.len()
     }
 
     /// Whether a candidate other than a document is included.
@@ -234,9 +240,13 @@ impl<O: Observer> Selector<'_, O> {
             Some(begun) => begun,
             None => self.begin(Pins::Awaited, budgets)?,
         };
-        let chosen = self.go_on(begun, budgets)?;
+        let mut chosen = self.go_on(begun, budgets)?;
         if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
-            return self.go_on(self.begin(Pins::Paid, budgets)?, budgets);
+            chosen = self.go_on(self.begin(Pins::Paid, budgets)?, budgets)?;
+        }
+        // The notes of many budgets are not let in one by one: each budget lets in about those of the one before it.
+        if self.costs.most().is_some() && !chosen.notes.is_empty() {
+            chosen.kept.keep_notes(self.pins_by_slots(), chosen.notes.clone());
         }
         Ok(chosen)
     }
@@ -423,12 +433,20 @@ impl<O: Observer> Selector<'_, O> {
     /// The minimum, and where it fits the pins: those that come before everything else, then those that fit their
     /// section's budget.
     fn required_and_pinned(&self, budgets: &Budgets) -> Result<Selection, Error> {
-        let mut chosen = self.required()?;
-        if !budgets.overflow {
-            self.take_pins_first(&budgets.available, &mut chosen)?;
-            let room = within(budgets, Section::SystemPinned, &chosen);
-            self.take_pins(room, &mut chosen)?;
+        if budgets.overflow {
+            return self.required();
         }
+        let known = self.trails.pinned_first.take().filter(|(tokens, _)| *tokens == budgets.available.tokens);
+        let mut chosen = match known {
+            Some((_, chosen)) => chosen,
+            None => {
+                let mut chosen = self.required()?;
+                self.take_pins_first(&budgets.available, &mut chosen)?;
+                chosen
+            }
+        };
+        let room = within(budgets, Section::SystemPinned, &chosen);
+        self.take_pins(room, &mut chosen)?;
         Ok(chosen)
     }
 
@@ -450,7 +468,9 @@ impl<O: Observer> Selector<'_, O> {
         let before = chosen.used[Section::SystemPinned as usize];
         self.take_pins_first(available, &mut chosen)?;
         let tokens = chosen.used[Section::SystemPinned as usize] - before;
-        Ok(PinsTaken { tokens, merges: room::merges_state(self.index, &chosen) })
+        let taken = PinsTaken { tokens, merges: room::merges_state(self.index, &chosen) };
+        self.trails.pinned_first.replace(Some((available.tokens, chosen)));
+        Ok(taken)
     }
 
     fn take_pins_first(&self, available: &Available, chosen: &mut Selection) -> Result<(), Error> {

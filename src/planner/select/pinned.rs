@@ -21,11 +21,12 @@ use crate::{
     item::Section,
     plan::reason::{ExcludedReason, HeldBy, IncludedReason},
     planner::{
-        candidates::{CandidateId, List, Pin, Slot},
+        candidates::{CandidateId, List, Pin},
         observer::{Constraint, Observer},
     },
     provider::weight::Weight,
 };
+use smallvec::SmallVec;
 
 impl<O: Observer> Selector<'_, O> {
     /// Offers every pin what the room holds. What is in stays in; the reasons of the others are replaced.
@@ -66,16 +67,19 @@ impl<O: Observer> Selector<'_, O> {
     /// Where all pins are notes: none brings anything along, and none follows the live question.
     fn fill_with_notes(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
         if chosen.notes.is_empty() {
-            let undroppable = self.index.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
-            for (_, slot) in undroppable {
-                chosen.notes.insert(Slot::new(slot));
+            for slot in &self.index.undroppable {
+                chosen.notes.insert(*slot);
             }
         }
         let sizes = self.costs.sizes(List::Notes)?;
         let filled = chosen.notes.offer_all(&sizes, room.tokens(AfterQuestion::No), RagFill::Backfill)?;
         filled.tell(self.observer, room.constraint(AfterQuestion::No));
         chosen.notes.extend(&filled);
-        for slot in filled.runs.into_iter().flatten() {
+        let is_one_budget = self.costs.most().is_none();
+        if !is_one_budget {
+            chosen.pay_for_notes(filled.tokens);
+        }
+        for slot in filled.runs.into_iter().flatten().take_while(|_| is_one_budget) {
             let id = self.index.pins[slot as usize].id;
             chosen.keep(id, Section::SystemPinned, IncludedReason::Pinned, self.costs.whole(id)?);
         }
@@ -90,9 +94,9 @@ impl<O: Observer> Selector<'_, O> {
         ids: &[CandidateId],
         tokens: u64,
         constraint: Constraint,
-    ) -> Result<Option<Vec<u64>>, Error> {
+    ) -> Result<Option<SmallVec<[u64; 2]>>, Error> {
         let mut left = tokens;
-        let mut costs = Vec::with_capacity(ids.len());
+        let mut costs = SmallVec::new();
         for id in ids {
             match self.offer(*id, left, constraint)? {
                 Weight::Exactly(n) => {
@@ -107,7 +111,7 @@ impl<O: Observer> Selector<'_, O> {
 }
 
 /// The pin and the user message it brings, as far as they are not in.
-fn missing(pin: &Pin, chosen: &Selection) -> Vec<CandidateId> {
+fn missing(pin: &Pin, chosen: &Selection) -> SmallVec<[CandidateId; 2]> {
     let ids = [Some(pin.id), pin.brings].into_iter().flatten();
     ids.filter(|id| !chosen.has(*id)).collect()
 }

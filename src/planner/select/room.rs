@@ -153,5 +153,5 @@ pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bo
         return false;
     };
     let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
-    !chosen.kept.ids().any(follows)
+    !chosen.kept.without_notes().any(follows)
 }

@@ -98,7 +98,7 @@ impl SlotSet {
     }
 
     /// In order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Slot> + '_ {
         (0..self.first).chain(self.more.iter().copied()).map(Slot::new)
     }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Selection, Selector,
+    kept::PinSlots,
     trail::{End, Reach, Trail, WindowTrail},
 };
 use crate::{
@@ -10,7 +11,10 @@ use crate::{
     planner::{candidates::CandidateId, observer::Observer},
     provider::weight::Weight,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 /// What selections under many budgets share, once it is known.
 #[derive(Debug, Default)]
@@ -18,6 +22,11 @@ pub(crate) struct Trails {
     walk: RefCell<Option<Rc<Trail>>>,
     /// What was in beside the last walk that had no trail.
     asked: RefCell<Vec<CandidateId>>,
+    /// The pins by their slots.
+    pins: OnceCell<Rc<PinSlots>>,
+    /// The minimum and the pins that come before everything else, for so many available tokens: what the budgets were divided
+    /// with, until a selection begins with it.
+    pub(super) pinned_first: RefCell<Option<(i128, Selection)>>,
     /// The last prompt's window, by what becomes of its pins.
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
 }
@@ -31,6 +40,12 @@ pub(super) enum Pins {
 }
 
 impl<O: Observer> Selector<'_, O> {
+    /// The pins by their slots.
+    pub(super) fn pins_by_slots(&self) -> Rc<PinSlots> {
+        let pins = || Rc::new(self.index.pins.iter().map(|pin| pin.id).collect());
+        Rc::clone(self.trails.pins.get_or_init(pins))
+    }
+
     /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.
     pub(super) fn walk_along(
         &self,
