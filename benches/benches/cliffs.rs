@@ -13,7 +13,7 @@
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, Priority, RagItem,
-    RequestLimits, Role, Ttl, plan::Anchor,
+    RequestLimits, Role, ToolCall, Ttl, plan::Anchor, render,
 };
 use context_window_formats::Session;
 use criterion::{BenchmarkId, Criterion};
@@ -51,6 +51,43 @@ fn documents(count: usize) -> Vec<RagItem> {
     (0..count).map(|at| RagItem::new(format!("d{at}"), (at * 7_919 % count) as f64, text(at))).collect()
 }
 
+/// A message of many calls, with the result of each.
+fn parallel_calls(count: usize) -> Conversation {
+    let calls = (0..count).map(|at| ToolCall::new(format!("c{at}"), "f", "{}"));
+    let mut log = Conversation::from([Message::user("Go."), Message::assistant("").with_tool_calls(calls)]);
+    for at in 0..count {
+        log.push(Message::tool(format!("c{at}"), "r"));
+    }
+    log
+}
+
+/// Calls in one message, documents of one text, a note among notes, and a replay.
+fn many_of_a_kind(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+    let mut group = criterion.benchmark_group("many of a kind");
+    let gemini = ContextWindowManager::for_model("gemini-2.5-pro").expect("the registry is built in");
+    for count in [10_000, 20_000] {
+        let log = parallel_calls(count);
+        let plan = gemini.build_plan(&PlanRequest::new(&log)).expect("it plans");
+        group.bench_function(BenchmarkId::new("a Gemini body of parallel calls", count), |bench| {
+            bench.iter(|| serde_json::to_string(&render::gemini(black_box(&plan))));
+        });
+        let log = talk(1, &[Role::User]);
+        let same = (0..count).map(|at| RagItem::new(format!("d{at}"), 0.5, "one text"));
+        let request = PlanRequest::new(&log).with_rag(same).with_limits(limits).with_excluded_counts();
+        group.bench_function(BenchmarkId::new("documents of one text, counted", count), |bench| {
+            bench.iter(|| manager.build_plan(black_box(&request)));
+        });
+    }
+    for count in [5_000, 10_000] {
+        let log = notes(count, None);
+        let request = PlanRequest::new(&log).with_limits(limits);
+        group.bench_function(BenchmarkId::new("explain a note among notes", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain("n5"));
+        });
+    }
+    group.finish();
+}
+
 /// What `docs/performance.md` lists as still growing.
 fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
@@ -73,6 +110,21 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
         });
         group.bench_function(BenchmarkId::new("explain_all, messages", count), |bench| {
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+        });
+    }
+    for count in [500, 1_000] {
+        let mut pinned = talk(count, &[Role::User, Role::Assistant]);
+        for at in 0..count {
+            pinned.pin_message(format!("m{at}"), Priority::Normal).expect("it is there");
+        }
+        let request = PlanRequest::new(&pinned).with_limits(RequestLimits::budget(count as u64));
+        group.bench_function(BenchmarkId::new("explain one of pinned messages", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
+        });
+        let log = talk(2 * count, &[Role::User, Role::Assistant]);
+        let request = PlanRequest::new(&log);
+        group.bench_function(BenchmarkId::new("replay, turns", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).replay().count());
         });
     }
     let log = talk(1, &[Role::User]);
@@ -136,6 +188,7 @@ fn main() {
         }
     }
     group.finish();
+    many_of_a_kind(&mut criterion, &manager, limits);
     what_still_grows(&mut criterion, &manager, limits);
     two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");
