@@ -1,18 +1,20 @@
 //! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
 
-use crate::error::{Error, Repr};
-use context_window::events::{
-    checksum::checksum,
-    record::{Record, StoredEvent, VERSION},
+use crate::{
+    error::{Error, Repr},
+    log_reader::read,
+    record_line::{line_of, parse},
 };
 use context_window::{
     Conversation, Message,
     conversation::{Entry, Event},
+    events::{
+        checksum::checksum,
+        record::{Record, StoredEvent, VERSION},
+    },
     plan::PromptPiece,
-    text::plain,
 };
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
@@ -67,18 +69,7 @@ pub struct TruncatedTail {
 }
 
 /// The items of a prompt.
-type Prompt = Option<Arc<[PromptPiece]>>;
-
-/// One line of the file. The keys on disk are short: `n`, `sum`, `record`.
-#[derive(Serialize, Deserialize)]
-struct Line<'a> {
-    #[serde(rename = "n")]
-    sequence: u64,
-    #[serde(rename = "sum")]
-    checksum: String,
-    #[serde(borrow)]
-    record: &'a RawValue,
-}
+pub(crate) type Prompt = Option<Arc<[PromptPiece]>>;
 
 /// A record to write: like [`Record`], but a message is borrowed from the conversation.
 #[derive(Serialize)]
@@ -93,17 +84,18 @@ enum Written<'a> {
 impl Journal {
     /// Opens a log, or begins one where there is no file, and gives back the conversation as it was: messages, pins, TTL,
     /// compactions, rewinds, level, reports and where the window started. An unfinished end is dropped
-    /// ([`Journal::truncated_tail`]).
+    /// ([`Journal::truncated_tail`]). Only its owner may read a new file.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no log (a session
-    /// file among them: read that with `context_window_formats::SessionFile` and begin a log with
-    /// [`Journal::create`]), or a record in its middle is damaged; the file is left as it is.
+    /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no
+    /// log (a session file among them: read that with `context_window_formats::SessionFile` and begin a log with
+    /// [`Journal::create`]), or a line of it is damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();
         let is_new = !path.exists();
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(|fault| cannot_open(path, &fault))?;
         let mut journal = Self::locked(file, path)?;
         let mut bytes = Vec::new();
         journal.file.read_to_end(&mut bytes).map_err(|error| journal.fault("cannot be read", &error))?;
@@ -116,7 +108,7 @@ impl Journal {
         journal.last = last_of(&read.log);
         if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
-            cut.map_err(|error| journal.fault("its unfinished end cannot be cut off", &error))?;
+            cut.map_err(|error| journal.fault("cannot truncate the incomplete last record", &error))?;
         }
         if journal.next == 0 {
             journal.append(&[Written::ContextWindowLog(VERSION)])?;
@@ -135,6 +127,7 @@ impl Journal {
     pub fn create(path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+        let file = file.map_err(|fault| cannot_open(path, &fault))?;
         let mut journal = Self::locked(file, path)?;
         journal.append(&[Written::ContextWindowLog(VERSION)])?;
         journal.save(log)?;
@@ -202,28 +195,8 @@ impl Journal {
         line.len() < 200 && matches!(parse(line, 0), Ok(Record::ContextWindowLog(_)))
     }
 
-    fn locked(file: io::Result<File>, path: &Path) -> Result<Self, Error> {
-        let place = || path.display().to_string();
-        let error = |detail: String| Error::new(Repr::Journal { place: place(), detail });
-        let file = file.map_err(|fault| error(format!("cannot be opened: {fault}")))?;
-        let mut locked = file.try_lock();
-        // A process that this one is just starting holds our files for a moment.
-        for _ in 0..LOCK_TRIES {
-            if !matches!(locked, Err(TryLockError::WouldBlock)) {
-                break;
-            }
-            std::thread::sleep(LOCK_PAUSE);
-            locked = file.try_lock();
-        }
-        match locked {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let detail =
-                    "is being written by another process; close that one, or read the log with Journal::read";
-                return Err(error(detail.into()));
-            }
-            Err(TryLockError::Error(fault)) => return Err(error(format!("cannot be locked: {fault}"))),
-        }
+    fn locked(file: File, path: &Path) -> Result<Self, Error> {
+        lock(&file, path)?;
         Ok(Self {
             file,
             path: path.into(),
@@ -272,14 +245,30 @@ impl Journal {
     }
 }
 
-/// What a file holds.
-struct ReadLog {
-    log: Conversation,
-    next: u64,
-    end: usize,
-    missing_newline: bool,
-    truncated_tail: Option<TruncatedTail>,
-    prompt: Prompt,
+/// Locks a log against other writers, until it is closed.
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), Error> {
+    let error = |detail: String| Err(Error::new(Repr::Journal { place: path.display().to_string(), detail }));
+    let mut locked = file.try_lock();
+    // A process that this one is just starting holds our files for a moment.
+    for _ in 0..LOCK_TRIES {
+        if !matches!(locked, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        locked = file.try_lock();
+    }
+    match locked {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => error(
+            "is being written by another process; close that one, or read the log with Journal::read".into(),
+        ),
+        Err(TryLockError::Error(fault)) => error(format!("cannot be locked: {fault}")),
+    }
+}
+
+pub(crate) fn cannot_open(path: &Path, fault: &io::Error) -> Error {
+    let detail = format!("cannot be opened: {fault}");
+    Error::new(Repr::Journal { place: path.display().to_string(), detail })
 }
 
 /// Checksums of the last message and the last event of a conversation, without the prompt of an event. They tell whether a
@@ -301,7 +290,7 @@ fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<Str
 }
 
 /// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
-fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
+pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.prompt = change(anchor.prompt.as_deref());
     }
@@ -312,118 +301,6 @@ fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> 
 fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize {
     let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
     before.iter().zip(now).take_while(|(before, now)| before == now).count()
-}
-
-fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
-    let mut read = ReadLog {
-        log: Conversation::new(),
-        next: 0,
-        end: 0,
-        missing_newline: false,
-        truncated_tail: None,
-        prompt: None,
-    };
-    let mut start = 0;
-    for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let whole = line.strip_suffix(b"\n").unwrap_or(line);
-        let record = match parse(whole, read.next) {
-            Ok(record) => record,
-            Err(detail) => {
-                let place = format!("{name}:{}", at + 1);
-                // A crash may have truncated a new log inside of its first line; no other file begins like that.
-                let begun = format!("{}\n", line_of(0, &first_record()));
-                if at == 0 && !begun.as_bytes().starts_with(line) {
-                    let detail = format!("is no log: {detail}; expected the line that a log begins with");
-                    return Err(Error::new(Repr::Journal { place, detail }));
-                }
-                // An unfinished end that a crash left is dropped. A whole line, or anything before one, is damage instead.
-                let rest = &bytes[start + line.len()..];
-                let whole_but_wrong = whole.len() < line.len() && has_the_form(whole);
-                let later = rest.split(|byte| *byte == b'\n').find_map(number);
-                if at > 0 && (whole_but_wrong || number(whole).is_some() || later.is_some()) {
-                    let later =
-                        later.map(|later| format!(", and record {later} follows it")).unwrap_or_default();
-                    let detail = format!(
-                        "{detail}{later}: the file was changed or damaged, or written by a later version; restore it from a copy, or cut it off before this line"
-                    );
-                    return Err(Error::new(Repr::Journal { place, detail }));
-                }
-                read.truncated_tail =
-                    Some(TruncatedTail { line: at + 1, bytes: (bytes.len() - start) as u64 });
-                return Ok(read);
-            }
-        };
-        match (at, record) {
-            (0, Record::ContextWindowLog(VERSION)) => {}
-            (0, Record::ContextWindowLog(version)) => {
-                let detail = format!("is a log of version {version}; expected version {VERSION}");
-                return Err(Error::new(Repr::Journal { place: format!("{name}:1"), detail }));
-            }
-            (_, Record::Message(message)) => drop(read.log.push(message)),
-            (_, Record::Event(event)) => read.log.apply(*event).map_err(|error| {
-                let detail = format!("{error}; the file was changed, or written by a later version");
-                Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail })
-            })?,
-            (_, Record::Sent(same, event)) => {
-                let before = read.prompt.as_deref().unwrap_or_default();
-                let Some(before) = before.get(..same) else {
-                    let place = format!("{name}:{}", at + 1);
-                    let detail = "repeats more of the last prompt than that holds; expected no more".into();
-                    return Err(Error::new(Repr::Journal { place, detail }));
-                };
-                let event = with_prompt((*event).into(), |rest| {
-                    rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
-                });
-                if let Event::Sent { anchor, .. } = &event {
-                    read.prompt.clone_from(&anchor.prompt);
-                }
-                read.log.record(event);
-            }
-            (_, Record::ContextWindowLog(_)) => {
-                let detail = "a log begins here; expected messages and events of the one that is open".into();
-                return Err(Error::new(Repr::Journal { place: format!("{name}:{}", at + 1), detail }));
-            }
-        }
-        start += line.len();
-        (read.end, read.next) = (start, read.next + 1);
-        read.missing_newline = whole.len() == line.len();
-    }
-    Ok(read)
-}
-
-/// A record, if it is whole and the one that comes next.
-fn parse(line: &[u8], next: u64) -> Result<Record, String> {
-    let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
-    let line: Line<'_> = serde_json::from_str(text)
-        .map_err(|error| format!("is no record ({})", plain::without_place(&error)))?;
-    if line.checksum != checksum(line.sequence, line.record.get()) {
-        return Err("does not match its checksum".into());
-    }
-    if line.sequence != next {
-        return Err(format!("is record {}; expected record {next}", line.sequence));
-    }
-    serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
-}
-
-/// Whether a line has the form of a record, even with a wrong checksum or number.
-fn has_the_form(line: &[u8]) -> bool {
-    std::str::from_utf8(line).is_ok_and(|text| serde_json::from_str::<Line<'_>>(text).is_ok())
-}
-
-/// The line of a record, without its end.
-fn line_of(sequence: u64, record: &str) -> String {
-    format!("{{\"n\":{sequence},\"sum\":\"{}\",\"record\":{record}}}", checksum(sequence, record))
-}
-
-/// What a log begins with.
-fn first_record() -> String {
-    format!("{{\"context_window_log\":{VERSION}}}")
-}
-
-/// The number of a line that is a whole record.
-fn number(line: &[u8]) -> Option<u64> {
-    let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
-    (line.checksum == checksum(line.sequence, line.record.get())).then_some(line.sequence)
 }
 
 /// A new name in a folder is on disk only when the folder is.

@@ -35,6 +35,8 @@
 
 mod conflict;
 mod error;
+mod record_line;
+mod log_reader;
 mod journal;
 mod address;
 mod outline;

@@ -461,9 +461,10 @@ impl World {
 
     /// The process dies, and leaves a piece of what it was writing.
     fn crash(&mut self) {
-        let pieces: [&[u8]; 5] =
-            [b"", b"{\"n\":", b"\0\0\0\0", b"{\"n\":99999,\"sum\":\"0\",\"rec", b"\xff\xfe\n\n{"];
-        let piece = pieces[self.dice.roll(5) as usize];
+        let next = std::fs::read(&self.path).unwrap().iter().filter(|byte| **byte == b'\n').count();
+        let message = format!("{{\"n\":{next},\"sum\":\"0123456789abcdef\",\"record\":{{\"message\":\"水");
+        let end = self.dice.roll(message.len() as u64 + 1) as usize;
+        let piece = &message.as_bytes()[..if self.dice.roll(5) == 0 { 0 } else { end }];
         std::fs::OpenOptions::new().append(true).open(&self.path).unwrap().write_all(piece).unwrap();
         self.log = self.reopen();
         assert_eq!(self.journal.truncated_tail().is_some(), !piece.is_empty());

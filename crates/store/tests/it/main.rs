@@ -15,6 +15,7 @@ use context_window_testing as support;
 #[cfg(feature = "sqlite")]
 mod endurance;
 mod journal;
+mod log_damage;
 #[cfg(feature = "sqlite")]
 mod places;
 #[cfg(feature = "sqlite")]

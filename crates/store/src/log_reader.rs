@@ -1,0 +1,145 @@
+//! A log's text as a conversation, up to its end or to its first damage.
+
+use crate::{
+    error::{Error, Repr},
+    journal::{Prompt, TruncatedTail, with_prompt},
+    record_line::{first_line, is_unfinished, parse, whole_record},
+};
+use context_window::{
+    Conversation,
+    conversation::Event,
+    events::record::{Record, VERSION},
+};
+
+/// The content of a file.
+pub(crate) struct ReadLog {
+    pub(crate) log: Conversation,
+    /// The number of the next record.
+    pub(crate) next: u64,
+    /// The offset in bytes at which the last whole record ends.
+    pub(crate) end: usize,
+    /// Whether the last record ends without a line break.
+    pub(crate) missing_newline: bool,
+    pub(crate) truncated_tail: Option<TruncatedTail>,
+    /// The items of the last prompt.
+    pub(crate) prompt: Prompt,
+    /// The first line that cannot be used; nothing behind it was read.
+    pub(crate) damage: Option<Damage>,
+}
+
+/// A line of a log that cannot be used.
+#[derive(Debug)]
+pub(crate) struct Damage {
+    /// Its number, from 1.
+    pub(crate) line: usize,
+    /// What is wrong with it, as the rest of a sentence.
+    pub(crate) detail: String,
+}
+
+impl Damage {
+    fn into_error(self, name: &str) -> Error {
+        let advice = match self.line {
+            1 => "",
+            _ => "; restore it from a copy, or cut it off before this line",
+        };
+        let place = format!("{name}:{}", self.line);
+        Error::new(Repr::Journal { place, detail: format!("{}{advice}", self.detail) })
+    }
+}
+
+/// Reads a whole log, without an unfinished end. `name` names it in errors.
+///
+/// # Errors
+///
+/// `ErrorKind::Journal` for the first line that cannot be used.
+pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
+    let mut read = read_until_damage(bytes);
+    match read.damage.take() {
+        Some(damage) => Err(damage.into_error(name)),
+        None => Ok(read),
+    }
+}
+
+/// Reads a log up to its first line that cannot be used.
+pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
+    let mut read = ReadLog {
+        log: Conversation::new(),
+        next: 0,
+        end: 0,
+        missing_newline: false,
+        truncated_tail: None,
+        prompt: None,
+        damage: None,
+    };
+    for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let record = line.strip_suffix(b"\n").unwrap_or(line);
+        let is_ended = record.len() < line.len();
+        let taken = match parse(record, read.next) {
+            Ok(record) => read.insert(record),
+            // Only an end without a line break can be what a crash left. A line that has one was written whole.
+            Err(_) if !is_ended && can_begin(record, read.next) => {
+                let rest = (bytes.len() - read.end) as u64;
+                read.truncated_tail = Some(TruncatedTail { line: at + 1, bytes: rest });
+                return read;
+            }
+            Err(detail) => Err(explain(detail, at, &bytes[read.end + line.len()..])),
+        };
+        if let Err(detail) = taken {
+            read.damage = Some(Damage { line: at + 1, detail });
+            return read;
+        }
+        (read.end, read.next) = (read.end + line.len(), read.next + 1);
+        read.missing_newline = !is_ended;
+    }
+    read
+}
+
+/// Whether a text can be the beginning of the line of record `next`. That of the first one is always the same.
+fn can_begin(text: &[u8], next: u64) -> bool {
+    if next == 0 { first_line().as_bytes().starts_with(text) } else { is_unfinished(text, next) }
+}
+
+/// Adds what the other lines tell of a line that is no record.
+fn explain(detail: String, at: usize, rest: &[u8]) -> String {
+    if at == 0 {
+        return format!("is no log: {detail}; expected the line that a log begins with");
+    }
+    let later = rest.split(|byte| *byte == b'\n').find_map(whole_record);
+    let later = later.map(|(later, _)| format!(", and record {later} follows it")).unwrap_or_default();
+    format!("{detail}{later}: the file was changed or damaged, or written by a later version")
+}
+
+impl ReadLog {
+    /// Adds the next record to the conversation.
+    fn insert(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::ContextWindowLog(VERSION) if self.next == 0 => {}
+            Record::ContextWindowLog(version) if self.next == 0 => {
+                return Err(format!("is a log of version {version}; expected version {VERSION}"));
+            }
+            _ if self.next == 0 => return Err("is no log; expected the line that a log begins with".into()),
+            Record::ContextWindowLog(_) => {
+                return Err("a log begins here; expected messages and events of the one that is open".into());
+            }
+            Record::Message(message) => drop(self.log.push(message)),
+            Record::Event(event) => self
+                .log
+                .apply(*event)
+                .map_err(|error| format!("{error}; the file was changed, or written by a later version"))?,
+            Record::Sent(same, event) => {
+                let before = self.prompt.as_deref().unwrap_or_default();
+                let Some(before) = before.get(..same) else {
+                    return Err("repeats more of the last prompt than that holds; expected no more".into());
+                };
+                let event = with_prompt((*event).into(), |rest| {
+                    rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
+                });
+                if let Event::Sent { anchor, .. } = &event {
+                    self.prompt.clone_from(&anchor.prompt);
+                }
+                self.log.record(event);
+            }
+        }
+        Ok(())
+    }
+}

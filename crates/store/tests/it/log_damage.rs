@@ -1,0 +1,159 @@
+//! Logs with a flipped bit, a cut, or bytes of something else: an error, or nothing is lost. Everything on `FULL=1`, a part of
+//! it otherwise.
+
+use crate::support::generate::{is_full, session};
+use context_window::*;
+use context_window_store::{ErrorKind, Journal};
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::TestRunner,
+};
+use std::{fs, path::PathBuf};
+
+fn fresh(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("context-window-{}-damage-{name}.log", std::process::id()));
+    drop(fs::remove_file(&path));
+    path
+}
+
+/// A log as it is on disk, and its conversation.
+struct OnDisk {
+    bytes: Vec<u8>,
+    log: Conversation,
+}
+
+impl OnDisk {
+    fn new(log: Conversation) -> Self {
+        let path = fresh("written");
+        drop(Journal::create(&path, &log).unwrap());
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        Self { bytes, log }
+    }
+
+    /// The offset at which each line ends, behind its line break.
+    fn ends(&self) -> Vec<usize> {
+        let breaks = self.bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        breaks.map(|(at, _)| at + 1).collect()
+    }
+
+    /// The offsets that are tried: all, or some of those before the last line, and every end of a line.
+    fn tried(&self) -> Vec<usize> {
+        let ends = self.ends();
+        let last = ends[ends.len().saturating_sub(2)];
+        (0..self.bytes.len())
+            .filter(|at| is_full() || *at + 1 >= last || at % 61 == 0 || ends.contains(&(at + 1)))
+            .collect()
+    }
+}
+
+/// Twenty sessions (without `FULL=1` eight) with a prompt, a reply and characters of several bytes, and a log without entries.
+fn generated_logs() -> Vec<OnDisk> {
+    let mut runner = TestRunner::deterministic();
+    let made = (0..if is_full() { 20 } else { 8 }).map(|at| {
+        let session = session().new_tree(&mut runner).unwrap().current();
+        let mut log = session.log();
+        let manager =
+            ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default()).unwrap();
+        log.push(Message::user(format!("水壶 {at}: \"J*\" \u{8a}\u{b}?\n")));
+        let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
+        // Logs end with a message, with a prompt, or with a pin.
+        if at % 3 > 0 {
+            log.push_reply(&plan, Message::assistant("5 days."), Usage::openai(9, 0, 3));
+        }
+        if at % 3 > 1 {
+            log.pin(PinnedItem::new("tone", "Formal."));
+        }
+        OnDisk::new(log)
+    });
+    let mut all: Vec<OnDisk> = made.collect();
+    all.push(OnDisk::new(Conversation::new()));
+    all
+}
+
+fn same(a: &Conversation, b: &Conversation) -> bool {
+    a == b && a.events().eq(b.events())
+}
+
+#[test]
+fn a_flipped_bit_is_an_error_and_loses_nothing() {
+    let (mut errors, mut lost) = (0, Vec::new());
+    for (number, on_disk) in generated_logs().into_iter().enumerate() {
+        let mut bytes = on_disk.bytes.clone();
+        for at in on_disk.tried() {
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                match Journal::read("talk.log", &bytes) {
+                    Err(error) => {
+                        assert_eq!(error.kind(), ErrorKind::Journal);
+                        errors += 1;
+                    }
+                    Ok((log, tail)) if tail.is_none() && same(&log, &on_disk.log) => {}
+                    Ok((_, tail)) => lost.push((number, at, bit, tail)),
+                }
+                bytes[at] ^= 1 << bit;
+            }
+        }
+    }
+    assert!(lost.is_empty(), "{} of {}: {:?}", lost.len(), lost.len() + errors, &lost[..lost.len().min(5)]);
+    assert!(errors > 5_000, "{errors}");
+}
+
+/// The file is left as it is, so that it can be restored or repaired.
+#[test]
+fn a_flipped_bit_of_the_last_line_is_not_cut_off() {
+    let path = fresh("flipped");
+    for on_disk in generated_logs() {
+        let last = on_disk.bytes.len() - 1;
+        for (at, bit) in (0..8).map(|bit| (last, bit)).chain([(last - 1, 0), (last - 9, 3)]) {
+            let mut bytes = on_disk.bytes.clone();
+            bytes[at] ^= 1 << bit;
+            fs::write(&path, &bytes).unwrap();
+            let error = Journal::open(&path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Journal, "{error}");
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+        }
+    }
+    fs::remove_file(path).unwrap();
+}
+
+/// A crash cuts a file at any byte: every whole record is there, and the file opens.
+#[test]
+fn a_cut_anywhere_loses_the_unfinished_record_alone() {
+    let path = fresh("cut");
+    for on_disk in generated_logs() {
+        let ends = on_disk.ends();
+        let events: Vec<_> = on_disk.log.events().collect();
+        for end in on_disk.tried() {
+            // A record without its line break is whole.
+            let whole = ends.iter().filter(|line| **line <= end + 1).count();
+            let (log, tail) = Journal::read("talk.log", &on_disk.bytes[..end]).unwrap();
+            assert_eq!(log.events().collect::<Vec<_>>(), events[..whole.saturating_sub(1)], "{end}");
+            assert_eq!(
+                tail.is_some(),
+                end > 0 && !ends.contains(&end) && !ends.contains(&(end + 1)),
+                "{end}"
+            );
+        }
+        let end = on_disk.bytes.len() - 3;
+        fs::write(&path, &on_disk.bytes[..end]).unwrap();
+        let (mut journal, mut log) = Journal::open(&path).unwrap();
+        assert!(journal.truncated_tail().is_some());
+        log.push(Message::user("more"));
+        journal.save(&log).unwrap();
+        drop(journal);
+        assert!(same(&Journal::open(&path).unwrap().1, &log));
+    }
+    fs::remove_file(path).unwrap();
+}
+
+/// Bytes behind the last record that no crash of a writer leaves.
+#[test]
+fn a_tail_that_is_no_beginning_of_a_record_is_damage() {
+    let on_disk = OnDisk::new(Conversation::from([Message::user("a"), Message::assistant("b")]));
+    for tail in ["\0\0\0\0", "{\"n\":99,\"sum\":\"0\",\"rec", "\u{fffd}", "{\"n\":3\n", "\n", " "] {
+        let bytes = [&on_disk.bytes, tail.as_bytes()].concat();
+        let error = Journal::read("talk.log", &bytes).unwrap_err().to_string();
+        assert!(error.starts_with("talk.log:4: "), "{tail:?}: {error}");
+    }
+}
