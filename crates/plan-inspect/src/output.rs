@@ -4,10 +4,9 @@
 use crate::{input, interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::Conversation;
-use context_window_store::{Journal, save_whole};
+use context_window_store::{Journal, create_part, save_whole};
 use std::{
-    ffi::OsString,
-    fs::{self, File},
+    fs::File,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -129,8 +128,7 @@ pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
 
 /// Writes a file that is not there yet, whole or not at all. Of several processes that write it at once, one does.
 pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
-    create_by(path, |beside| {
-        let mut file = File::create_new(beside)?;
+    create_by(path, |_, mut file| {
         file.write_all(contents)?;
         Ok(file.sync_all()?)
     })
@@ -138,27 +136,20 @@ pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
 
 /// Writes a new log, atomically. Fails where the file exists.
 pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
-    create_by(path, |beside| Ok(Journal::create(beside, log).map(drop)?))
+    create_by(path, |beside, file| Ok(Journal::begin(file, beside, log).map(drop)?))
 }
 
-fn create_by(path: &Path, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
+fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<()> {
     ensure!(path.as_os_str() != "-", "`-` is standard output, which holds the result; expected a new file");
     ensure_no_store(path)?;
     let _whole = Writing::begin();
-    let mut name: OsString =
-        path.file_name().with_context(|| format!("{} is no file", path.display()))?.into();
-    name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
-    // Another machine that shares the folder may have given its process this number: its part is not ours to remove.
-    ensure!(!beside.exists(), "{} exists: another process is writing it", beside.display());
+    ensure!(path.file_name().is_some(), "{} is no file", path.display());
     let cannot = || format!("{} cannot be written", path.display());
-    if let Err(error) = write(&beside) {
-        // It holds nothing that was confirmed; where it cannot even be removed, the error says enough.
-        drop(fs::remove_file(&beside));
-        return Err(error).with_context(cannot);
-    }
-    let beside = TempPath::try_from_path(&beside).with_context(cannot)?;
-    match beside.persist_noclobber(path) {
+    let (beside, file) = create_part(path).with_context(cannot)?;
+    // It is removed where it does not get the name: it holds nothing that was confirmed.
+    let part = TempPath::try_from_path(&beside).with_context(cannot)?;
+    write(&beside, file).with_context(cannot)?;
+    match part.persist_noclobber(path) {
         Ok(()) => sync_folder_of(path).with_context(cannot),
         Err(refused) if refused.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
         Err(refused) => Err(refused.error).with_context(cannot),

@@ -4,6 +4,7 @@ use crate::{
     error::{Error, Repr},
     log_reader::read,
     record_line::{line_of, parse},
+    whole_file::sync_folder,
 };
 use context_window::{
     Conversation, Message,
@@ -128,10 +129,21 @@ impl Journal {
         let path = path.as_ref();
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
         let file = file.map_err(|fault| cannot_open(path, &fault))?;
+        let journal = Self::begin(file, path, log)?;
+        sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
+        Ok(journal)
+    }
+
+    /// Begins a log in an empty file that is open.
+    ///
+    /// # Errors
+    ///
+    /// As [`Journal::create`].
+    #[doc(hidden)]
+    pub fn begin(file: File, path: &Path, log: &Conversation) -> Result<Self, Error> {
         let mut journal = Self::locked(file, path)?;
         journal.append(&[Written::ContextWindowLog(VERSION)])?;
         journal.save(log)?;
-        sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
         Ok(journal)
     }
 
@@ -301,43 +313,4 @@ pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptP
 fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize {
     let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
     before.iter().zip(now).take_while(|(before, now)| before == now).count()
-}
-
-/// A new name in a folder is on disk only when the folder is.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
-}
-
-/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
-/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
-///
-/// # Errors
-///
-/// What the disk says; the old file is as it was then.
-#[doc(hidden)]
-pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
-    let path = path.as_ref();
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if path.exists() && !path.is_file() {
-        return std::fs::write(&path, contents);
-    }
-    let Some(name) = path.file_name() else { return Err(io::Error::from(io::ErrorKind::InvalidFilename)) };
-    let mut name = name.to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
-    let mut file = File::create_new(&beside)?;
-    // Who may read the old file may read the new one, and nobody else.
-    let rights = std::fs::metadata(&path).map(|old| old.permissions());
-    let written = rights
-        .map_or(Ok(()), |rights| file.set_permissions(rights))
-        .and_then(|()| file.write_all(contents))
-        .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&beside, &path))
-        .and_then(|()| sync_folder(&path));
-    if written.is_err() {
-        // The error is returned. The partial file is ours and holds nothing that was confirmed.
-        drop(std::fs::remove_file(&beside));
-    }
-    written
 }

@@ -35,6 +35,7 @@
 
 mod conflict;
 mod error;
+mod whole_file;
 mod record_line;
 mod log_reader;
 mod journal;
@@ -58,6 +59,8 @@ mod session_store;
 pub use check::SessionCheck;
 pub use conflict::Conflict;
 pub use error::{Error, ErrorKind};
-pub use journal::{Journal, TruncatedTail, save_whole};
+pub use journal::{Journal, TruncatedTail};
 pub use session_store::SessionStore;
 pub use summary::{ListOptions, SessionSummary};
+#[doc(hidden)]
+pub use whole_file::{create_part, save_whole};

@@ -16,6 +16,8 @@ use context_window_testing as support;
 mod endurance;
 mod journal;
 mod log_damage;
+#[cfg(unix)]
+mod names;
 #[cfg(feature = "sqlite")]
 mod places;
 #[cfg(feature = "sqlite")]

@@ -145,6 +145,31 @@ fn options_and_models_may_come_through_pipes() {
     assert!(out(&["history", new.to_str().unwrap()]).contains("Context compacted"));
 }
 
+/// A process that was killed leaves its partial file; the next one may have its number, as the first one of each container has.
+#[cfg(unix)]
+#[test]
+fn leftover_partial_files_hinder_nobody() {
+    let folder = readable("leftovers");
+    // The shell's number is that of the tool, which takes its place.
+    let script = "for name in report.txt new.json; do echo left > $name.$$.part; echo left > $name.$$-2.part; done; \
+                  exec \"$0\" \"$@\"";
+    let run = |args: &[&str]| {
+        let mut command = Command::new("bash");
+        command.args(["-c", script]).arg(assert_cmd::cargo::cargo_bin("plan-inspect")).args(args);
+        let done = command.current_dir(&folder).output().unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    let talk = crate::support::root().join("examples/long-talk.json");
+    run(&["session.json", "-o", "report.txt"]);
+    run(&["compact", talk.to_str().unwrap(), "--apply", "new.json"]);
+    for name in ["report.txt", "new.json"] {
+        assert_ne!(fs::read_to_string(folder.join(name)).unwrap(), "left\n");
+    }
+    let parts =
+        bytes_of(&folder).into_iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "part"));
+    assert!(parts.map(|(_, bytes)| bytes).all(|bytes| bytes == b"left\n"), "they are not ours");
+}
+
 #[test]
 fn two_results_never_go_into_one_file() {
     let folder = readable("two-results");

@@ -1,0 +1,77 @@
+//! Files that are written whole: beside their place first, synced, then renamed.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// The most partial files of one name and one process number that are passed over.
+const MOST_PARTS: u32 = 1_000_000;
+/// The longest name of a file, in bytes, that is repeated in that of its partial file: names have at most 255.
+const LONGEST_NAME: usize = 200;
+
+/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
+/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
+///
+/// # Errors
+///
+/// The error of the disk; the old file is as it was then.
+#[doc(hidden)]
+pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+    let path = path.as_ref();
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if path.exists() && !path.is_file() {
+        return fs::write(&path, contents);
+    }
+    let (beside, mut file) = create_part(&path)?;
+    // Who may read the old file may read the new one, and nobody else.
+    let rights = fs::metadata(&path).map(|old| old.permissions());
+    let written = rights
+        .map_or(Ok(()), |rights| file.set_permissions(rights))
+        .and_then(|()| file.write_all(contents))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&beside, &path))
+        .and_then(|()| sync_folder(&path));
+    if written.is_err() {
+        // The error is returned. The partial file is ours and holds nothing that was confirmed.
+        drop(fs::remove_file(&beside));
+    }
+    written
+}
+
+/// Makes the partial file of `path` beside it, for this writer alone.
+///
+/// A process that was killed leaves its partial file, and a process number comes again: in a container it is 1 each time,
+/// and two machines that share a folder may have the same one. So a file that is there, of a dead writer or of one that
+/// lives, is left as it is, and the next name is tried.
+///
+/// # Errors
+///
+/// The error of the disk.
+#[doc(hidden)]
+pub fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
+    let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
+    let name = if name.len() > LONGEST_NAME { OsStr::new("file") } else { name };
+    let process = std::process::id();
+    for number in 1..=MOST_PARTS {
+        let mut name = name.to_owned();
+        name.push(match number {
+            1 => format!(".{process}.part"),
+            _ => format!(".{process}-{number}.part"),
+        });
+        let beside = path.with_file_name(name);
+        match File::options().read(true).write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|file| (beside, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Syncs the folder of a file: a new name in it is on disk only when the folder is.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()
+}
