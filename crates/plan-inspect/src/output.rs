@@ -4,7 +4,7 @@
 use crate::{input, interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::Conversation;
-use context_window_store::{Journal, create_part, save_whole};
+use context_window_store::{Journal, create_part, save_whole, save_whole_public};
 use std::{
     fs::File,
     io::Write,
@@ -116,14 +116,29 @@ impl Output {
     pub(crate) fn save(&self, text: &str) -> Result<()> {
         save(&self.0, text)
     }
+
+    /// Writes the file like [`Output::save`], with nothing of a conversation in it.
+    pub(crate) fn save_public(&self, text: &str) -> Result<()> {
+        save_public(&self.0, text)
+    }
 }
 
-/// Writes a file so that it is either the old one or the new one, never half of it.
-pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
+/// Writes a file so that it is either the old one or the new one, never half of it. A new one can be read by its owner
+/// alone: it holds texts of a conversation.
+fn save(path: &Path, text: &str) -> Result<()> {
+    save_by(path, |path| save_whole(path, text.as_bytes()))
+}
+
+/// Writes a file like [`save`] that holds nothing of a conversation.
+pub(crate) fn save_public(path: &Path, text: &str) -> Result<()> {
+    save_by(path, |path| save_whole_public(path, text.as_bytes()))
+}
+
+fn save_by(path: &Path, save: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
     ensure_no_store(path)?;
     // A pipe or a device takes its time, and cannot be left half-written.
     let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
-    save_whole(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
+    save(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Writes a file that is not there yet, whole or not at all. Of several processes that write it at once, one does.

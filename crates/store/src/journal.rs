@@ -3,6 +3,7 @@
 use crate::{
     error::{Error, Repr},
     log_reader::read,
+    named_file::{create_private, open_or_create},
     record_line::{line_of, parse},
     whole_file::sync_folder,
 };
@@ -17,7 +18,7 @@ use context_window::{
 };
 use serde::Serialize;
 use std::{
-    fs::{File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -94,9 +95,7 @@ impl Journal {
     /// [`Journal::create`]), or a line of it is damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();
-        let is_new = !path.exists();
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(|fault| cannot_open(path, &fault))?;
+        let (file, is_new) = open_or_create(path).map_err(|fault| cannot_open(path, &fault))?;
         let mut journal = Self::locked(file, path)?;
         let mut bytes = Vec::new();
         journal.file.read_to_end(&mut bytes).map_err(|error| journal.fault("cannot be read", &error))?;
@@ -127,8 +126,7 @@ impl Journal {
     /// `ErrorKind::Journal` where the file exists or cannot be written.
     pub fn create(path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
         let path = path.as_ref();
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path);
-        let file = file.map_err(|fault| cannot_open(path, &fault))?;
+        let file = create_private(path).map_err(|fault| cannot_open(path, &fault))?;
         let journal = Self::begin(file, path, log)?;
         sync_folder(path).map_err(|error| journal.fault("its folder cannot be synced", &error))?;
         Ok(journal)

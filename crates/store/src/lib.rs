@@ -35,6 +35,7 @@
 
 mod conflict;
 mod error;
+mod named_file;
 mod whole_file;
 mod record_line;
 mod log_reader;
@@ -63,4 +64,4 @@ pub use journal::{Journal, TruncatedTail};
 pub use session_store::SessionStore;
 pub use summary::{ListOptions, SessionSummary};
 #[doc(hidden)]
-pub use whole_file::{create_part, save_whole};
+pub use whole_file::{create_part, save_whole, save_whole_public};

@@ -6,7 +6,10 @@ use super::{
     schema,
     summary::{ListOptions, SessionSummary},
 };
-use crate::error::{Error, Repr};
+use crate::{
+    error::{Error, Repr},
+    named_file::{create_private, keep_private_at},
+};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior::Immediate, params,
 };
@@ -66,7 +69,15 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let is_new = !Path::new(path).exists();
+        if is_new {
+            // SQLite gives `-wal` and `-shm` the rights of this file, and says why there can be none.
+            drop(create_private(Path::new(path)));
+        }
         let mut store = Self::connect(name, path, flags)?;
+        if is_new {
+            keep_private_at(Path::new(path));
+        }
         store.migrate()?;
         Ok(store)
     }

@@ -1,5 +1,6 @@
 //! Files that are written whole: beside their place first, synced, then renamed.
 
+use crate::named_file::create_private;
 use std::{
     ffi::OsStr,
     fs::{self, File},
@@ -13,21 +14,38 @@ const MOST_PARTS: u32 = 1_000_000;
 const LONGEST_NAME: usize = 200;
 
 /// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
-/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is.
+/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is. A new file is one
+/// that only its owner may read: texts of conversations are in it.
 ///
 /// # Errors
 ///
 /// The error of the disk; the old file is as it was then.
 #[doc(hidden)]
 pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
-    let path = path.as_ref();
+    save(path.as_ref(), contents, create_private)
+}
+
+/// Saves a whole file like [`save_whole`], but of no conversation: a new one has the rights that the process gives to all
+/// of its files.
+///
+/// # Errors
+///
+/// As [`save_whole`].
+#[doc(hidden)]
+pub fn save_whole_public(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
+    save(path.as_ref(), contents, |path| File::create_new(path))
+}
+
+type Create = fn(&Path) -> io::Result<File>;
+
+fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.exists() && !path.is_file() {
         return fs::write(&path, contents);
     }
-    let (beside, mut file) = create_part(&path)?;
-    // Who may read the old file may read the new one, and nobody else.
-    let rights = fs::metadata(&path).map(|old| old.permissions());
+    let rights = fs::metadata(&path).map(|old| old.permissions()).ok();
+    // Who may read the old file may read the new one, and nobody else, at no moment.
+    let (beside, mut file) = create_beside(&path, if rights.is_some() { create_private } else { create })?;
     let written = rights
         .map_or(Ok(()), |rights| file.set_permissions(rights))
         .and_then(|()| file.write_all(contents))
@@ -41,7 +59,7 @@ pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Makes the partial file of `path` beside it, for this writer alone.
+/// Makes the partial file of `path` beside it, for this writer alone, readable by its owner alone.
 ///
 /// A process that was killed leaves its partial file, and a process number comes again: in a container it is 1 each time,
 /// and two machines that share a folder may have the same one. So a file that is there, of a dead writer or of one that
@@ -52,17 +70,31 @@ pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
 /// The error of the disk.
 #[doc(hidden)]
 pub fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
+    create_beside(path, create_private)
+}
+
+fn create_beside(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
     let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
-    let name = if name.len() > LONGEST_NAME { OsStr::new("file") } else { name };
     let process = std::process::id();
-    for number in 1..=MOST_PARTS {
+    let suffixes = (1..=MOST_PARTS).map(|number| match number {
+        1 => format!(".{process}.part"),
+        _ => format!(".{process}-{number}.part"),
+    });
+    create_first(path, name, suffixes, create)
+}
+
+fn create_first(
+    path: &Path,
+    name: &OsStr,
+    suffixes: impl Iterator<Item = String>,
+    create: Create,
+) -> io::Result<(PathBuf, File)> {
+    let name = if name.len() > LONGEST_NAME { OsStr::new("file") } else { name };
+    for suffix in suffixes {
         let mut name = name.to_owned();
-        name.push(match number {
-            1 => format!(".{process}.part"),
-            _ => format!(".{process}-{number}.part"),
-        });
+        name.push(suffix);
         let beside = path.with_file_name(name);
-        match File::options().read(true).write(true).create_new(true).open(&beside) {
+        match create(&beside) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|file| (beside, file)),
         }

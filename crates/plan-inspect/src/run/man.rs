@@ -3,7 +3,7 @@
 use crate::stdout::print;
 use crate::{
     args::{Cli, Man},
-    output::save,
+    output::save_public,
     stored,
 };
 use anyhow::{Context, Result, bail, ensure};
@@ -45,7 +45,7 @@ fn title(command: &Command) -> &str {
 /// The pages of a command and of those inside of it, each in its file.
 fn write(command: &Command, folder: &Path) -> Result<()> {
     let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));
-    save(&folder.join(name), &page(command)?)?;
+    save_public(&folder.join(name), &page(command)?)?;
     command.get_subcommands().try_for_each(|inner| write(inner, folder))
 }
 

@@ -116,7 +116,7 @@ fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
         format!("# {} models, imported from {name}\n\n{}", registry.entries().len(), registry.to_toml()?);
     match (output, to) {
         (Some(path), Some(to)) => {
-            to.save(&text)?;
+            to.save_public(&text)?;
             print(&format!(
                 "{} models of {name} are in {}\n",
                 registry.entries().len(),

@@ -1,7 +1,13 @@
-//! Files by their names: partial ones of other writers.
+//! Files by their names: private ones.
 
-use context_window_store::{create_part, save_whole};
-use std::{fs, path::PathBuf};
+use context_window::*;
+use context_window_store::{Journal, create_part, save_whole, save_whole_public};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// A folder of a test's own.
 struct Folder(PathBuf);
@@ -22,6 +28,65 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn talk() -> Conversation {
+    Conversation::from([Message::user("a"), Message::assistant("b")])
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Logs, stores and saved files under several umasks. The test starts itself with each.
+#[test]
+fn new_files_are_their_owners_alone() {
+    const TEST: &str = "names::new_files_are_their_owners_alone";
+    if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
+        let at = |name: &str| Path::new(&folder).join(name);
+        let (mut journal, _) = Journal::open(at("opened.log")).unwrap();
+        journal.save(&talk()).unwrap();
+        drop(Journal::create(at("created.log"), &talk()).unwrap());
+        save_whole(at("saved.json"), b"{}").unwrap();
+        save_whole_public(at("public"), b"1").unwrap();
+        create_part(&at("part")).unwrap();
+        #[cfg(feature = "sqlite")]
+        {
+            let address = format!("sqlite:{}", at("sessions.db").display());
+            let mut store = context_window_store::SessionStore::open(&address).unwrap();
+            store.import("ada", &talk()).unwrap();
+            store.export_journal("ada", at("exported.log")).unwrap();
+            for name in ["sessions.db", "sessions.db-wal", "sessions.db-shm"] {
+                assert_eq!(mode(&at(name)), 0o600, "{name}");
+            }
+        }
+        return;
+    }
+    for umask in ["000", "022", "077", "277", "777"] {
+        let folder = Folder::new("private");
+        let run = format!("umask {umask}; exec \"$0\" --exact {TEST} --nocapture");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(run).arg(std::env::current_exe().unwrap());
+        let done = command.env("NAMES_TEST_FOLDER", folder.path("")).output().unwrap();
+        assert!(done.status.success(), "umask {umask}: {}", String::from_utf8_lossy(&done.stdout));
+        for entry in fs::read_dir(folder.path("")).unwrap() {
+            let path = entry.unwrap().path();
+            let expected = match path.ends_with("public") {
+                true => 0o666 & !u32::from_str_radix(umask, 8).unwrap(),
+                false => 0o600,
+            };
+            assert_eq!(mode(&path), expected, "umask {umask}: {}", path.display());
+        }
+    }
+    // A file that is there keeps the rights that its owner gave it.
+    let folder = Folder::new("given-rights");
+    for (name, rights) in [("wide", 0o644), ("narrow", 0o400)] {
+        let path = folder.path(name);
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(rights)).unwrap();
+        save_whole(&path, b"new").unwrap();
+        assert_eq!(mode(&path), rights);
     }
 }
 

@@ -145,6 +145,45 @@ fn options_and_models_may_come_through_pipes() {
     assert!(out(&["history", new.to_str().unwrap()]).contains("Context compacted"));
 }
 
+/// Results hold texts of a conversation: nobody else may read them, whatever the umask is. Manual pages are for all.
+#[cfg(unix)]
+#[test]
+fn results_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    for umask in ["000", "022", "277"] {
+        let folder = readable("rights");
+        let before: Vec<_> = bytes_of(&folder).into_iter().map(|(path, _)| path).collect();
+        let talk = crate::support::root().join("examples/long-talk.json");
+        let script = format!(
+            "umask {umask} && \"$0\" session.json --save-anchor new-anchor.json -o report.txt \
+             && \"$0\" session.json --format messages -o body.json && \"$0\" replay session.json -o replay.txt \
+             && \"$0\" compact \"$1\" --apply compacted.json"
+        );
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(script).arg(assert_cmd::cargo::cargo_bin("plan-inspect")).arg(&talk);
+        let done = command.current_dir(&folder).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let new: Vec<_> = bytes_of(&folder)
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| !before.contains(path))
+            .collect();
+        assert_eq!(new.len(), 5, "{new:?}");
+        for path in new {
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "umask {umask}: {}", path.display());
+        }
+    }
+    let pages = readable("rights-of-pages");
+    let script = format!("umask 022 && \"$0\" man --output-dir {}", pages.join("tokenizer").display());
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(script).arg(assert_cmd::cargo::cargo_bin("plan-inspect"));
+    let done = command.output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let page = pages.join("tokenizer/plan-inspect.1");
+    assert_eq!(fs::metadata(page).unwrap().permissions().mode() & 0o777, 0o644);
+}
+
 /// A process that was killed leaves its partial file; the next one may have its number, as the first one of each container has.
 #[cfg(unix)]
 #[test]
