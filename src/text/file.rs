@@ -1,13 +1,18 @@
 //! Text files that people write: read whole, and never more of them than anybody would write.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
 
 /// The text of a file of at most `most` bytes; `expected` says what it should be.
 ///
 /// # Errors
 ///
-/// What is wrong, without the path: it cannot be read, is larger, or is not UTF-8.
+/// What is wrong, without the path: it is no regular file, cannot be read, is larger, or is not UTF-8.
 pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, String> {
+    ensure_ends(path, expected)?;
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
@@ -22,4 +27,56 @@ pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, Str
     })?;
     // A byte order mark is no TOML, and some editors write one.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// Checks that reading a file comes to an end by itself: a named pipe waits for a writer, a terminal for a person. The pipe
+/// that a shell opens for `<(command)` or standard input has its writer already, and the null device is empty.
+fn ensure_ends(path: &Path, expected: &str) -> Result<(), String> {
+    // A path that names nothing has its error when it is opened.
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
+    let kind = metadata.file_type();
+    if kind.is_file() || path == Path::new("/dev/null") || is_pipe(kind) && is_inherited(path) {
+        return Ok(());
+    }
+    let found = match kind {
+        kind if kind.is_dir() => "a folder",
+        kind if is_pipe(kind) => "a named pipe",
+        _ => "a device",
+    };
+    Err(format!("is {found}, no regular file; expected a file: {expected}"))
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: fs::FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: fs::FileType) -> bool {
+    false
+}
+
+/// Whether a path names a file that this process was started with.
+fn is_inherited(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn named_pipe_is_refused_and_inherited_pipe_is_read() {
+        let pipe = std::env::temp_dir().join(format!("context-window-{}-pipe", std::process::id()));
+        drop(fs::remove_file(&pipe));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let refused = text(&pipe, 100, "options in TOML").unwrap_err();
+        fs::remove_file(&pipe).unwrap();
+        assert_eq!(refused, "is a named pipe, no regular file; expected a file: options in TOML");
+        let folder = text(&std::env::temp_dir(), 100, "options in TOML").unwrap_err();
+        assert_eq!(folder, "is a folder, no regular file; expected a file: options in TOML");
+        assert_eq!(text(Path::new("/dev/null"), 100, "options").as_deref(), Ok(""));
+        assert_eq!(text(Path::new("/nowhere"), 100, "options").unwrap_err().find("cannot be read"), Some(0));
+    }
 }

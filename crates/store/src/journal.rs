@@ -90,7 +90,7 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the file cannot be read or written, another process writes it, it is no
+    /// `ErrorKind::Journal` where the file cannot be read or written, is no regular file, another process writes it, it is no
     /// log (a session file among them: read that with `context_window_formats::SessionFile` and begin a log with
     /// [`Journal::create`]), or a line of it is damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {

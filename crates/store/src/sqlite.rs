@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Error, Repr},
-    named_file::{create_private, keep_private_at},
+    named_file::{create_private, ensure_regular, keep_private_at},
 };
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior::Immediate, params,
@@ -139,9 +139,7 @@ impl Sqlite {
 
     fn connect(name: String, path: &str, flags: OpenFlags) -> Result<Self, Error> {
         let fault = |detail: String| Error::new(Repr::Store { place: name.clone(), detail });
-        if Path::new(path).is_dir() {
-            return Err(fault("is a folder; expected a file".into()));
-        }
+        ensure_regular(Path::new(path)).map_err(&fault)?;
         let connection = Connection::open_with_flags(path, flags)
             .and_then(|connection| connection.busy_timeout(PATIENCE).map(|()| connection))
             .map_err(|error| fault(format!("cannot be opened: {}", said(&error))))?;

@@ -1,10 +1,10 @@
-//! Files by their names: private ones.
+//! Files by their names: private, and no pipes.
 
 use context_window::*;
-use context_window_store::{Journal, create_part, save_whole, save_whole_public};
+use context_window_store::{ErrorKind, Journal, create_part, save_whole, save_whole_public};
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -129,4 +129,34 @@ fn writers_of_one_file_do_not_write_into_each_others() {
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 1, "nothing is left beside it");
     let parts: Vec<PathBuf> = (0..3).map(|_| create_part(&path).unwrap().0).collect();
     assert!(parts[0] != parts[1] && parts[1] != parts[2], "{parts:?}");
+}
+
+#[test]
+fn pipes_and_devices_are_no_logs_and_no_stores() {
+    let folder = Folder::new("pipes");
+    let pipe = folder.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let link = folder.path("link");
+    symlink(&pipe, &link).unwrap();
+    for (path, found) in [
+        (pipe.as_path(), "a named pipe"),
+        (&link, "a named pipe"),
+        (Path::new("/dev/null"), "a device"),
+        (&folder.path(""), "a folder"),
+    ] {
+        let words = format!("it is {found}, no regular file");
+        let error = Journal::open(path).unwrap_err();
+        assert!(error.kind() == ErrorKind::Journal && error.to_string().contains(&words), "{error}");
+        let error = context_window_store::check_log(path).unwrap_err();
+        assert!(error.to_string().contains(&words), "{error}");
+        #[cfg(feature = "sqlite")]
+        {
+            use context_window_store::SessionStore;
+            let address = format!("sqlite:{}", path.display());
+            for error in [SessionStore::open(&address), SessionStore::open_read_only(&address)] {
+                let error = error.unwrap_err();
+                assert!(error.kind() == ErrorKind::Store && error.to_string().contains(&words), "{error}");
+            }
+        }
+    }
 }

@@ -116,26 +116,34 @@ fn what_is_read_is_never_written_over() {
 #[test]
 fn options_and_models_may_come_through_pipes() {
     let folder = readable("piped");
-    let pipe = folder.join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let session = folder.join("session.json");
-    let run = |flag: &str, from: &str, more: &[&str]| {
-        let (from, to) = (folder.join(from), pipe.clone());
-        let writer = std::thread::spawn(move || fs::write(to, fs::read(from).unwrap()).unwrap());
+    let run = |shell: &str| {
         let output = folder.join("plan.json");
-        let args = [session.to_str().unwrap(), flag, pipe.to_str().unwrap(), "--format", "json"];
-        let to = ["-o", output.to_str().unwrap()];
-        inspect(&[&args[..], more, &to[..]].concat())
-            .timeout(std::time::Duration::from_secs(60))
-            .assert()
-            .success();
-        writer.join().unwrap();
+        let script = format!("\"$0\" session.json {shell} --format json -o plan.json");
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(script).arg(assert_cmd::cargo::cargo_bin("plan-inspect"));
+        let done = command.current_dir(&folder).env_remove("CONTEXT_WINDOW_CONFIG").output().unwrap();
+        assert!(done.status.success(), "{shell}: {}", String::from_utf8_lossy(&done.stderr));
         serde_json::from_str::<Value>(&fs::read_to_string(&output).unwrap()).unwrap()
     };
-    let options = run("--config", "config.toml", &[]);
-    assert_ne!(options["config"], "default");
-    assert_eq!(run("--models", "models.toml", &["--model", "mine"])["model_context_len"], 9_000);
-    // A session, too: what is written is a log then, because its text cannot be read again.
+    for piped in ["--config <(sleep 0.1; cat config.toml)", "--config /dev/stdin < config.toml"] {
+        assert_ne!(run(piped)["config"], "default");
+    }
+    assert_eq!(run("--config /dev/null")["config"], "default");
+    assert_eq!(run("--models <(cat models.toml) --model mine")["model_context_len"], 9_000);
+    // Sessions come through any pipe.
+    let shown = out(&["history", session.to_str().unwrap()]);
+    for piped in
+        ["history <(cat session.json)", "history /dev/stdin < session.json", "history - < session.json"]
+    {
+        let mut command = Command::new("bash");
+        command.arg("-c").arg(format!("\"$0\" {piped}"));
+        let done = command.arg(assert_cmd::cargo::cargo_bin("plan-inspect")).current_dir(&folder).output();
+        assert_eq!(String::from_utf8(done.unwrap().stdout).unwrap(), shown, "{piped}");
+    }
+    // What is written is a log then, because its text cannot be read again.
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let (talk, to) =
         (fs::read(crate::support::root().join("examples/long-talk.json")).unwrap(), pipe.clone());
     let writer = std::thread::spawn(move || fs::write(to, talk).unwrap());
@@ -143,6 +151,24 @@ fn options_and_models_may_come_through_pipes() {
     out(&["compact", pipe.to_str().unwrap(), "--apply", new.to_str().unwrap()]);
     writer.join().unwrap();
     assert!(out(&["history", new.to_str().unwrap()]).contains("Context compacted"));
+}
+
+/// A named pipe that nobody writes to would be waited for without end.
+#[cfg(unix)]
+#[test]
+fn named_pipe_is_no_file_of_options() {
+    let folder = readable("unwritten-pipe");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let pipe = pipe.to_str().unwrap();
+    let patience = std::time::Duration::from_secs(20);
+    for flag in ["--config", "--models"] {
+        let output = inspect(&[EXAMPLE, flag, pipe]).timeout(patience).assert().code(2);
+        let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+        assert!(said.contains(pipe) && said.contains("is a named pipe, no regular file"), "{flag}: {said}");
+    }
+    let output = inspect(&[EXAMPLE]).env("CONTEXT_WINDOW_CONFIG", pipe).timeout(patience).assert().code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
 }
 
 /// Results hold texts of a conversation: nobody else may read them, whatever the umask is. Manual pages are for all.
