@@ -58,6 +58,11 @@ pub(super) trait Backend: Send {
     /// What names the store in errors: no password is in it.
     fn name(&self) -> &str;
 
+    /// Checks that what is written now would be found by whoever opens the store again.
+    fn ensure_named(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Appends to a session that is as the writer knows it; begins it where that has no entry.
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error>;
 

@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, Repr},
     log_reader::read,
-    named_file::{create_private, open_or_create},
+    named_file::{NamedFile, create_private, open_or_create},
     record_line::{line_of, parse},
     whole_file::sync_folder,
 };
@@ -45,6 +45,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 pub struct Journal {
     file: File,
     path: PathBuf,
+    /// The file by its name: others may delete it, or put another one in its place.
+    named: NamedFile,
     /// Messages and events that are on disk.
     written: (usize, usize),
     /// Checksums of the last message and event on disk: whether `save` gets the same conversation.
@@ -150,8 +152,8 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the disk refuses; nothing of it counts as written then, and another call tries again. Also
-    /// where the conversation is not the one that this file holds.
+    /// `ErrorKind::Journal` where the disk refuses, or the file was deleted, moved or replaced by another one while it was
+    /// open: nothing of it counts as written then, and another call tries again. Also where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
@@ -174,7 +176,7 @@ impl Journal {
             })
             .collect();
         if entries.is_empty() {
-            return Ok(());
+            return self.ensure_named();
         }
         self.append(&entries)?;
         (self.written, self.prompt, self.last) = (lengths, prompt, last_of(log));
@@ -206,10 +208,13 @@ impl Journal {
     }
 
     fn locked(file: File, path: &Path) -> Result<Self, Error> {
+        let named = file.metadata().map(|metadata| NamedFile::new(path, &metadata));
+        let named = named.map_err(|fault| cannot_open(path, &fault))?;
         lock(&file, path)?;
         Ok(Self {
             file,
             path: path.into(),
+            named,
             written: (0, 0),
             last: (None, None),
             prompt: None,
@@ -230,20 +235,33 @@ impl Journal {
             text.push_str(&line_of(sequence, &record));
             text.push('\n');
         }
+        self.ensure_named()?;
         let written = self
             .file
             .seek(SeekFrom::Start(self.end))
             .and_then(|_| self.file.write_all(text.as_bytes()))
-            .and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| format!("cannot be written: {error}"));
+        // A file that lost its name meanwhile is confirmed by nobody.
+        if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
             // A partial write must not precede the next attempt.
             drop(self.file.set_len(self.end));
-            return Err(self.fault("cannot be written", &error));
+            return Err(self.error(&detail));
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
         self.missing_newline = false;
         Ok(())
+    }
+
+    /// Checks before a write that the name of this log still names the file that is open.
+    fn ensure_named(&self) -> Result<(), Error> {
+        self.check_name("nothing was written").map_err(|detail| self.error(&detail))
+    }
+
+    fn check_name(&self, so_far: &str) -> Result<(), String> {
+        let advice = "write the conversation to a new log with Journal::create";
+        self.named.check().map_err(|fault| format!("{fault}; {so_far}: {advice}"))
     }
 
     fn fault(&self, what: &str, error: &io::Error) -> Error {

@@ -1,14 +1,68 @@
-//! Files of this crate by their names: regular files, and private.
+//! Files of this crate by their names: regular files, private, and still the ones that were opened.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The right to read and write for the owner alone.
 #[cfg(unix)]
 const PRIVATE: u32 = 0o600;
+
+/// A name that has to go on naming the file that was opened by it.
+///
+/// Whoever holds a file open can write to it after it was deleted, and after another one took its name: all of that is
+/// gone with the last process that has it open.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NamedFile {
+    path: PathBuf,
+    /// Device and inode; nothing is compared where the system has no such numbers.
+    identity: Option<(u64, u64)>,
+}
+
+impl NamedFile {
+    /// Remembers the file of these metadata by its name.
+    pub(crate) fn new(path: &Path, metadata: &Metadata) -> Self {
+        // The process may go to another folder.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self { path, identity: identity(metadata) }
+    }
+
+    /// Remembers the file that has this name now. Returns `None` if there is none.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|metadata| Self::new(path, &metadata))
+    }
+
+    /// Returns an error, the rest of a sentence about the file, if its name does not name it any more.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.identity.is_none() {
+            return Ok(());
+        }
+        let path = self.path.display();
+        match fs::metadata(&self.path) {
+            Ok(metadata) if identity(&metadata) == self.identity => Ok(()),
+            Ok(_) => Err(format!("{path} was replaced by another file while it was open")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(format!("{path} was deleted or moved while it was open"))
+            }
+            Err(error) => Err(format!("{path} cannot be found any more ({error})")),
+        }
+    }
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such numbers")]
+fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
 
 /// Checks that a path names a regular file or nothing: a pipe would be waited for without end.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), String> {

@@ -39,6 +39,7 @@ impl fmt::Debug for SessionStore {
 
 impl SessionStore {
     /// Opens a store, and makes it where there is none: `sqlite:FILE` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    /// Only its owner may read a new file.
     /// Tables of an earlier version are brought to today's form; while one program does, others wait.
     ///
     /// PostgreSQL: version 13 or later, a database in UTF8. Without the feature `postgres-tls` nothing is encrypted on the
@@ -101,7 +102,8 @@ impl SessionStore {
     ///
     /// `ErrorKind::Conflict` where it holds more or fewer ([`Error::conflict`] says how many); `Input` for an id that is
     /// empty, longer than 1,000 bytes or has a NUL character; `NotLoaded` for a message whose text is not here; `Store` where
-    /// the database refuses. Nothing is written then. Entries are not compared with those before them: [`SessionStore::save`]
+    /// the database refuses, or its file was deleted or replaced while it was open. Nothing is written then, unless the error
+    /// says that this is not known. Entries are not compared with those before them: [`SessionStore::save`]
     /// writes what a conversation is known to allow.
     pub fn append(
         &mut self,
@@ -125,6 +127,7 @@ impl SessionStore {
         }
         let batch = Batch::of(expected, events)?;
         if batch.rows.is_empty() {
+            self.backend.ensure_named()?;
             let found = self.next_of(id)?;
             return if found == expected { Ok(expected) } else { Err(conflict(id, expected, found)) };
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{Error, Repr},
-    named_file::{create_private, ensure_regular, keep_private_at},
+    named_file::{NamedFile, create_private, ensure_regular, keep_private_at},
 };
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior::Immediate, params,
@@ -36,6 +36,8 @@ const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 pub(super) struct Sqlite {
     name: String,
     connection: Connection,
+    /// The files of a store that is written, by their names: others may delete them, or put others in their place.
+    files: Vec<NamedFile>,
     /// Where the file is read without locks, since its folder may not be written: what it was when it was opened.
     unlocked: Option<Unlocked>,
 }
@@ -74,12 +76,45 @@ impl Sqlite {
             // SQLite gives `-wal` and `-shm` the rights of this file, and says why there can be none.
             drop(create_private(Path::new(path)));
         }
-        let mut store = Self::connect(name, path, flags)?;
+        let mut store = Self::connect_by_name(&name, path, flags)?;
         if is_new {
             keep_private_at(Path::new(path));
         }
         store.migrate()?;
+        // SQLite puts its own files beside the file that a link names.
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+        let beside = ["-wal", "-shm"].map(|end| {
+            let mut name = real.clone().into_os_string();
+            name.push(end);
+            NamedFile::at(Path::new(&name))
+        });
+        store.files.extend(beside.into_iter().flatten());
+        store.check_names("nothing was written")?;
         Ok(store)
+    }
+
+    /// Connects to a file, and remembers which one it was.
+    fn connect_by_name(name: &str, path: &str, flags: OpenFlags) -> Result<Self, Error> {
+        // A file of a lower layer (overlayfs) may be another one as soon as it is opened for writing, and is the same from
+        // then on.
+        for _ in 0..2 {
+            let before = NamedFile::at(Path::new(path));
+            let store = Self::connect(name.into(), path, flags)?;
+            let file = NamedFile::at(Path::new(path));
+            if file.is_some() && file == before {
+                return Ok(Self { files: file.into_iter().collect(), ..store });
+            }
+        }
+        let detail = "was replaced by another file while it was opened; try again".into();
+        Err(Error::new(Repr::Store { place: name.into(), detail }))
+    }
+
+    /// Checks that the names of the store's files still name those that are open.
+    fn check_names(&self, so_far: &str) -> Result<(), Error> {
+        self.files.iter().try_for_each(NamedFile::check).map_err(|fault| {
+            let detail = format!("{fault}; {so_far}: open the store again and save the conversation there");
+            Error::new(Repr::Store { place: self.name.clone(), detail })
+        })
     }
 
     /// Opens a file that is there, and writes nothing to it.
@@ -143,7 +178,7 @@ impl Sqlite {
         let connection = Connection::open_with_flags(path, flags)
             .and_then(|connection| connection.busy_timeout(PATIENCE).map(|()| connection))
             .map_err(|error| fault(format!("cannot be opened: {}", said(&error))))?;
-        Ok(Self { name, connection, unlocked: None })
+        Ok(Self { name, connection, files: Vec::new(), unlocked: None })
     }
 
     fn migrate(&mut self) -> Result<(), Error> {
@@ -216,12 +251,16 @@ impl Sqlite {
         what: &str,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
+        self.ensure_named()?;
         let done = self.connection.transaction_with_behavior(Immediate).and_then(|transaction| {
             let done = work(&transaction)?;
             transaction.commit()?;
             Ok(done)
         });
-        done.map_err(|error| self.fault(what, &error))
+        let done = done.map_err(|error| self.fault(what, &error))?;
+        // A file that lost its name meanwhile is confirmed by nobody.
+        self.check_names("nothing was confirmed")?;
+        Ok(done)
     }
 
     fn fault(&self, what: &str, error: &rusqlite::Error) -> Error {
@@ -362,6 +401,10 @@ fn summary(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionSummary> {
 impl Backend for Sqlite {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn ensure_named(&self) -> Result<(), Error> {
+        self.check_names("nothing was written")
     }
 
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {

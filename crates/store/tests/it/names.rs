@@ -1,7 +1,7 @@
-//! Files by their names: private, and no pipes.
+//! Files by their names: deleted or replaced under their writer, private, and no pipes.
 
 use context_window::*;
-use context_window_store::{ErrorKind, Journal, create_part, save_whole, save_whole_public};
+use context_window_store::{Error, ErrorKind, Journal, create_part, save_whole, save_whole_public};
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -33,6 +33,143 @@ impl Drop for Folder {
 
 fn talk() -> Conversation {
     Conversation::from([Message::user("a"), Message::assistant("b")])
+}
+
+/// Ways in which a file loses its name, and what an error says of each.
+type Change = (&'static str, fn(&Path), &'static str);
+
+const CHANGES: [Change; 5] = [
+    ("deleted", |path| fs::remove_file(path).unwrap(), "was deleted or moved"),
+    ("moved", |path| fs::rename(path, path.with_extension("old")).unwrap(), "was deleted or moved"),
+    (
+        "replaced by a copy",
+        |path| {
+            let copy = path.with_extension("copy");
+            fs::copy(path, &copy).unwrap();
+            fs::rename(copy, path).unwrap();
+        },
+        "was replaced by another file",
+    ),
+    (
+        "deleted and made again",
+        |path| {
+            fs::remove_file(path).unwrap();
+            fs::write(path, "").unwrap();
+        },
+        "was replaced by another file",
+    ),
+    (
+        "replaced by a link",
+        |path| {
+            let moved = path.with_extension("moved");
+            fs::copy(path, &moved).unwrap();
+            fs::remove_file(path).unwrap();
+            symlink(moved, path).unwrap();
+        },
+        "was replaced by another file",
+    ),
+];
+
+fn refused(error: &Error, kind: ErrorKind, words: &str) {
+    let said = error.to_string();
+    assert!(error.kind() == kind && said.contains(words) && said.contains("nothing was written"), "{said}");
+}
+
+#[test]
+fn log_that_lost_its_name_confirms_nothing() {
+    for (name, change, words) in CHANGES {
+        let folder = Folder::new("renamed-log");
+        let path = folder.path("talk.log");
+        let (mut journal, mut log) = Journal::open(&path).unwrap();
+        log.push(Message::user("confirmed"));
+        journal.save(&log).unwrap();
+        let (length, moved) = (fs::metadata(&path).unwrap().len(), path.with_extension("old"));
+        change(&path);
+        refused(&journal.save(&log).unwrap_err(), ErrorKind::Journal, words);
+        log.push(Message::user("lost"));
+        for _ in 0..2 {
+            refused(&journal.save(&log).unwrap_err(), ErrorKind::Journal, words);
+        }
+        if name == "moved" {
+            assert_eq!(fs::metadata(&moved).unwrap().len(), length, "refused means not written");
+            // Back under its name it goes on.
+            fs::rename(&moved, &path).unwrap();
+            journal.save(&log).unwrap();
+            drop(journal);
+            assert_eq!(Journal::open(&path).unwrap().1, log);
+        } else {
+            drop(Journal::create(folder.path("new.log"), &log).unwrap());
+        }
+    }
+}
+
+/// Every name of a link may be gone.
+#[test]
+fn log_behind_a_link_is_the_one_that_was_opened() {
+    let folder = Folder::new("linked-log");
+    let [link, one, two] = ["talk.log", "one.log", "two.log"].map(|name| folder.path(name));
+    for path in [&one, &two] {
+        drop(Journal::create(path, &Conversation::new()).unwrap());
+    }
+    symlink(&one, &link).unwrap();
+    let (mut journal, mut log) = Journal::open(&link).unwrap();
+    log.push(Message::user("a"));
+    journal.save(&log).unwrap();
+    fs::remove_file(&link).unwrap();
+    symlink(&two, &link).unwrap();
+    log.push(Message::user("b"));
+    refused(&journal.save(&log).unwrap_err(), ErrorKind::Journal, "was replaced by another file");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn store_that_lost_its_name_confirms_nothing() {
+    use context_window_store::SessionStore;
+    for end in ["", "-wal", "-shm"] {
+        for (name, change, words) in CHANGES {
+            let folder = Folder::new("renamed-store");
+            let path = folder.path("sessions.db");
+            let address = format!("sqlite:{}", path.display());
+            drop(SessionStore::open(&address).unwrap());
+            let mut store = SessionStore::open(&address).unwrap();
+            let mut log = talk();
+            let revision = store.save("ada", &mut log, 0).unwrap();
+            change(&folder.path(&format!("sessions.db{end}")));
+            refused(&store.save("ada", &mut log, revision).unwrap_err(), ErrorKind::Store, words);
+            log.push(Message::user("lost"));
+            for _ in 0..2 {
+                let error = store.save("ada", &mut log, revision).unwrap_err();
+                refused(&error, ErrorKind::Store, words);
+                assert!(store.archive("ada").is_err() && store.fork("ada", 1, "bob").is_err());
+            }
+            // A store that is opened again takes all of it, where nothing is left in its place.
+            if end.is_empty() && name == "deleted" {
+                drop(store);
+                let mut store = SessionStore::open(&address).unwrap();
+                store.import("ada", &log).unwrap();
+                assert_eq!(store.load("ada").unwrap().0, log);
+            }
+        }
+    }
+}
+
+/// A process may go to another folder: relative names are those of the beginning. The test starts itself for that.
+#[test]
+fn relative_names_are_those_of_the_folder_they_were_opened_in() {
+    const TEST: &str = "names::relative_names_are_those_of_the_folder_they_were_opened_in";
+    if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
+        std::env::set_current_dir(folder).unwrap();
+        let (mut journal, mut log) = Journal::open("talk.log").unwrap();
+        std::env::set_current_dir("/").unwrap();
+        log.push(Message::user("a"));
+        journal.save(&log).unwrap();
+        return;
+    }
+    let folder = Folder::new("relative");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", TEST]).env("NAMES_TEST_FOLDER", folder.path(""));
+    assert!(command.output().unwrap().status.success());
+    assert_eq!(Journal::open(folder.path("talk.log")).unwrap().1.messages().len(), 1);
 }
 
 fn mode(path: &Path) -> u32 {
