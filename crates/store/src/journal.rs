@@ -29,6 +29,9 @@ use std::{
 const LOCK_TRIES: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
+/// The advice of an error after which a record may be on disk or not.
+const NOT_KNOWN: &str = "It is not known whether the entries were stored: open the log again and compare it with the conversation before it is saved again";
+
 /// A conversation's log in a file that this process alone writes.
 ///
 /// ```no_run
@@ -59,6 +62,8 @@ pub struct Journal {
     end: u64,
     /// Whether the last record ends without a line break: the next write begins with one.
     missing_newline: bool,
+    /// Whether something of a write that failed may stand behind the last whole record.
+    has_leftover: bool,
     truncated_tail: Option<TruncatedTail>,
 }
 
@@ -153,7 +158,8 @@ impl Journal {
     /// # Errors
     ///
     /// `ErrorKind::Journal` where the disk refuses, or the file was deleted, moved or replaced by another one while it was
-    /// open: nothing of it counts as written then, and another call tries again. Also where the conversation is not the one that this file holds.
+    /// open: nothing of it is written then, unless the error says that this is not known, and another call tries again. Also
+    /// where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
@@ -221,6 +227,7 @@ impl Journal {
             next: 0,
             end: 0,
             missing_newline: false,
+            has_leftover: false,
             truncated_tail: None,
         })
     }
@@ -236,22 +243,40 @@ impl Journal {
             text.push('\n');
         }
         self.ensure_named()?;
-        let written = self
-            .file
-            .seek(SeekFrom::Start(self.end))
-            .and_then(|_| self.file.write_all(text.as_bytes()))
-            .and_then(|()| self.file.sync_data())
-            .map_err(|error| format!("cannot be written: {error}"));
+        let written =
+            self.write_synced(text.as_bytes()).map_err(|error| format!("cannot be written: {error}"));
         // A file that lost its name meanwhile is confirmed by nobody.
         if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
-            // A partial write must not precede the next attempt.
-            drop(self.file.set_len(self.end));
-            return Err(self.error(&detail));
+            return Err(self.take_back(detail));
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
         self.missing_newline = false;
         Ok(())
+    }
+
+    fn write_synced(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.has_leftover {
+            // It must not follow the records that are written now.
+            self.file.set_len(self.end)?;
+        }
+        self.has_leftover = true;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(text)?;
+        self.file.sync_data()?;
+        self.has_leftover = false;
+        Ok(())
+    }
+
+    /// Removes the records of a write that failed, so that they are not there later. Returns its error, which says if that
+    /// failed too.
+    fn take_back(&mut self, detail: String) -> Error {
+        let taken = self.file.set_len(self.end).and_then(|()| self.file.sync_all());
+        self.has_leftover = taken.is_err();
+        match taken {
+            Ok(()) => self.error(&detail),
+            Err(_) => self.error(&format!("{detail}. {NOT_KNOWN}")),
+        }
     }
 
     /// Checks before a write that the name of this log still names the file that is open.

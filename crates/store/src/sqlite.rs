@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
 const BEGIN_TRIES: u32 = 1_000;
 
+/// The advice of an error after which a transaction may be on disk or not.
+const NOT_KNOWN: &str = "It is not known whether it was written: open the store again, load the session and compare it before it is saved again";
+
 /// The time of the database's own clock, to the millisecond.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
@@ -252,15 +255,27 @@ impl Sqlite {
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
         self.ensure_named()?;
+        let mut is_committing = false;
         let done = self.connection.transaction_with_behavior(Immediate).and_then(|transaction| {
             let done = work(&transaction)?;
+            is_committing = true;
             transaction.commit()?;
             Ok(done)
         });
-        let done = done.map_err(|error| self.fault(what, &error))?;
-        // A file that lost its name meanwhile is confirmed by nobody.
-        self.check_names("nothing was confirmed")?;
-        Ok(done)
+        match done {
+            Ok(done) => {
+                // A file that lost its name meanwhile is confirmed by nobody.
+                self.check_names("nothing was confirmed")?;
+                Ok(done)
+            }
+            // The write-ahead log may hold the commit although it could not be synced: SQLite finds it there after a crash.
+            // A lock or a full disk comes before it is there.
+            Err(error) if is_committing && !is_before_commit(&error) => {
+                let detail = format!("{what}: {error}. {NOT_KNOWN}");
+                Err(Error::new(Repr::Store { place: self.name.clone(), detail }))
+            }
+            Err(error) => Err(self.fault(what, &error)),
+        }
     }
 
     fn fault(&self, what: &str, error: &rusqlite::Error) -> Error {
@@ -284,6 +299,10 @@ fn said(error: &rusqlite::Error) -> String {
         _ => "",
     };
     format!("{error}{advice}")
+}
+
+fn is_before_commit(error: &rusqlite::Error) -> bool {
+    is_busy(error) || error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {

@@ -18,6 +18,8 @@ mod journal;
 mod log_damage;
 #[cfg(unix)]
 mod names;
+#[cfg(all(target_os = "linux", feature = "sqlite"))]
+mod syncs;
 #[cfg(feature = "sqlite")]
 mod places;
 #[cfg(feature = "sqlite")]

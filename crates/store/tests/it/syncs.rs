@@ -1,0 +1,162 @@
+//! A disk that cannot sync: the error says that it is not known whether anything was written, where that is so.
+//!
+//! The test starts itself with a library in front of the system's, whose syncs fail while a file of a certain name is there.
+
+use crate::{places::Folder, support};
+use context_window::*;
+use context_window_store::{Journal, SessionStore};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// Syncs that fail. `SYNC_FAILS` names a file: as long as it is there, and of some of them as its text says.
+const LIBRARY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int fails(void) {
+    const char *name = getenv("SYNC_FAILS");
+    if (!name || access(name, F_OK)) return 0;
+    errno = EIO;
+    return 1;
+}
+
+int fdatasync(int fd) {
+    static int (*real)(int);
+    if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
+    return fails() ? -1 : real(fd);
+}
+
+int fsync(int fd) {
+    static int (*real)(int);
+    if (!real) real = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    const char *name = getenv("SYNC_FAILS_DATA_ONLY");
+    return !name && fails() ? -1 : real(fd);
+}
+"#;
+
+/// Builds the library, or says why not.
+fn library(folder: &Folder) -> Option<PathBuf> {
+    let (source, built) = (folder.path("syncs.c"), folder.path("syncs.so"));
+    fs::write(&source, LIBRARY).unwrap();
+    let mut compiler = Command::new("cc");
+    let done = compiler.args(["-shared", "-fPIC", "-o"]).args([&built, &source]).arg("-ldl").output();
+    if done.is_ok_and(|done| done.status.success()) {
+        return Some(built);
+    }
+    support::skip(&support::running(), "no C compiler is here: no sync fails");
+    None
+}
+
+/// Runs a test of this program again, in a process whose syncs fail.
+fn run(test: &str, folder: &Folder, library: &Path, data_only: bool) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]);
+    command.env("LD_PRELOAD", library).env("SYNC_FAILS", folder.path("fail"));
+    command.env("SYNC_TEST_FOLDER", folder.path(""));
+    if data_only {
+        command.env("SYNC_FAILS_DATA_ONLY", "1");
+    }
+    command.output().unwrap()
+}
+
+fn messages(count: usize) -> Conversation {
+    (0..count).map(|at| Message::user(format!("message {at}"))).collect::<Vec<_>>().into()
+}
+
+/// A commit in the write-ahead log that could not be synced is there after a crash.
+#[test]
+fn failed_commit_is_said_to_be_unknown() {
+    const TEST: &str = "syncs::failed_commit_is_said_to_be_unknown";
+    if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
+        let at = |name: &str| Path::new(&folder).join(name);
+        let mut store = SessionStore::open(&format!("sqlite:{}", at("sessions.db").display())).unwrap();
+        let mut log = messages(2);
+        let revision = store.save("ada", &mut log, 0).unwrap();
+        fs::write(at("fail"), "").unwrap();
+        log.push(Message::user("not known"));
+        let error = store.save("ada", &mut log, revision).unwrap_err();
+        fs::write(at("said"), error.to_string()).unwrap();
+        // As a crash: nothing is closed.
+        std::process::abort();
+    }
+    let folder = Folder::new();
+    let Some(library) = library(&folder) else { return };
+    run(TEST, &folder, &library, false);
+    let said = fs::read_to_string(folder.path("said")).unwrap();
+    assert!(said.contains("disk I/O error") && !said.contains("nothing was written"), "{said}");
+    assert!(
+        said.contains("It is not known whether it was written") && said.contains("load the session"),
+        "{said}"
+    );
+    let mut store = SessionStore::open(&folder.sqlite("sessions.db")).unwrap();
+    let (log, revision) = store.load("ada").unwrap();
+    assert_eq!(
+        (log.messages().len(), revision),
+        (3, 3),
+        "it is there, which is why it may not be called refused"
+    );
+}
+
+/// With the same connection it is tried again, and written once.
+#[test]
+fn failed_commit_can_be_tried_again() {
+    const TEST: &str = "syncs::failed_commit_can_be_tried_again";
+    if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
+        let at = |name: &str| Path::new(&folder).join(name);
+        let mut store = SessionStore::open(&format!("sqlite:{}", at("sessions.db").display())).unwrap();
+        let mut log = messages(2);
+        let revision = store.save("ada", &mut log, 0).unwrap();
+        fs::write(at("fail"), "").unwrap();
+        log.push(Message::user("again"));
+        store.save("ada", &mut log, revision).unwrap_err();
+        fs::remove_file(at("fail")).unwrap();
+        assert_eq!(store.load("ada").unwrap().1, 2);
+        assert_eq!(store.save("ada", &mut log, revision).unwrap(), 3);
+        fs::write(at("said"), "written").unwrap();
+        std::process::abort();
+    }
+    let folder = Folder::new();
+    let Some(library) = library(&folder) else { return };
+    run(TEST, &folder, &library, false);
+    assert_eq!(fs::read_to_string(folder.path("said")).unwrap(), "written");
+    let mut store = SessionStore::open(&folder.sqlite("sessions.db")).unwrap();
+    assert_eq!(store.load("ada").unwrap().0.messages().len(), 3);
+    assert_eq!(store.check("ada").unwrap().faults, Vec::<String>::new());
+}
+
+/// A record of a log that could not be synced is taken back; if that fails too, the error says so.
+#[test]
+fn failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown() {
+    const TEST: &str = "syncs::failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown";
+    if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
+        let at = |name: &str| Path::new(&folder).join(name);
+        let (mut journal, mut log) = Journal::open(at("talk.log")).unwrap();
+        log.extend([Message::user("a"), Message::assistant("b")]);
+        journal.save(&log).unwrap();
+        let length = fs::metadata(at("talk.log")).unwrap().len();
+        fs::write(at("fail"), "").unwrap();
+        log.push(Message::user("c"));
+        let error = journal.save(&log).unwrap_err().to_string();
+        assert_eq!(fs::metadata(at("talk.log")).unwrap().len(), length);
+        fs::remove_file(at("fail")).unwrap();
+        journal.save(&log).unwrap();
+        fs::write(at("said"), error).unwrap();
+        return;
+    }
+    for data_only in [false, true] {
+        let folder = Folder::new();
+        let Some(library) = library(&folder) else { return };
+        let done = run(TEST, &folder, &library, data_only);
+        let said = fs::read_to_string(folder.path("said"));
+        let said = said.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stdout)));
+        assert!(said.contains("cannot be written: Input/output error"), "{said}");
+        assert_eq!(said.contains("It is not known whether the entries were stored"), !data_only, "{said}");
+        assert_eq!(Journal::open(folder.path("talk.log")).unwrap().1.messages().len(), 3);
+    }
+}
