@@ -40,6 +40,7 @@ mod whole_file;
 mod record_line;
 mod log_reader;
 mod journal;
+mod repair;
 mod address;
 mod outline;
 mod entry;
@@ -61,6 +62,8 @@ pub use check::SessionCheck;
 pub use conflict::Conflict;
 pub use error::{Error, ErrorKind};
 pub use journal::{Journal, TruncatedTail};
+#[doc(hidden)]
+pub use repair::{CutLog, LogDamage, LostLine, check_log, cut_log};
 pub use session_store::SessionStore;
 pub use summary::{ListOptions, SessionSummary};
 #[doc(hidden)]

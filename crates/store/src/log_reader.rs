@@ -40,7 +40,9 @@ impl Damage {
     fn into_error(self, name: &str) -> Error {
         let advice = match self.line {
             1 => "",
-            _ => "; restore it from a copy, or cut it off before this line",
+            _ => {
+                "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps what it cuts"
+            }
         };
         let place = format!("{name}:{}", self.line);
         Error::new(Repr::Journal { place, detail: format!("{}{advice}", self.detail) })

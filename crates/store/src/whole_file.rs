@@ -83,6 +83,16 @@ fn create_beside(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
     create_first(path, name, suffixes, create)
 }
 
+/// Makes a new file beside another, for a copy of some of it: `NAME.SUFFIX`, or `NAME.2.SUFFIX` and so on if that is there.
+pub(crate) fn create_copy(path: &Path, suffix: &str) -> io::Result<(PathBuf, File)> {
+    let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
+    let suffixes = (1..=MOST_PARTS).map(|number| match number {
+        1 => format!(".{suffix}"),
+        _ => format!(".{number}.{suffix}"),
+    });
+    create_first(path, name, suffixes, create_private)
+}
+
 fn create_first(
     path: &Path,
     name: &OsStr,

@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Import sessions into a store (SQLite, PostgreSQL), export them, check a store
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Find the damaged line of a log on disk; with --cut, cut the log off before it and keep a copy. Exits with 1 where it is
+    /// damaged
+    Repair(Repair),
     /// Plan test vectors and compare with the expected plans
     Vectors(Vectors),
     /// Show the effective options
@@ -443,6 +446,21 @@ pub(crate) enum StoreCommand {
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Repair {
+    /// The log on disk
+    pub(crate) log: PathBuf,
+    /// Cut the log off before its first damaged line; what is cut is kept in a new file beside it
+    #[arg(long)]
+    pub(crate) cut: bool,
+    /// Show all rows of long lists
+    #[arg(long, help_heading = "Output")]
+    pub(crate) all: bool,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
+    pub(crate) format: DataFormat,
 }
 
 #[derive(Debug, Args)]

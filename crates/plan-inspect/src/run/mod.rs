@@ -16,6 +16,7 @@ mod history;
 mod man;
 mod models;
 mod plan;
+mod repair;
 mod replay;
 mod retrieval;
 mod schema;
@@ -32,6 +33,7 @@ pub(crate) fn run(command: &Command, screen: &Screen) -> Result<ExitCode> {
         Command::History(args) => history::run(args, screen),
         Command::Tui(args) => tui::run(args, screen),
         Command::Replay(args) => replay::run(args, screen),
+        Command::Repair(args) => repair::run(args, screen),
         Command::Store(command) => store::run(command, screen),
         Command::Vectors(args) => vectors::run(args),
         Command::Config(args) => config::run(args),

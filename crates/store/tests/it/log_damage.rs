@@ -3,7 +3,7 @@
 
 use crate::support::generate::{is_full, session};
 use context_window::*;
-use context_window_store::{ErrorKind, Journal};
+use context_window_store::{ErrorKind, Journal, check_log, cut_log};
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::TestRunner,
@@ -154,6 +154,80 @@ fn a_tail_that_is_no_beginning_of_a_record_is_damage() {
     for tail in ["\0\0\0\0", "{\"n\":99,\"sum\":\"0\",\"rec", "\u{fffd}", "{\"n\":3\n", "\n", " "] {
         let bytes = [&on_disk.bytes, tail.as_bytes()].concat();
         let error = Journal::read("talk.log", &bytes).unwrap_err().to_string();
-        assert!(error.starts_with("talk.log:4: "), "{tail:?}: {error}");
+        assert!(
+            error.starts_with("talk.log:4: ") && error.contains("plan-inspect repair"),
+            "{tail:?}: {error}"
+        );
     }
+}
+
+/// The first line is the same in every log, so that nothing is lost with it.
+#[test]
+fn a_damaged_first_line_is_written_again() {
+    let path = fresh("first");
+    let on_disk = OnDisk::new(Conversation::from([Message::user("a"), Message::assistant("b")]));
+    for at in 0..on_disk.ends()[0] {
+        for bit in 0..8 {
+            let mut bytes = on_disk.bytes.clone();
+            bytes[at] ^= 1 << bit;
+            fs::write(&path, &bytes).unwrap();
+            let damage = check_log(&path).unwrap().damage.unwrap();
+            assert!(damage.is_first_line && damage.line == 1, "{at} {bit}: {damage:?}");
+            let copy = cut_log(&path).unwrap().copy.unwrap();
+            assert_eq!(fs::read(&path).unwrap(), on_disk.bytes);
+            assert_eq!(fs::read(&copy).unwrap(), bytes[..on_disk.ends()[0]]);
+            fs::remove_file(copy).unwrap();
+        }
+    }
+    // A log of a later version is whole, and left alone.
+    let record = "{\"context_window_log\":2}";
+    let mut hash = blake3::Hasher::new();
+    hash.update(&0u64.to_le_bytes()).update(record.as_bytes());
+    let sum = &hash.finalize().to_hex()[..16];
+    let later = format!("{{\"n\":0,\"sum\":\"{sum}\",\"record\":{record}}}\n");
+    let later = [later.as_bytes(), &on_disk.bytes[on_disk.ends()[0]..]].concat();
+    fs::write(&path, &later).unwrap();
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is a log of version 2; expected version 1"));
+    assert_eq!(fs::read(&path).unwrap(), later);
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_cut_keeps_a_copy_and_the_log_opens() {
+    let path = fresh("repaired");
+    let log: Conversation =
+        (0..8).map(|at| Message::user(format!("message {at}"))).collect::<Vec<_>>().into();
+    let on_disk = OnDisk::new(log);
+    let ends = on_disk.ends();
+    for (at, line) in [(ends[5] + 40, 7), (ends[8] - 1, 9)] {
+        let mut bytes = on_disk.bytes.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let checked = check_log(&path).unwrap();
+        assert_eq!((checked.entries, &checked.copy), ((line - 2, 0), &None));
+        let damage = checked.damage.unwrap();
+        let lines: Vec<usize> = damage.lost.iter().map(|lost| lost.line).collect();
+        assert_eq!((damage.line, lines), (line, (line..=9).collect()));
+        assert!(damage.lost[0].record.is_none() && damage.lost[0].text.contains("message"), "{damage:?}");
+        assert_eq!(fs::read(&path).unwrap(), bytes, "nothing is changed");
+        let cut = cut_log(&path).unwrap();
+        let copy = cut.copy.unwrap();
+        let [kept, copied] = [&path, &copy].map(|path| fs::read(path).unwrap());
+        assert_eq!(kept, on_disk.bytes[..ends[line - 2]]);
+        assert_eq!([kept, copied].concat(), bytes, "every byte is in one of both");
+        assert_eq!(Journal::open(&path).unwrap().1.messages().len(), line - 2);
+        assert_eq!(cut_log(&path).unwrap().copy, None, "it is whole");
+        // A second damage has a copy of its own.
+        fs::write(&path, &bytes).unwrap();
+        let second = cut_log(&path).unwrap().copy.unwrap();
+        assert_ne!(second, copy);
+        [copy, second].iter().for_each(|copy| fs::remove_file(copy).unwrap());
+    }
+    let (_journal, _) = Journal::open(&path).unwrap();
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is being written by another process"));
+    fs::remove_file(&path).unwrap();
+    assert_eq!(check_log(&path).unwrap_err().kind(), ErrorKind::Journal);
+    fs::write(&path, "no log\n").unwrap();
+    assert!(cut_log(&path).unwrap_err().to_string().contains("is no log"));
+    fs::remove_file(path).unwrap();
 }

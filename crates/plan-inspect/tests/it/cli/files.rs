@@ -169,6 +169,8 @@ fn named_pipe_is_no_file_of_options() {
     }
     let output = inspect(&[EXAMPLE]).env("CONTEXT_WINDOW_CONFIG", pipe).timeout(patience).assert().code(2);
     assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
+    let output = inspect(&["repair", pipe]).timeout(patience).assert().code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("no regular file"));
 }
 
 /// Results hold texts of a conversation: nobody else may read them, whatever the umask is. Manual pages are for all.

@@ -1,0 +1,123 @@
+//! `plan-inspect repair`: the damaged line of a log, and the cut before it.
+
+use crate::{
+    args::{DataFormat, Repair, Screen},
+    input, json,
+    stdout::print,
+    stored,
+    table::{Align, Table},
+};
+use anyhow::{Result, bail};
+use context_window_report as report;
+use context_window_store::{CutLog, LogDamage, check_log, cut_log};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Lines that are listed without --all.
+const LISTED: usize = 20;
+
+pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
+    if stored::address(&args.log).is_some() || args.log.as_os_str() == "-" {
+        bail!("{} is no log on disk; expected the file of one", input::name(&args.log));
+    }
+    if input::is_sqlite(&args.log) {
+        bail!(
+            "{0} is an SQLite file, and no log; `plan-inspect store check sqlite:{0}` looks at a store",
+            args.log.display()
+        );
+    }
+    let checked = if args.cut { cut_log(&args.log)? } else { check_log(&args.log)? };
+    print(&match args.format {
+        DataFormat::Text => text(args, &checked, screen),
+        DataFormat::Json => as_json(&checked)?,
+    })?;
+    let damaged = checked.damage.is_some_and(|damage| damage.detail.is_some()) && checked.copy.is_none();
+    Ok(ExitCode::from(u8::from(damaged)))
+}
+
+fn text(args: &Repair, checked: &CutLog, screen: &Screen) -> String {
+    let name = report::printable(&args.log.display().to_string());
+    let whole =
+        format!("{} and {}", counted(checked.entries.0, "message"), counted(checked.entries.1, "event"));
+    let Some(damage) = &checked.damage else { return format!("{name} is whole: {whole}\n") };
+    let line = damage.line;
+    let found = match &damage.detail {
+        Some(detail) => format!("{name}:{line}: {}\n", report::printable(detail)),
+        None => format!(
+            "{name}:{line}: is unfinished, as a crash leaves it: nothing of it was confirmed, and the next writer drops it\n"
+        ),
+    };
+    if damage.is_first_line {
+        let next = match &checked.copy {
+            Some(copy) => {
+                format!(
+                    "Line 1 was written again. {} has its old bytes.\n",
+                    report::printable(&copy.display().to_string())
+                )
+            }
+            None => format!(
+                "`plan-inspect repair {name} --cut` writes it again, and keeps its old bytes in a file beside it.\n"
+            ),
+        };
+        return format!(
+            "{found}\nLine 1 is the same in every log: nothing is lost. Behind it: {whole}\n\n{next}"
+        );
+    }
+    let bytes: u64 = damage.lost.iter().map(|lost| lost.bytes).sum();
+    let lost = format!("{} with {}", counted(damage.lost.len(), "line"), plural(bytes, "byte"));
+    let next = match &checked.copy {
+        Some(copy) => {
+            let copy = report::printable(&copy.display().to_string());
+            format!("Cut off before line {line}. {copy} has what was cut.\n")
+        }
+        None => format!(
+            "`plan-inspect repair {name} --cut` cuts the log off before line {line}, and keeps what it cuts in a file beside it.\n"
+        ),
+    };
+    let rows = lost_rows(damage, args.all, screen);
+    format!("{found}\nWhole before it: {whole}\nFrom there on:   {lost}\n\n{rows}\n{next}")
+}
+
+fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
+    let columns =
+        [("line", Align::Right), ("bytes", Align::Right), ("record", Align::Right), ("text", Align::Left)];
+    let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
+    let listed = if all { damage.lost.len() } else { LISTED };
+    for lost in damage.lost.iter().take(listed) {
+        let record = lost.record.map_or_else(|| "damaged".into(), |record| record.to_string());
+        table.row([lost.line.to_string(), report::grouped(lost.bytes), record, report::brief(&lost.text)]);
+    }
+    match damage.lost.len().saturating_sub(listed) {
+        0 => table.to_string(),
+        more => format!("{table}... and {} (--all)\n", counted(more, "line")),
+    }
+}
+
+fn as_json(checked: &CutLog) -> Result<String> {
+    let damage = checked.damage.as_ref().map(|damage| {
+        let lost = damage.lost.iter().map(
+            |lost| json!({"line": lost.line, "bytes": lost.bytes, "record": lost.record, "text": lost.text}),
+        );
+        json!({
+            "line": damage.line,
+            "first_line": damage.is_first_line,
+            "unfinished": damage.detail.is_none(),
+            "detail": damage.detail,
+            "lost": lost.collect::<Vec<_>>(),
+        })
+    });
+    json::indented(&json!({
+        "messages": checked.entries.0,
+        "events": checked.entries.1,
+        "damage": damage,
+        "copy": checked.copy.as_ref().map(|copy| copy.display().to_string()),
+    }))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    plural(count as u64, what)
+}
+
+fn plural(count: u64, what: &str) -> String {
+    format!("{} {what}{}", report::grouped(count), if count == 1 { "" } else { "s" })
+}

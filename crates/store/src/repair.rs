@@ -1,0 +1,157 @@
+//! Logs with damage: what is whole, what would be lost, and the cut that keeps a copy.
+
+use crate::{
+    error::{Error, Repr},
+    journal::{cannot_open, lock},
+    log_reader::{ReadLog, read_until_damage},
+    named_file::ensure_regular,
+    record_line::{first_line, whole_record},
+    whole_file::{create_copy, sync_folder},
+};
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+/// The longest text of a line that is shown, in bytes.
+const SHOWN_BYTES: usize = 400;
+
+/// A log from its damage on, or from its unfinished end on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogDamage {
+    /// The first line that cannot be used, from 1.
+    pub line: usize,
+    /// The reason, as the rest of a sentence. `None` for an unfinished end, of which nothing was confirmed.
+    pub detail: Option<String>,
+    /// This line and all behind it; the first line alone if the others are whole.
+    pub lost: Vec<LostLine>,
+    /// Whether the line is the first one of a log whose records are whole: it is the same in every log, and is written again in
+    /// place of a cut.
+    pub is_first_line: bool,
+}
+
+/// A line that a cut takes out of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Its length in bytes, with its end.
+    pub bytes: u64,
+    /// The number of its record, if that is whole.
+    pub record: Option<u64>,
+    /// The beginning of its record, or of the line if no record can be found in it.
+    pub text: String,
+}
+
+/// The state of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutLog {
+    /// Messages and events up to the damage.
+    pub entries: (usize, usize),
+    /// The rest of the file, if it cannot be used.
+    pub damage: Option<LogDamage>,
+    /// The file that holds what was cut.
+    pub copy: Option<PathBuf>,
+}
+
+/// Reads a log and says what of it cannot be used. Nothing is changed.
+///
+/// # Errors
+///
+/// `ErrorKind::Journal` if the file cannot be read or is no log.
+pub fn check_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
+    let path = path.as_ref();
+    let bytes = bytes_of(open(path, false)?, path)?;
+    check(path, &bytes).map(|(checked, _)| checked)
+}
+
+/// Cuts a log off before its damage or its unfinished end, or writes its first line again. What is cut or replaced is
+/// written to a new file beside it first.
+///
+/// # Errors
+///
+/// As [`check_log`]; also if another process writes the log, or the copy cannot be written: the log is as it was then.
+pub fn cut_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
+    let path = path.as_ref();
+    let mut file = open(path, true)?;
+    lock(&file, path)?;
+    let bytes = bytes_of(file.try_clone().map_err(|fault| cannot_open(path, &fault))?, path)?;
+    let (mut checked, end) = check(path, &bytes)?;
+    let Some(damage) = &checked.damage else { return Ok(checked) };
+    let is_first_line = damage.is_first_line;
+    let lost = if is_first_line { &bytes[..first_line().len()] } else { &bytes[end..] };
+    let copied = create_copy(path, &format!("from-line-{}.cut", damage.line)).and_then(|(name, mut copy)| {
+        copy.write_all(lost)?;
+        copy.sync_all()?;
+        sync_folder(path)?;
+        Ok(name)
+    });
+    checked.copy = Some(copied.map_err(|fault| error(path, format!("its copy cannot be written: {fault}")))?);
+    let cut = match is_first_line {
+        true => file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(first_line().as_bytes())),
+        false => file.set_len(end as u64),
+    };
+    let cut = cut.and_then(|()| file.sync_all());
+    cut.map_err(|fault| error(path, format!("cannot be changed: {fault}")))?;
+    Ok(checked)
+}
+
+fn open(path: &Path, writable: bool) -> Result<File, Error> {
+    ensure_regular(path).map_err(|detail| error(path, detail))?;
+    OpenOptions::new().read(true).write(writable).open(path).map_err(|fault| cannot_open(path, &fault))
+}
+
+fn bytes_of(mut file: File, path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(|fault| error(path, format!("cannot be read: {fault}")))?;
+    Ok(bytes)
+}
+
+/// The state of a log, and the offset at which its last whole record ends.
+fn check(path: &Path, bytes: &[u8]) -> Result<(CutLog, usize), Error> {
+    let ReadLog { log, end, next, damage, truncated_tail, .. } = read_until_damage(bytes);
+    let unusable = match (damage, truncated_tail) {
+        (Some(damage), _) if next == 0 => return check_first_line(path, bytes, damage.detail),
+        (Some(damage), _) => Some((damage.line, Some(damage.detail))),
+        (None, Some(tail)) => Some((tail.line, None)),
+        (None, None) => None,
+    };
+    let damage = unusable.map(|(line, detail)| {
+        let lost = lost_lines(line, &bytes[end..]);
+        LogDamage { line, detail, lost, is_first_line: false }
+    });
+    Ok((CutLog { entries: log.lengths(), damage, copy: None }, end))
+}
+
+/// The state of a file whose first line is not that of a log: one if records follow as soon as the line is put right.
+fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(CutLog, usize), Error> {
+    let first = first_line();
+    let rest = bytes.get(first.len()..).unwrap_or_default();
+    let mended = read_until_damage(&[first.as_bytes(), rest].concat());
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    // A whole first line is that of a later version, and says so.
+    if mended.next < 2 || whole_record(line).is_some() {
+        return Err(Error::new(Repr::Journal { place: format!("{}:1", path.display()), detail }));
+    }
+    let lost = lost_lines(1, &bytes[..first.len()]);
+    let damage = LogDamage { line: 1, detail: Some(detail), lost, is_first_line: true };
+    Ok((CutLog { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first.len()))
+}
+
+fn lost_lines(first: usize, bytes: &[u8]) -> Vec<LostLine> {
+    let lines = (first..).zip(bytes.split_inclusive(|byte| *byte == b'\n'));
+    let lost = lines.map(|(number, line)| {
+        let (record, json) = whole_record(line).unzip();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]);
+        // Number and checksum say nothing to a person.
+        let found = || shown.split_once("\"record\":").map_or(&*shown, |(_, record)| record).trim_end();
+        let text = json.unwrap_or_else(found).chars().take(SHOWN_BYTES).collect();
+        LostLine { line: number, bytes: line.len() as u64, record, text }
+    });
+    lost.collect()
+}
+
+fn error(path: &Path, detail: String) -> Error {
+    Error::new(Repr::Journal { place: path.display().to_string(), detail })
+}
