@@ -2,6 +2,7 @@
 
 use crate::chunks;
 use crate::documents::{self, Stamp, Unreadable};
+use crate::private;
 use anyhow::{Context, Result, anyhow, ensure};
 use context_window::RagItem;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ pub struct Refreshed {
 /// The index of one folder.
 pub struct Index {
     folder: PathBuf,
+    /// The folder of the index itself.
+    place: PathBuf,
     index: tantivy::Index,
     reader: IndexReader,
     rebuilt: Option<String>,
@@ -64,22 +67,26 @@ impl Index {
     /// Opens the index of a folder, which stands at `place`; one that is damaged or of another version is begun again.
     pub fn open(folder: &Path, place: &Path) -> Result<Self> {
         let at = || format!("{}: the index cannot be written there", place.display());
-        fs::create_dir_all(place).with_context(at)?;
+        private::create_folder(place).with_context(at)?;
         // Two chats that begin at once: the second looks when the first is done.
-        let lock = fs::File::create(place.with_extension("lock")).with_context(at)?;
+        let locked = place.with_extension("lock");
+        let lock = fs::File::create(&locked).with_context(at)?;
+        private::restrict_file(&locked).with_context(at)?;
         lock.lock().with_context(at)?;
         let is_new = !place.join("meta.json").exists();
         let (index, rebuilt) = match whole(place) {
             Ok(index) => (index, None),
             Err(why) => {
                 fs::remove_dir_all(place).with_context(at)?;
-                fs::create_dir_all(place).with_context(at)?;
+                private::create_folder(place).with_context(at)?;
                 let index = tantivy::Index::create_in_dir(place, schema()).with_context(at)?;
                 (index, (!is_new).then(|| why.to_string()))
             }
         };
         index.tokenizers().register("words", analyzer());
-        Ok(Self { folder: folder.into(), reader: index.reader()?, index, rebuilt })
+        let reader = index.reader()?;
+        private::restrict_files(place).with_context(at)?;
+        Ok(Self { folder: folder.into(), place: place.into(), reader, index, rebuilt })
     }
 
     /// Reads what is new or changed in the folder and forgets what is gone; `progress` hears of how many files are done of how
@@ -134,6 +141,7 @@ impl Index {
         }
         // Also what another chat wrote.
         self.reader.reload()?;
+        private::restrict_files(&self.place).context("the files of the index cannot be made private")?;
         (done.files, done.chunks) = (files.len(), files.values().map(|file| file.chunks).sum());
         let unread = files.into_iter().filter_map(|(path, file)| Some((path, file.error?)));
         done.unreadable.extend(unread);

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod documents;
+pub mod private;
 pub mod chunks;
 pub mod index;
 pub mod answerer;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use rag_chat::{args::Args, chat::Chat, event::Tasks, models, once, screen};
+use rag_chat::{args::Args, chat::Chat, event::Tasks, models, once, private, screen};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ fn run(args: Args) -> Result<ExitCode> {
         folder.with_context(|| format!("{}: expected a folder of documents", args.folder.display()))?;
     ensure!(folder.is_dir(), "{}: this is a file; expected the folder that it is in", folder.display());
     let data = args.data.clone().map_or_else(|| data_of(&folder), Ok)?;
-    std::fs::create_dir_all(&data)
+    private::create_folder(&data)
         .with_context(|| format!("{}: expected a folder to write to; see --data", data.display()))?;
     // Threads for what goes on beside the chat: looking documents up, asking the model, summaries.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

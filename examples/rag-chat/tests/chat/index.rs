@@ -154,3 +154,33 @@ fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
     assert_eq!(two.refresh(|_, _| {}).unwrap().read, 0, "it has what the other one read");
     assert_eq!(two.search("whistles", "", 5).unwrap().len(), 1);
 }
+
+/// Index, conversations and their folders, under several umasks.
+#[cfg(unix)]
+#[test]
+fn index_and_conversations_are_their_owners_alone() {
+    use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
+    fn check(folder: &Path, umask: &str) -> usize {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.map(|path| {
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            let expected = if path.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(mode, expected, "umask {umask}: {}: {mode:o}", path.display());
+            if path.is_dir() { check(&path, umask) } else { 1 }
+        });
+        files.sum()
+    }
+    for umask in ["000", "022", "277"] {
+        let place = Place::shop();
+        let data = place.data.path().join("new/folder");
+        for question in ["kettles?", "refunds?"] {
+            let run = format!("umask {umask}; exec \"$0\" \"$@\"");
+            let mut command = Command::new("sh");
+            command.args(["-c", &run, env!("CARGO_BIN_EXE_rag-chat")]).arg(place.folder.path());
+            let done = command.args(["--ask", question, "--data"]).arg(&data).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+            place.write("new.md", b"A new page about teapots.");
+        }
+        assert!(check(place.data.path(), umask) > 5);
+    }
+}
