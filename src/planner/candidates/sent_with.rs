@@ -173,7 +173,8 @@ impl<'a> Candidates<'a> {
             let places = self.log.sent_with().documents_of(&sent.id);
             let newer = places.take_while(|(other, _)| *other > at);
             let is_newest = !newer.into_iter().any(|(other, _)| self.standing.holds(self.log, other))
-                && !self.standing.new_documents.contains(&sent.id);
+                && (!self.standing.new_documents.contains(&sent.id)
+                    || self.standing.documents.contains(&sent.id));
             match documents[..nth].iter().filter(|other| other.id == sent.id).count() {
                 0 if is_newest => sent.id.clone(),
                 0 => ItemId::from(format!("{}@{at}", sent.id)),

@@ -389,7 +389,6 @@ mod tests {
             "{{ '%*d'|format(900000000, 1) }}".into(),
             "{{ '{:>900000000}'.format(1) }}".into(),
             "{{ 'a'|indent(9000000000, true) }}".into(),
-            "{{ 'a'|indent(width=9000000000) }}".into(),
             "{{ [1]|batch(900000000, 'x')|list }}".into(),
             "{{ [1]|slice(900000000)|list }}".into(),
             "{% set ns = namespace(l=['a']) %}{% for i in range(60) %}{% set ns.l = ns.l + ns.l %}{% endfor %}{{ ns.l|length }}".into(),

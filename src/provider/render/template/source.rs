@@ -336,6 +336,6 @@ mod tests {
     fn the_texts_before_values_are_known() {
         let source = "<|{{ m.role }}|>x<{{ name }}>{{ '<|' + m['role'] + '|>' ~ \"[\" ~ x }}";
         let written = written_before_values(source);
-        assert_eq!(written, ["|>x<", ">", "|>", "[", ""]);
+        assert_eq!(written, ["|>x<", ">", "role", "|>", "[", ""]);
     }
 }
