@@ -234,7 +234,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
 fn no_earlier_summary_is_lost_by_any_request_digest_or_window() {
     let mut seen = Seen::default();
     let mut runner = proptest::test_runner::TestRunner::new_with_rng(
-        generate::cases(100, 5_000),
+        generate::cases(40, 5_000),
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
     );
     let cell = std::cell::RefCell::new(&mut seen);
@@ -246,5 +246,5 @@ fn no_earlier_summary_is_lost_by_any_request_digest_or_window() {
         Ok(())
     });
     ran.unwrap();
-    assert!(seen.cut > 20 && seen.refused > 3 && seen.digests > 20 && seen.slid > 10, "{seen:?}");
+    assert!(seen.cut > 10 && seen.refused > 1 && seen.digests > 10 && seen.slid > 5, "{seen:?}");
 }
