@@ -1,6 +1,6 @@
 //! Options in layers, later ones over earlier ones. Each value remembers its origin.
 
-use super::{Config, presets, validate::Fault};
+use super::{Config, presets, shares, validate::Fault};
 use crate::{
     error::{Error, Repr, Snippet},
     text::{file, plain},
@@ -239,9 +239,18 @@ impl Layer {
         DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))
     }
 
+    /// As [`Layer::parsed`], with every share as the number of its unit.
+    fn in_units(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {
+        let mut table = self.parsed()?;
+        match shares::replace_shares(table.get_mut()) {
+            Ok(()) => Ok(table),
+            Err(bad) => Err(self.error(&bad.key, &bad.detail, bad.span)),
+        }
+    }
+
     /// Fails on unknown keys and wrong types.
     fn check(&self) -> Result<(), Error> {
-        let deserializer = toml::de::Deserializer::from(self.parsed()?);
+        let deserializer = toml::de::Deserializer::from(self.in_units()?);
         match Config::deserialize(deserializer) {
             Ok(_) => Ok(()),
             Err(error) => Err(self.fault(&error, &self.path(&error)?)),
@@ -249,7 +258,8 @@ impl Layer {
     }
 
     fn table(&self) -> Result<toml::Table, Error> {
-        self.text.parse().map_err(|error| self.fault(&error, ""))
+        let table = toml::Table::deserialize(toml::de::Deserializer::from(self.in_units()?));
+        table.map_err(|error| self.fault(&error, ""))
     }
 
     /// Returns the dotted key of the value that an error of a type is about; `.` is the whole layer.

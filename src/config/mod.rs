@@ -8,6 +8,7 @@ mod compaction;
 mod rag;
 mod presets;
 mod validate;
+mod shares;
 mod load;
 
 pub use compaction::{

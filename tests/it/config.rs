@@ -368,7 +368,11 @@ fn errors_say_where_what_and_what_is_allowed() {
         ("a typo in a value", "[ttl]\npolicy = \"automatc\"\n"),
         ("a wrong type", "[rag]\nmax_items = \"three\"\n"),
         ("a number where a table belongs", "rag = 3\n"),
-        ("a fraction", "[conversation]\nlow_mark = 0.6\n"),
+        ("a fraction that is too fine", "[conversation]\nlow_mark = 0.6005\n"),
+        ("a share without a unit", "[conversation]\nlow_mark = \"60\"\n"),
+        ("a share over everything, in per cent", "[sections.rag]\nshare = \"130 %\"\n"),
+        ("a fraction over everything", "[compaction]\npercent = 85.0\n"),
+        ("a fraction of tokens", "[conversation]\nkeep_results = 0.6\n"),
         ("a negative number", "[conversation]\nkeep_results = -1\n"),
         ("a share that does not sum", "[sections.conversation]\nshare = 500 # less\n"),
         ("a share over everything", "[sections.rag]\nshare = 70000\n"),
@@ -426,4 +430,100 @@ fn names_are_read_as_they_are_shown() {
     let error = "highest".parse::<Priority>().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert_eq!(error.to_string(), "priority: `highest` is unknown; expected one of: low, normal, high");
+}
+
+/// The keys that are shares, by the page of options: their values are a range of whole numbers.
+fn shares() -> Vec<(String, u64, u64)> {
+    let page = include_str!("../../docs/reference/options.md");
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.strip_prefix("| `")?.split(" | ").collect();
+        let [key, values, ..] = cells.as_slice() else { return None };
+        let (from, to) = values.split_once(" to ")?;
+        let (to, _) = to.split_once(',').unwrap_or((to, ""));
+        let key = key.trim_end_matches('`').replace("NAME", "\"gpt-4o.new\"");
+        Some((key, from.parse().ok()?, to.parse().ok()?))
+    };
+    page.lines().filter_map(row).collect()
+}
+
+/// Every key whose values are a range, as per cent and as a fraction, in a file, a variable and a flag. A new one is seen: the
+/// page has a row for each option.
+#[test]
+fn every_share_is_read_as_percent_and_as_a_fraction() {
+    let shares = shares();
+    assert!(shares.len() >= 16, "{shares:?}");
+    // Where the number alone would be refused because of other keys, those stand beside it.
+    let beside = |key: &str| match key {
+        "sections.system_pinned.share" => "sections.conversation.share = 0\nsections.rag.share = 400\n",
+        "sections.conversation.share" => "sections.system_pinned.share = 0\nsections.rag.share = 400\n",
+        "sections.rag.share" => "sections.system_pinned.share = 0\nsections.conversation.share = 400\n",
+        "usage.at_limit" => "usage.approaching = 1\n",
+        "compaction.percent" | "compaction.models.\"gpt-4o.new\".percent" => "compaction.target = 1\n",
+        _ => "",
+    };
+    for (key, _, most) in &shares {
+        let whole = if *most == 2_000 { 1_000 } else { *most };
+        let number = whole * 6 / 10;
+        let beside = beside(key);
+        let read = |value: &str| {
+            ConfigLayers::new().with_text("mine.toml", format!("{beside}{key} = {value}\n")).load()
+        };
+        let expected = read(&number.to_string()).unwrap_or_else(|error| panic!("{key}: {error}")).config;
+        for value in ["\"60%\"", "\"60 %\"", "\"60.0%\"", "0.6", "0.60", "\"0.6\""] {
+            let loaded = read(value).unwrap_or_else(|error| panic!("{key} = {value}: {error}"));
+            assert_eq!(loaded.config, expected, "{key} = {value}");
+        }
+        for value in ["60%", "60 %", "0.6", ".6"] {
+            let layers =
+                ConfigLayers::new().with_text("beside", beside).with_pairs("flag --set", [(key, value)]);
+            assert_eq!(layers.load().unwrap().config, expected, "--set {key}={value}");
+            let name = format!("CONTEXT_WINDOW_{}", key.replace('.', "__").to_uppercase());
+            // A model's name is no part of a variable's.
+            if !key.contains('"') {
+                let layers =
+                    ConfigLayers::new().with_text("beside", beside).with_environment([(name, value)]);
+                assert_eq!(layers.load().unwrap().config, expected, "{key} from the environment");
+            }
+        }
+        for wrong in [
+            "\"60\"",
+            "0.60001",
+            "\"60.01%\"",
+            "\"201%\"",
+            "2.5",
+            "-0.5",
+            "\"-6%\"",
+            "\"six\"",
+            "\"60 per cent\"",
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            let bare = key.replace('"', "");
+            assert!(
+                error.starts_with("mine.toml:") && error.contains(&format!("{bare}: {wrong}")),
+                "{error}"
+            );
+            assert!(error.contains("; expected per "), "{error}");
+        }
+    }
+    // No other number has a unit.
+    for key in LoadedConfig::keys().filter(|key| shares.iter().all(|(share, ..)| share != key)) {
+        let text = format!("{key} = \"60%\"\n");
+        let taken = ConfigLayers::new().with_text("mine.toml", text).load().is_ok();
+        assert_eq!(
+            taken,
+            ["model.default.tokenizer", "compaction.summary.instruction"].contains(&key),
+            "{key}"
+        );
+    }
+}
+
+/// The text of a number decides, not the nearest binary fraction.
+#[test]
+fn a_fraction_is_read_as_it_is_written() {
+    for number in 1..=1_000_u16 {
+        let text = format!("[conversation]\nlow_mark = {}.{:03}\n", number / 1_000, number % 1_000);
+        assert_eq!(load(&text).conversation.low_mark, number, "{text}");
+    }
+    let nearest = error("[conversation]\nlow_mark = 0.60000000000000000000001\n");
+    assert!(nearest.contains("0.60000000000000000000001 is finer than this option"), "{nearest}");
 }

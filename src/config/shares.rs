@@ -1,0 +1,230 @@
+//! Shares of a whole as people write them: `"15%"` is per cent, `0.15` is a fraction, and a whole number is in the unit of its
+//! option. The text itself is read: no binary fraction rounds it.
+
+use std::{fmt::Write as _, ops::Range, sync::LazyLock};
+use toml::de::{DeTable, DeValue};
+
+/// The unit of an option that is a share, and the largest number that it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Thousandths of the whole.
+    PerMille { most: u32 },
+    /// Hundredths of the whole.
+    Percent,
+}
+
+/// A share that cannot be read: its key, the reason, and its position in the text of its layer.
+#[derive(Debug)]
+pub(super) struct BadShare {
+    pub(super) key: String,
+    pub(super) detail: String,
+    pub(super) span: Range<usize>,
+}
+
+/// The whole numbers that shares come to, as TOML writes them.
+static NUMBERS: LazyLock<Vec<String>> =
+    LazyLock::new(|| (0..=LARGEST).map(|number: u32| number.to_string()).collect());
+
+/// The largest number that any share comes to.
+const LARGEST: u32 = 2_000;
+
+/// Replaces each share that is written as a text or with a decimal point by the number of its unit.
+///
+/// # Errors
+///
+/// The first share that is ambiguous, out of range, or finer than its unit.
+pub(super) fn replace_shares(table: &mut DeTable<'_>) -> Result<(), BadShare> {
+    replace_in(table, &mut Vec::new())
+}
+
+fn replace_in(table: &mut DeTable<'_>, path: &mut Vec<String>) -> Result<(), BadShare> {
+    for (name, value) in table.iter_mut() {
+        path.push(name.get_ref().to_string());
+        let span = value.span();
+        let written = match value.get_ref() {
+            DeValue::Float(number) => Some((number.as_str().to_owned(), false)),
+            DeValue::String(text) => Some((text.to_string(), true)),
+            _ => None,
+        };
+        if let DeValue::Table(inner) = value.get_mut() {
+            replace_in(inner, path)?;
+        } else if let (Some((text, quoted)), Some(unit)) = (written, unit(path)) {
+            let number = unit.parse(&text, quoted);
+            let number = number.map_err(|detail| BadShare { key: path.join("."), detail, span })?;
+            *value.get_mut() = integer(number);
+        }
+        path.pop();
+    }
+    Ok(())
+}
+
+/// Returns a number as a value of TOML.
+fn integer(number: u32) -> DeValue<'static> {
+    let parsed = NUMBERS.get(number as usize).and_then(|text| DeValue::parse(text).ok());
+    parsed.map_or_else(|| DeValue::Integer(toml::de::DeInteger::default()), toml::Spanned::into_inner)
+}
+
+/// Returns the unit of an option that is a share; `None` for any other option.
+fn unit(path: &[String]) -> Option<Unit> {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    match path.as_slice() {
+        ["sections", _, "share"]
+        | ["sections", "system_pinned", "pins_limit"]
+        | ["conversation", "low_mark"]
+        | ["rag", "question_limit"] => Some(Unit::PerMille { most: 1_000 }),
+        ["tokens", "calibration_per_mille"] => Some(Unit::PerMille { most: LARGEST }),
+        ["usage", "approaching" | "at_limit"]
+        | ["compaction", "percent" | "target"]
+        | ["compaction", "retain", "capacity" | "active"]
+        | ["compaction", "models", _, "percent"]
+        | ["compaction", "models", _, "retain", "capacity" | "active"] => Some(Unit::Percent),
+        _ => None,
+    }
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::PerMille { .. } => "per mille",
+            Self::Percent => "per cent",
+        }
+    }
+
+    /// The largest number of it that an option takes.
+    fn most(self) -> u32 {
+        match self {
+            Self::PerMille { most } => most,
+            Self::Percent => 100,
+        }
+    }
+
+    /// The decimal places by which a fraction is finer than this unit.
+    fn places(self) -> usize {
+        match self {
+            Self::PerMille { .. } => 3,
+            Self::Percent => 2,
+        }
+    }
+
+    /// Returns the number of this unit that a text stands for, or the reason why there is none.
+    fn parse(self, written: &str, quoted: bool) -> Result<u32, String> {
+        let quote = if quoted { "\"" } else { "" };
+        let found: String = written.chars().take(40).collect();
+        let found = format!("{quote}{found}{}{quote}", if found.len() < written.len() { "…" } else { "" });
+        let fail = |reason: &str| Err(format!("{found} {reason}; expected {}", self.expected()));
+        let percent = written.trim().strip_suffix('%');
+        let (text, places) = match percent {
+            Some(percent) => (percent.trim_end(), self.places() - 2),
+            None => (written.trim(), self.places()),
+        };
+        if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            return fail("is less than nothing");
+        }
+        let text = text.strip_prefix('+').unwrap_or(text);
+        let (whole, decimals) = match text.split_once('.') {
+            Some((whole, decimals)) if !decimals.is_empty() => (whole, decimals),
+            None if !text.is_empty() => (text, ""),
+            _ => return fail("is no share"),
+        };
+        if !whole.bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit()) {
+            return fail("is no share");
+        }
+        if percent.is_none() && decimals.is_empty() {
+            return fail("has no unit");
+        }
+        let decimals = decimals.trim_end_matches('0');
+        if decimals.len() > places {
+            return fail(&format!("is finer than this option, which holds whole numbers of {}", self.name()));
+        }
+        let mut digits = whole.to_owned();
+        let _ = write!(digits, "{decimals:0<places$}");
+        let digits = digits.trim_start_matches('0');
+        let number = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
+        match number.filter(|number| *number <= self.most()) {
+            Some(number) => Ok(number),
+            None => fail(&format!("is more than {} %", self.most_percent())),
+        }
+    }
+
+    /// The same in per cent.
+    fn most_percent(self) -> u32 {
+        match self {
+            Self::PerMille { most } => most / 10,
+            Self::Percent => 100,
+        }
+    }
+
+    fn expected(self) -> String {
+        let (most, unit) = (self.most(), self.name());
+        format!("{unit} as a whole number up to {most}, per cent as \"15%\", or a fraction such as 0.15")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PER_MILLE: Unit = Unit::PerMille { most: 1_000 };
+
+    #[test]
+    fn decimal_text_is_read_exactly() {
+        for (text, per_mille) in [
+            ("15%", 150),
+            ("15 %", 150),
+            (" 15.5 % ", 155),
+            ("15.50%", 155),
+            ("0%", 0),
+            ("100%", 1_000),
+            ("0.15", 150),
+            ("0.150000000000000000000000000000", 150),
+            ("1.0", 1_000),
+            ("0.001", 1),
+            (".3", 300),
+            ("+0.3", 300),
+        ] {
+            assert_eq!(PER_MILLE.parse(text, true), Ok(per_mille), "{text}");
+        }
+        for (text, percent) in [("15%", 15), ("0.15", 15), ("1.00", 100), ("7.0 %", 7)] {
+            assert_eq!(Unit::Percent.parse(text, true), Ok(percent), "{text}");
+        }
+        // Every per mille as a fraction and in per cent, as a person or a program writes it.
+        for number in 0..=1_000_u32 {
+            let fraction = format!("{}.{:03}", number / 1_000, number % 1_000);
+            let percent = format!("{}.{}%", number / 10, number % 10);
+            assert_eq!(PER_MILLE.parse(&fraction, false), Ok(number), "{fraction}");
+            assert_eq!(PER_MILLE.parse(&percent, true), Ok(number), "{percent}");
+        }
+    }
+
+    #[test]
+    fn everything_else_says_why() {
+        for (unit, text, reason) in [
+            (PER_MILLE, "15", "has no unit"),
+            (PER_MILLE, "0.1505", "is finer than this option"),
+            (PER_MILLE, "0.15000000000000000000000001", "is finer than this option"),
+            (PER_MILLE, "15.05%", "is finer than this option"),
+            (Unit::Percent, "0.155", "is finer than this option"),
+            (Unit::Percent, "15.5%", "is finer than this option"),
+            (PER_MILLE, "101%", "is more than 100 %"),
+            (PER_MILLE, "15.0", "is more than 100 %"),
+            (PER_MILLE, "99999999999999999999999.5", "is more than 100 %"),
+            (Unit::Percent, "1.5", "is more than 100 %"),
+            (PER_MILLE, "-0.1", "is less than nothing"),
+            (PER_MILLE, "-15%", "is less than nothing"),
+            (PER_MILLE, "many", "is no share"),
+            (PER_MILLE, "", "is no share"),
+            (PER_MILLE, "%", "is no share"),
+            (PER_MILLE, "15.%", "is no share"),
+            (PER_MILLE, "1.5.2", "is no share"),
+            (PER_MILLE, "1e-1", "is no share"),
+            (PER_MILLE, "nan", "is no share"),
+            (PER_MILLE, "12,5%", "is no share"),
+        ] {
+            let said = unit.parse(text, true).unwrap_err();
+            assert!(
+                said.starts_with(&format!("\"{text}\" {reason}")) && said.contains("; expected "),
+                "{said}"
+            );
+        }
+    }
+}
