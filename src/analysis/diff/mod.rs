@@ -6,16 +6,18 @@ use crate::{
     item::{ItemId, Source},
     plan::ExcludedCode,
     plan::IncludedReason,
-    plan::{ContextPlan, Decision},
+    plan::{ContextPlan, Decision, prefix::Prefix},
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 mod states;
 mod thoughts;
+mod tools;
 mod inputs;
 
 pub use thoughts::{ThoughtChange, ThoughtState};
+pub use tools::ToolsChange;
 
 use inputs::{ComparisonInputs, Input};
 use states::{States, shared};
@@ -51,6 +53,11 @@ pub struct Diff {
     /// Whose reasoning is sent in one of the plans only, or lost for another reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<ThoughtChange>,
+    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached prefix there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsChange>,
+    /// The part of the first prompt that the second repeats, as a provider's cache can serve it.
+    pub prefix: Option<Prefix>,
 }
 
 /// One item whose state differs between the two plans.
@@ -61,6 +68,9 @@ pub struct Change {
     pub id: ItemId,
     /// Whether it is a document: their ids are a namespace of their own.
     pub document: bool,
+    /// Whether a plan has an item of the other namespace under this id too (rule O5).
+    #[serde(skip)]
+    pub shares_id: bool,
     /// Its state in the first plan.
     pub from: ItemState,
     /// Its state in the second plan.
@@ -182,6 +192,8 @@ impl Diff {
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
         let sides = ComparisonInputs { before, after };
         let thoughts = thoughts::changes(&plans.0, &plans.1);
+        let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
+        let prefix = plans.1.prefix(&plans.0.anchor());
         let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
@@ -197,14 +209,16 @@ impl Diff {
             }
         }
         if changed.is_empty() {
-            return Ok(Self { changes: Vec::new(), thoughts });
+            return Ok(Self { changes: Vec::new(), thoughts, tools, prefix });
         }
         let trials = Trials::run(&sides);
         let trials = trials.indexed(&sides);
         let change = |(item, from, to): (Item, Snapshot, Snapshot)| {
             let (input, evidence) = trials.cause_of(&item, &from, &to);
             let cause = cause(input, &from, &to);
+            let other = Item { id: item.id.clone(), document: !item.document };
             Change {
+                shares_id: states.0.row(&other).or(states.1.row(&other)).is_some(),
                 id: item.id,
                 document: item.document,
                 from: from.state,
@@ -214,7 +228,7 @@ impl Diff {
                 evidence,
             }
         };
-        Ok(Self { changes: changed.into_iter().map(change).collect(), thoughts })
+        Ok(Self { changes: changed.into_iter().map(change).collect(), thoughts, tools, prefix })
     }
 }
 
