@@ -7,9 +7,10 @@ pub(crate) mod diff;
 pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
-pub use diff::{Cause, Change, Diff, Evidence, ItemState, ThoughtChange, ThoughtState};
+pub use diff::{Cause, Change, Diff, Evidence, ItemState, ThoughtChange, ThoughtState, ToolsChange};
 pub use explain::{
     Advice, AdvisedChange, BudgetMap, BudgetStep, ConfirmedRemedy, Explanation, Interval, MappedItem,
+    MappedSection,
 };
 pub use explainer::Explainer;
 pub use replay::{Replay, Step};

@@ -58,6 +58,26 @@ pub struct BudgetStep {
     pub enters: Vec<(usize, u64, u64)>,
     /// What was in in the step before and is not in here, by its place in [`BudgetMap::items`].
     pub leaves: Vec<usize>,
+    /// The sections, in the order of [`Section::ALL`].
+    pub sections: Vec<MappedSection>,
+}
+
+/// A section at the budgets of a [`BudgetStep`]; tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MappedSection {
+    /// The section.
+    pub section: Section,
+    /// Its budget at the smallest prompt budget of the step.
+    pub budget_from: u64,
+    /// Its budget at the largest prompt budget of the step. At those between it is between the two.
+    pub budget_to: u64,
+    /// The tokens of its items.
+    pub used: u64,
+    /// The number of its included items.
+    pub included: u64,
+    /// The number of its excluded items.
+    pub excluded: u64,
 }
 
 impl BudgetMap {
@@ -76,6 +96,7 @@ struct Seen {
     total: TokenCount,
     overhead: Vec<LedgerLine>,
     rows: BTreeMap<usize, (u64, u64)>,
+    sections: Vec<MappedSection>,
 }
 
 /// The items that were seen so far, by what tells them apart: of several with one id, its number among them.
@@ -86,7 +107,9 @@ struct Items {
 }
 
 impl Items {
-    fn seen(&mut self, (from, to): (u64, u64), plan: ContextPlan) -> Seen {
+    /// Notes the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of them, and the plan
+    /// is that of the largest.
+    fn seen(&mut self, (from, to): (u64, u64), lowest: [u64; 3], plan: ContextPlan) -> Seen {
         let mut rows = BTreeMap::new();
         for one in plan.rows_by_kind() {
             let (row, key) = (one.row, one.key());
@@ -98,7 +121,16 @@ impl Items {
             });
             rows.insert(place, (row.tokens.n, one.reasoning));
         }
-        Seen { from, to, total: plan.total, overhead: plan.overhead, rows }
+        let sections = plan.sections.iter().map(|one| MappedSection {
+            section: one.section,
+            budget_from: lowest[one.section as usize].min(one.budget),
+            budget_to: lowest[one.section as usize].max(one.budget),
+            used: one.used,
+            included: one.included,
+            excluded: one.excluded,
+        });
+        let sections = sections.collect();
+        Seen { from, to, total: plan.total, overhead: plan.overhead, rows, sections }
     }
 }
 
@@ -144,7 +176,7 @@ impl Explainer<'_> {
             let to = sweep.above(at)?.to;
             let plan = sweep.plan_at(to)?;
             let (to, plan) = if is_clipped(&plan) && to > at { (at, sweep.plan_at(at)?) } else { (to, plan) };
-            above.push(items.seen((at, to), plan));
+            above.push(items.seen((at, to), lowest(&sweep, (at, to), &plan)?, plan));
             if to >= sweep.most {
                 break;
             }
@@ -155,7 +187,7 @@ impl Explainer<'_> {
             at -= 1;
             let plan = sweep.plan_at(at)?;
             let from = if is_clipped(&plan) { at } else { sweep.below(at)?.from };
-            below.push(items.seen((from, at), plan));
+            below.push(items.seen((from, at), lowest(&sweep, (from, at), &plan)?, plan));
             at = from;
         }
         below.reverse();
@@ -166,6 +198,14 @@ impl Explainer<'_> {
             items: items.all,
         })
     }
+}
+
+/// The budgets of the sections at the smallest of these prompt budgets, where the plan is that of the largest.
+fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Result<[u64; 3], Error> {
+    if from == to {
+        return Ok(Section::ALL.map(|section| plan.section(section).budget));
+    }
+    sweep.section_budgets(from)
 }
 
 /// Whether results are clipped: to how many bytes depends on every token of the budget (rule S7). Where a budget that does not
@@ -190,10 +230,14 @@ fn steps(seen: impl Iterator<Item = Seen>) -> Vec<BudgetStep> {
                     && last.overhead == now.overhead =>
             {
                 last.to = now.to;
+                for (known, section) in last.sections.iter_mut().zip(&now.sections) {
+                    known.budget_from = known.budget_from.min(section.budget_from);
+                    known.budget_to = known.budget_to.max(section.budget_to);
+                }
             }
             _ => {
-                let Seen { from, to, total, overhead, .. } = now;
-                steps.push(BudgetStep { from, to, total, overhead, enters, leaves });
+                let Seen { from, to, total, overhead, sections, .. } = now;
+                steps.push(BudgetStep { from, to, total, overhead, enters, leaves, sections });
             }
         }
         before = now.rows;

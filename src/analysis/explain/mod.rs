@@ -28,7 +28,7 @@ mod tracks;
 mod budget_map;
 
 pub use advice::{Advice, AdvisedChange};
-pub use budget_map::{BudgetMap, BudgetStep, MappedItem};
+pub use budget_map::{BudgetMap, BudgetStep, MappedItem, MappedSection};
 use gathered::Rounds;
 use key::Key;
 pub use relief::ConfirmedRemedy;

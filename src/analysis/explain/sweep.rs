@@ -234,6 +234,12 @@ impl<'p> Sweep<'p> {
         self.manager.plan_from(self.candidates().request(), &context, self.rounds.sticky)
     }
 
+    /// Returns the budgets of the sections at a prompt budget, in the order of
+    /// [`Section::ALL`](crate::item::Section::ALL).
+    pub(super) fn section_budgets(&self, budget: u64) -> Result<[u64; 3], Error> {
+        Ok(self.plan_at(budget)?.sections.map(|section| section.budget))
+    }
+
     /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
     fn at(
         &self,
