@@ -245,7 +245,7 @@ impl Composition {
     pub fn cells(&self, cells: usize) -> GridCells {
         let parts: Vec<u64> =
             self.kinds.iter().map(|(_, tokens)| *tokens).chain([self.free, self.reply]).collect();
-        let mut divided = by_largest_remainder(&parts, cells);
+        let mut divided = crate::text::plain::by_largest_remainder(&parts, cells);
         // Every kind shows: it takes its cell from whatever has most.
         for at in 0..parts.len() {
             if parts[at] > 0 && divided[at] == 0 {
@@ -273,21 +273,6 @@ pub struct GridCells {
     pub free: usize,
     /// For the reply reserve.
     pub reply: usize,
-}
-
-/// Whole numbers that sum up to `cells` and are as these parts.
-fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {
-    let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum::<u128>().max(1);
-    let share = |part: &u64| u128::from(*part) * cells as u128;
-    let mut divided: Vec<usize> =
-        parts.iter().map(|part| usize::try_from(share(part) / whole).unwrap_or(cells)).collect();
-    let mut order: Vec<usize> = (0..parts.len()).filter(|at| parts[*at] > 0).collect();
-    order.sort_by_key(|at| (std::cmp::Reverse(share(&parts[*at]) % whole), *at));
-    let left = cells.saturating_sub(divided.iter().sum());
-    for at in order.into_iter().take(left) {
-        divided[at] += 1;
-    }
-    divided
 }
 
 /// The kinds that take anything, the largest first. What merging messages saves is taken from the largest.

@@ -132,6 +132,33 @@ pub fn per_cent(tokens: u64, of: u64) -> u64 {
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
+/// Whole per cents of parts of a whole, by the largest remainders: they sum to 100 where the parts are all of it. The rest of
+/// a larger whole is rounded with them.
+#[must_use]
+pub fn percentages(parts: &[u64], whole: u64) -> Vec<u64> {
+    let sum = parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part));
+    let rest = whole.saturating_sub(sum);
+    let all: Vec<u64> = parts.iter().copied().chain([rest]).collect();
+    let mut divided = by_largest_remainder(&all, 100);
+    divided.pop();
+    divided.into_iter().map(|part| part as u64).collect()
+}
+
+/// Whole numbers that sum to `cells` and are as these parts; of equal remainders the first counts.
+pub(crate) fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {
+    let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum::<u128>().max(1);
+    let share = |part: &u64| u128::from(*part) * cells as u128;
+    let mut divided: Vec<usize> =
+        parts.iter().map(|part| usize::try_from(share(part) / whole).unwrap_or(cells)).collect();
+    let mut order: Vec<usize> = (0..parts.len()).filter(|at| parts[*at] > 0).collect();
+    order.sort_by_key(|at| (std::cmp::Reverse(share(&parts[*at]) % whole), *at));
+    let left = cells.saturating_sub(divided.iter().sum());
+    for at in order.into_iter().take(left) {
+        divided[at] += 1;
+    }
+    divided
+}
+
 /// An error's text without serde's own "at line … column …", which counts from where the text starts.
 #[must_use]
 pub fn without_place(error: &serde_json::Error) -> String {

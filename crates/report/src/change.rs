@@ -1,6 +1,6 @@
 //! A change between two plans, in the columns of a table.
 
-use super::brief;
+use super::row::short;
 use context_window::{
     analysis::{Cause, Change, Evidence, ItemState},
     plan::ExcludedCode,
@@ -12,14 +12,14 @@ pub const CHANGE_HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "ver
 /// A change between two plans in words, one text for each of [`CHANGE_HEADINGS`].
 #[must_use]
 pub fn change(change: &Change) -> [String; 5] {
-    let namespace = if change.document { "rag:" } else { "" };
+    let namespace = if change.document && change.shares_id { "rag:" } else { "" };
     let shown = match change.evidence {
         Evidence::Alone => "this change alone",
         Evidence::Needed => "all others",
         _ => "step by step",
     };
     [
-        format!("{namespace}{}", brief(change.id.as_str())),
+        format!("{namespace}{}", short(change.id.as_str())),
         state(change.from),
         state(change.to) + if change.text_changed { ", text changed" } else { "" },
         cause(change.cause).into(),

@@ -1,5 +1,6 @@
 //! Texts in columns of a terminal, whatever their script: cut and broken between what a reader sees as one letter.
 
+use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::UnicodeWidthStr;
 
@@ -28,8 +29,40 @@ pub fn fitted(text: &str, columns: usize) -> String {
 #[must_use]
 #[doc(hidden)]
 pub fn fitted_id(id: &str, columns: usize) -> String {
+    fitted(&cut_id(id, columns), columns)
+}
+
+/// Ids in at most `columns` columns each, without their middle where they are longer. Where two ids would look the same, each
+/// ends in the number that comes with it.
+#[must_use]
+#[doc(hidden)]
+pub fn cut_ids<'a>(ids: impl IntoIterator<Item = (usize, &'a str)>, columns: usize) -> Vec<String> {
+    let cut: Vec<(usize, &str, String)> =
+        ids.into_iter().map(|(number, id)| (number, id, cut_id(id, columns))).collect();
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut alike: BTreeSet<&str> = BTreeSet::new();
+    for (_, id, cut) in &cut {
+        if *first.entry(cut).or_insert(id) != *id {
+            alike.insert(cut);
+        }
+    }
+    let told_apart = |(number, id, cut): &(usize, &str, String)| {
+        if !alike.contains(cut.as_str()) {
+            return cut.clone();
+        }
+        let number = format!("#{number}");
+        match columns.checked_sub(number.width()) {
+            Some(room) => cut_id(id, room) + &number,
+            None => cut_id(&number, columns),
+        }
+    };
+    cut.iter().map(told_apart).collect()
+}
+
+/// An id in at most `columns` columns, without its middle where it is longer.
+fn cut_id(id: &str, columns: usize) -> String {
     if id.width() <= columns || columns < 3 {
-        return fitted(id, columns);
+        return cut(id, columns);
     }
     let (mut from, mut used) = (id.len(), 0);
     for (at, letter) in id.grapheme_indices(true).rev() {
@@ -41,7 +74,7 @@ pub fn fitted_id(id: &str, columns: usize) -> String {
     }
     let end = &id[from..];
     let start = &id[..fitting(id, (columns - 1).saturating_sub(end.width()))];
-    fitted(&format!("{start}…{end}"), columns)
+    format!("{start}…{end}")
 }
 
 /// A text in lines of at most `columns` columns, broken between words, and inside of a word that is too long for a line.
@@ -87,6 +120,20 @@ pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
     let before = if between { None } else { cursor.prev_boundary(text, 0).ok().flatten() };
     // One letter may have a thousand marks.
     Some(&text[..before.filter(|before| *before > 0).unwrap_or(at)])
+}
+
+/// A text of more than `characters` characters without its middle: its beginning and its end, with an ellipsis between them.
+/// `None` if it is not longer.
+pub(super) fn middle_cut(text: &str, characters: usize) -> Option<String> {
+    text.char_indices().nth(characters)?;
+    let end = (characters - 1) / 2;
+    let start = head(text, characters - 1 - end)?;
+    let (at, _) = text.char_indices().rev().nth(end.checked_sub(1)?)?;
+    let mut cursor = GraphemeCursor::new(at, text.len(), true);
+    let between = cursor.is_boundary(text, 0).unwrap_or(true);
+    let after = if between { None } else { cursor.next_boundary(text, 0).ok().flatten() };
+    let from = after.filter(|after| *after < text.len()).unwrap_or(at);
+    Some(format!("{start}…{}", &text[from..]))
 }
 
 /// How many bytes of a text have room in so many columns.
@@ -141,6 +188,35 @@ mod tests {
         }
         let marks = format!("e{}", "\u{301}".repeat(900));
         assert_eq!(head(&marks, 300).unwrap().chars().count(), 300);
+    }
+
+    /// Ids of a kind that retrievers make: a long common prefix, a long common suffix, or both.
+    #[test]
+    fn ids_that_differ_look_different() {
+        let long = "corpus/2026/reports/quarter".repeat(3);
+        let by_end: Vec<String> = (0..30).map(|n| format!("{long}#{n}")).collect();
+        let by_start: Vec<String> = (0..30).map(|n| format!("{n}-{long}")).collect();
+        let by_middle: Vec<String> = (0..30).map(|n| format!("{long}{n}{long}")).collect();
+        let wide: Vec<String> =
+            (0..30).map(|n| format!("{}{n}{}", "日本".repeat(20), "語".repeat(40))).collect();
+        for ids in [&by_end, &by_start, &by_middle, &wide] {
+            for columns in [8, 12, 20, 41, 60] {
+                let numbered = ids.iter().enumerate().map(|(at, id)| (at + 1, id.as_str()));
+                let cut = cut_ids(numbered, columns);
+                let seen: BTreeSet<&String> = cut.iter().collect();
+                assert_eq!(seen.len(), ids.len(), "{columns}: {cut:?}");
+                assert!(cut.iter().all(|id| id.width() <= columns), "{columns}: {cut:?}");
+            }
+        }
+        assert_eq!(cut_ids([(1, by_end[7].as_str()), (2, &by_end[8])], 9), ["corp…er#7", "corp…er#8"]);
+        assert_eq!(cut_ids([(1, by_middle[7].as_str()), (9, &by_middle[8])], 9), ["cor…ter#1", "cor…ter#9"]);
+        // One id in two rows is one id.
+        assert_eq!(cut_ids([(1, by_middle[7].as_str()), (9, &by_middle[7])], 9), ["corp…rter", "corp…rter"]);
+        assert_eq!(middle_cut("abc", 3), None);
+        assert_eq!(middle_cut("abcdefgh", 5).unwrap(), "ab…gh");
+        let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
+        let cut = middle_cut(&format!("{family}{}{family}", "x".repeat(70)), 60).unwrap();
+        assert!(cut.starts_with(family) && cut.ends_with(family), "{cut}");
     }
 
     #[test]

@@ -13,15 +13,22 @@ const NAMED: usize = 8;
 
 /// An explanation as text; ends with a line break. It ignores width and colour settings.
 #[derive(Debug)]
-pub struct Explained<'a>(pub(super) &'a Explanation);
+pub struct Explained<'a>(pub(super) &'a Explanation, pub(super) bool);
 
 impl Explained<'_> {
+    /// Whether another item has this id too (default: no): a document then shows its namespace (rule O5).
+    #[must_use]
+    pub fn with_shared_id(self, is_shared: bool) -> Self {
+        Self(self.0, is_shared)
+    }
+
     /// The item, or the run of messages that it represents.
     #[must_use]
     pub fn name(&self) -> String {
-        let id = brief(self.0.id.as_str());
+        let namespace = if self.0.document && self.1 { "rag:" } else { "" };
+        let id = format!("{namespace}{}", row::short(self.0.id.as_str()));
         match &self.0.first_id {
-            Some(first) => format!("{}..{id} ({})", brief(first.as_str()), grouped(self.0.count)),
+            Some(first) => format!("{}..{id} ({})", row::short(first.as_str()), grouped(self.0.count)),
             None => id,
         }
     }

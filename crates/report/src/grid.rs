@@ -74,6 +74,10 @@ impl fmt::Display for Grid<'_> {
             (palette::REPLY, "Reply reserve".to_owned(), composition.reply, None),
         ];
         let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
+        let mut percents = words::percentages(&parts, composition.total);
+        // What is free or kept for the reply is no part of the prompt.
+        percents.resize(legend.len(), String::new());
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();
@@ -86,9 +90,7 @@ impl fmt::Display for Grid<'_> {
             let line = line.map_or_else(|| blank.clone(), Iterator::collect);
             let said = legend.get(row).map(|(sign, name, tokens, colour)| {
                 let (sign, name) = (self.page.coloured(*colour, &sign.to_string()), fitted(name, names));
-                // Of the prompt, as everywhere; what is free or kept for the reply is no part of it.
-                let percent =
-                    if colour.is_some() { words::percent(*tokens, composition.total) } else { String::new() };
+                let percent = &percents[row];
                 format!("   {sign} {name}  {:>numbers$}  {percent:>5}", grouped(*tokens))
             });
             writeln!(f, "{}", format!("{line}{}", said.unwrap_or_default()).trim_end())?;

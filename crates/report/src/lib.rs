@@ -26,7 +26,7 @@ mod markdown;
 mod text;
 
 pub use change::{CHANGE_HEADINGS, change};
-pub use columns::{cut, fitted, fitted_id, wrapped};
+pub use columns::{cut, cut_ids, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;
 #[doc(hidden)]
@@ -35,11 +35,11 @@ pub use grid::columns as grid_columns;
 pub use html::{Error, Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
-pub use row::{RowText, row, section, source, ttl};
+pub use row::{RowText, repeats, row, section, source, ttl, why};
 pub use text::Text;
 #[doc(hidden)]
 pub use words::large_item;
-pub use words::{advice, advised, conflict, largest, sentence, tenths};
+pub use words::{advice, advised, conflict, largest, percent, percentages, sentence, tenths, usage_percent};
 
 /// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
 #[must_use]
@@ -110,7 +110,7 @@ pub fn html(plan: &ContextPlan) -> Html<'_> {
 /// An explanation as a few lines for people.
 #[must_use]
 pub fn explanation(explanation: &Explanation) -> Explained<'_> {
-    Explained(explanation)
+    Explained(explanation, false)
 }
 
 /// A change that makes a plan of these limits fit, in words.
@@ -177,14 +177,12 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
-/// A printable text of at most 60 characters: enough of an id to know it by.
+/// A printable text of at most 60 characters: enough of an id to know it by. A longer one loses its middle, as ids often
+/// differ at their end.
 #[must_use]
 pub fn brief(text: &str) -> String {
     const MOST: usize = 60;
-    if text.chars().nth(MOST).is_none() {
-        return printable(text);
-    }
-    columns::head(text, MOST - 1).map_or_else(|| printable(text), |head| printable(head) + "…")
+    printable(&columns::middle_cut(text, MOST).unwrap_or_else(|| text.to_owned()))
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::{
     grouped,
-    row::{number, row, short},
+    row::{Rows, number, short},
     words,
 };
-use context_window::{ContextPlan, plan::Decision, text::plain::per_cent};
+use context_window::{ContextPlan, plan::Decision};
 use std::fmt::{self, Write as _};
 
 /// Rows of items that are out; more are counted in one.
@@ -26,9 +26,9 @@ impl<'a> Markdown<'a> {
 impl fmt::Display for Markdown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        let percent = per_cent(plan.total.n, plan.prompt_budget);
+        let percent = words::percent(plan.total.n, plan.prompt_budget);
         let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
-        writeln!(f, "**{total} / {budget} tokens** ({percent} %), {}\n", markdown_cell(&short(&plan.model)))?;
+        writeln!(f, "**{total} / {budget} tokens** ({percent}), {}\n", markdown_cell(&short(&plan.model)))?;
         if let Some(overflow) = &plan.overflow {
             writeln!(
                 f,
@@ -42,8 +42,10 @@ impl fmt::Display for Markdown<'_> {
         }
         let composition = plan.composition(5);
         writeln!(f, "| what fills the prompt | tokens | share |\n| --- | ---: | ---: |")?;
-        for (name, tokens) in words::kinds(&composition, 10).concat() {
-            let share = words::percent(tokens, composition.total);
+        let kinds = words::kinds(&composition, 10).concat();
+        let parts: Vec<u64> = kinds.iter().map(|(_, tokens)| *tokens).collect();
+        let shares = words::percentages(&parts, composition.total);
+        for ((name, tokens), share) in kinds.into_iter().zip(shares) {
             writeln!(f, "| {} | {} | {share} |", markdown_cell(&name), grouped(tokens))?;
         }
         writeln!(f, "\n| largest items | | tokens | share |\n| --- | --- | ---: | ---: |")?;
@@ -57,8 +59,9 @@ impl fmt::Display for Markdown<'_> {
         if !out.is_empty() {
             let count: u64 = out.iter().map(|item| item.count).sum();
             writeln!(f, "\n| not in the prompt: {} | tokens | why |\n| --- | ---: | --- |", grouped(count))?;
+            let rows = Rows::new(plan);
             for item in out.iter().take(MOST_ROWS) {
-                let row = row(plan, Decision::Excluded(item));
+                let row = rows.row(Decision::Excluded(item));
                 writeln!(
                     f,
                     "| {} | {} | {} |",

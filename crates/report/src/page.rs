@@ -1,6 +1,6 @@
 //! A page of text: its width, its colours, and lines that fit on it whatever their script.
 
-use super::columns::{fitted, wrapped};
+use super::columns::{cut_ids, fitted, wrapped};
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
@@ -115,7 +115,8 @@ impl Page {
         let rest = self.columns.saturating_sub(numbers + 4 + names);
         let folded = rows.len().saturating_sub(most.max(2));
         let from = most.max(2) / 3;
-        for (at, [number, name, text]) in rows.into_iter().enumerate() {
+        let cut = cut_ids((1..).zip(rows.iter().map(|row| row[1].as_str())), names);
+        for (at, ([number, _, text], name)) in rows.into_iter().zip(cut).enumerate() {
             if folded > 0 && at == from {
                 writeln!(f, "{:>numbers$}  {}", "…", self.dim(&format!("{folded} more: --all shows them")))?;
             }

@@ -1,14 +1,14 @@
 //! One row of a plan in words, as every report, page and widget writes it.
 
-use super::{columns, grouped, printable};
+use super::{columns, grouped, printable, words::percent};
 use context_window::{
-    ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemKind, PlannedItem, Priority, Role,
+    ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, PlannedItem, Priority, Role,
     Section, Source, TokenCount, Ttl,
     analysis::Prefix,
     plan::{Decision, HeldBy, PolicyRule, PrefixCause},
     tokens::Certainty,
 };
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 /// One row of a plan in words. Nothing in it is anything that a terminal would act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +25,66 @@ pub struct RowText {
 /// A row of this plan in words.
 #[must_use]
 pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
+    let is_shared = row.is_document() && others(plan).any(|id| id == row.id());
+    RowText { id: id(row, is_shared), tokens: tokens(row), why: why(plan, row) }
+}
+
+/// The reason of a row of this plan, in words.
+#[must_use]
+#[doc(hidden)]
+pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     match row {
-        Decision::Included(item) => {
-            RowText { id: short(item.id.as_str()), tokens: number(item.tokens), why: why_in(plan, item) }
-        }
-        Decision::Excluded(item) => RowText { id: run(item), tokens: bound(item), why: why_out(item) },
+        Decision::Included(item) => why_in(plan, item),
+        Decision::Excluded(item) => why_out(item),
+    }
+}
+
+/// The rows of a plan in words, one after another: as [`row`], without looking for each id by itself.
+pub(crate) struct Rows<'a> {
+    plan: &'a ContextPlan,
+    /// Ids that a document has in common with another item (rule O5).
+    shared: BTreeSet<&'a ItemId>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(plan: &'a ContextPlan) -> Self {
+        let included = plan.included.iter().filter(|row| row.kind.is_document()).map(|row| &row.id);
+        let excluded = plan.excluded.iter().filter(|row| row.kind.is_document()).map(|row| &row.id);
+        let documents: BTreeSet<&ItemId> = included.chain(excluded).collect();
+        let shared = if documents.is_empty() {
+            documents
+        } else {
+            others(plan).filter(|id| documents.contains(id)).collect()
+        };
+        Self { plan, shared }
+    }
+
+    pub(crate) fn row(&self, row: Decision<'_>) -> RowText {
+        let is_shared = row.is_document() && self.shared.contains(row.id());
+        RowText { id: id(row, is_shared), tokens: tokens(row), why: why(self.plan, row) }
+    }
+}
+
+/// The ids of everything that is no document.
+fn others(plan: &ContextPlan) -> impl Iterator<Item = &ItemId> {
+    let included = plan.included.iter().filter(|row| !row.kind.is_document()).map(|row| &row.id);
+    let excluded = plan.excluded.iter().filter(|row| !row.kind.is_document());
+    included.chain(excluded.flat_map(|row| std::iter::once(&row.id).chain(&row.last_id)))
+}
+
+/// The id of a row, or those of the run it represents; with the namespace of a document that shares it (rule O5).
+fn id(row: Decision<'_>, is_shared: bool) -> String {
+    let namespace = if is_shared { "rag:" } else { "" };
+    match row {
+        Decision::Included(item) => format!("{namespace}{}", short(item.id.as_str())),
+        Decision::Excluded(item) => format!("{namespace}{}", run(item)),
+    }
+}
+
+fn tokens(row: Decision<'_>) -> String {
+    match row {
+        Decision::Included(item) => number(item.tokens),
+        Decision::Excluded(item) => bound(item),
     }
 }
 
@@ -166,16 +221,26 @@ fn bound(item: &ExcludedItem) -> String {
     }
 }
 
-/// A text of a session, made printable and cut: an id may be a megabyte long.
+/// The most characters of an id or a sentence of a session.
+const READ: usize = 300;
+
+/// An id of a session, made printable and without its middle where it is long: it may be a megabyte.
 pub(crate) fn short(text: &str) -> String {
-    const READ: usize = 300;
+    printable(&columns::middle_cut(text, READ).unwrap_or_else(|| text.to_owned()))
+}
+
+/// The beginning of a sentence that may quote a session, made printable.
+pub(crate) fn beginning(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }
 
-/// How much of the last prompt is the cached prefix of this one, and where and why it breaks.
-pub(crate) fn repeats(prefix: &Prefix) -> String {
-    let (tokens, of) = (grouped(prefix.tokens), grouped(prefix.of));
-    let all = format!("{tokens} of the last prompt's {of} tokens");
+/// How much of this prompt is the cached prefix, how much of the last one that is, and where and why it breaks.
+#[must_use]
+#[doc(hidden)]
+pub fn repeats(plan: &ContextPlan, prefix: &Prefix) -> String {
+    let (tokens, all) = (grouped(prefix.tokens.min(plan.total.n)), grouped(plan.total.n));
+    let kept = percent(prefix.tokens, prefix.of);
+    let all = format!("{tokens} of this prompt's {all} tokens, {kept} of the last prompt's items");
     let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };
     let why = match (&prefix.differs_at, cause) {
         (Some(now), PrefixCause::Inserted) => format!("{} inserted before it", short(now.as_str())),

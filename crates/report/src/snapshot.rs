@@ -2,7 +2,7 @@
 
 use super::{
     grouped,
-    row::{number, row, section, short},
+    row::{Rows, number, section, short},
     words::{overhead, signed},
 };
 use context_window::{ContextPlan, plan::Decision};
@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 
 /// See [`super::snapshot`].
 pub(super) fn snapshot(plan: &ContextPlan) -> String {
-    let mut text = String::new();
+    let (mut text, rows) = (String::new(), Rows::new(plan));
     let included = plan.included.iter().map(Decision::Included);
     let excluded = plan.excluded.iter().map(Decision::Excluded);
     for (mark, decision) in included.map(|row| ("in ", row)).chain(excluded.map(|row| ("out", row))) {
-        let words = row(plan, decision);
+        let words = rows.row(decision);
         let (section, kind) = (section(decision.section()), decision.kind().name());
         line(
             &mut text,

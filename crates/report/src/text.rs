@@ -1,19 +1,18 @@
 //! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
 
 use super::{
-    columns::{cut, fitted},
+    columns::{cut_ids, fitted},
     grid::Grid,
     grouped,
     page::Page,
     printable,
-    row::{number, repeats, row, section as section_name, short},
+    row::{Rows, number, repeats, section as section_name, short},
     words::{self, signed, tenths},
 };
 use context_window::{
     ContextPlan, Section,
     analysis::Advice,
     plan::{Decision, SectionUse, Thoughts, first_line},
-    text::plain::per_cent,
     usage::Level,
 };
 use std::fmt;
@@ -113,8 +112,8 @@ impl Text<'_> {
         let plan = self.plan;
         let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
         let title = format!("ctx tokens: {total} / {budget} ({})", short(&plan.model));
-        let percent = per_cent(plan.total.n, plan.prompt_budget);
-        self.page.title(f, &format!("{title}, {percent} %"))?;
+        let percent = words::percent(plan.total.n, plan.prompt_budget);
+        self.page.title(f, &format!("{title}, {percent}"))?;
         self.field(f, "budget", &words::budget(plan))?;
         self.field(f, "limits", &words::limits(plan))?;
         words::history(plan).map_or(Ok(()), |start| self.field(f, "history", &start))?;
@@ -122,7 +121,7 @@ impl Text<'_> {
         if plan.usage.level != Level::Normal {
             self.field(f, "usage", &self.usage())?;
         }
-        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(&prefix)))?;
+        plan.repeated().map_or(Ok(()), |prefix| self.field(f, "cached", &repeats(plan, &prefix)))?;
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
             self.field(f, "upkeep", &words::upkeep(upkeep))?;
         }
@@ -156,12 +155,16 @@ impl Text<'_> {
         let numbers = grouped(composition.total).len().max(8);
         let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
         let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
-        for (number, (name, tokens)) in shown.iter().chain(&folded).enumerate() {
+        let parts: Vec<u64> = shown.iter().chain(&folded).map(|(_, tokens)| *tokens).collect();
+        let percents = words::percentages(&parts, composition.total);
+        let named = shown.iter().chain(&folded).zip(1..).map(|((name, _), number)| (number, name.as_str()));
+        let cut = cut_ids(named, names);
+        let lines = shown.iter().chain(&folded).zip(percents).zip(cut);
+        for (number, (((_, tokens), percent), name)) in lines.enumerate() {
             let bar = usize::try_from(u128::from(*tokens) * room as u128 / u128::from(most)).unwrap_or(room);
             let bar = if number < shown.len() { "█".repeat(bar.min(room)) } else { String::new() };
-            let percent = words::percent(*tokens, composition.total);
             let tokens = grouped(*tokens);
-            let line = format!("{tokens:>numbers$}  {percent:>5}  {}  {bar}", fitted(name, names));
+            let line = format!("{tokens:>numbers$}  {percent:>5}  {}  {bar}", fitted(&name, names));
             writeln!(f, "{}", line.trim_end())?;
         }
         self.largest(f, numbers)
@@ -177,16 +180,17 @@ impl Text<'_> {
             composition.largest.iter().map(|item| number(item.tokens).len()).max().unwrap_or_default();
         let numbers = numbers.max(widest);
         writeln!(f, "\n{}", self.page.bold("largest items"))?;
-        let ids =
-            composition.largest.iter().map(|item| short(item.id.as_str()).width()).max().unwrap_or_default();
+        let named: Vec<String> = composition.largest.iter().map(|item| short(item.id.as_str())).collect();
+        let ids = named.iter().map(|id| id.width()).max().unwrap_or_default();
         let ids = ids.min(self.page.columns() / 3);
-        for item in &composition.largest {
+        let cut = cut_ids((1..).zip(named.iter().map(String::as_str)), ids);
+        for (item, id) in composition.largest.iter().zip(cut) {
             let percent = words::percent(item.tokens.n, composition.total);
             let tokens = number(item.tokens);
-            let id = fitted(&short(item.id.as_str()), ids);
-            let label = format!("{tokens:>numbers$}  {percent:>5}  {id}  ");
+            let label = format!("{tokens:>numbers$}  {percent:>5}  {}  ", fitted(&id, ids));
             let room = self.page.columns().saturating_sub(label.width());
-            writeln!(f, "{label}{}", self.page.dim(&cut(&words::large_item(item), room)))?;
+            let said = super::cut(&words::large_item(item), room);
+            writeln!(f, "{label}{}", self.page.dim(&said))?;
         }
         Ok(())
     }
@@ -290,8 +294,9 @@ impl Text<'_> {
         let items = &self.plan.included;
         let title = format!("in the prompt, in order: {}", items.len());
         let wide = self.page.columns() >= WITH_TEXTS;
+        let words = Rows::new(self.plan);
         let rows = items.iter().map(|item| {
-            let row = row(self.plan, Decision::Included(item));
+            let row = words.row(Decision::Included(item));
             // Where there is room, what it says stands beside why it is there.
             let text = if wide { first_line(item) } else { String::new() };
             let why =
@@ -305,7 +310,8 @@ impl Text<'_> {
         let items = &self.plan.excluded;
         let count: u64 = items.iter().map(|item| item.count).sum();
         let title = format!("not in the prompt: {}", grouped(count));
-        let rows = items.iter().map(|item| row(self.plan, Decision::Excluded(item)));
+        let words = Rows::new(self.plan);
+        let rows = items.iter().map(|item| words.row(Decision::Excluded(item)));
         self.page.rows(f, &title, self.rows, rows.map(|row| [row.tokens, row.id, row.why]).collect())
     }
 

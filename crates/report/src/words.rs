@@ -1,12 +1,12 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
-use super::{columns::cut, dollars, grouped, printable, row::number, row::short};
+use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
 use context_window::{
     ContextPlan, IncludedReason, ItemId, WireFormat,
     analysis::{Advice, AdvisedChange},
     plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
-    text::plain::{self, per_cent},
-    usage::TokenCalibration,
+    text::plain::{self, per_cent, percentages as percentages_of},
+    usage::{ContextUsage, TokenCalibration},
 };
 
 /// Ids of a notice that are shown.
@@ -28,12 +28,38 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
     }
 }
 
-/// A share in per cent: what is there is never 0.
-pub(super) fn percent(tokens: u64, of: u64) -> String {
-    match per_cent(tokens, of) {
-        0 if tokens > 0 => "<1 %".into(),
-        percent => format!("{percent} %"),
+/// One part of a whole in per cent, to the nearest: `<1 %` of any part that rounds to nothing, and 100 of the whole only. Above
+/// the whole it is rounded down.
+#[must_use]
+pub fn percent(part: impl Into<u128>, whole: impl Into<u128>) -> String {
+    let (part, whole) = (part.into(), whole.into());
+    let percent = match part.saturating_mul(100).checked_div(whole).unwrap_or_default() {
+        down @ 99.. => down,
+        _ => part.saturating_mul(100).saturating_add(whole / 2).checked_div(whole).unwrap_or_default(),
+    };
+    if percent == 0 && part > 0 && whole > 0 { "<1 %".into() } else { format!("{percent} %") }
+}
+
+/// The full conversation in per cent of its limit, rounded down as levels are: `<1 %` of any that rounds to nothing.
+#[must_use]
+#[doc(hidden)]
+pub fn usage_percent(usage: &ContextUsage) -> String {
+    match usage.percent {
+        0 if usage.conversation_tokens.n > 0 => "<1 %".into(),
+        percent => format!("{} %", grouped(percent)),
     }
+}
+
+/// Parts of a whole in per cent, by the largest remainders: they sum to 100 where the parts are all of it. A part that rounds to
+/// nothing is `<1 %`, and counts as 0.
+#[must_use]
+pub fn percentages(parts: &[u64], whole: u64) -> Vec<String> {
+    let divided = percentages_of(parts, whole).into_iter().zip(parts);
+    let label = |(percent, part): (u64, &u64)| match percent {
+        0 if *part > 0 => "<1 %".into(),
+        percent => format!("{percent} %"),
+    };
+    divided.map(label).collect()
 }
 
 /// The kinds of a prompt by name, the largest first, and in one line what comes after the first `most`.
@@ -63,12 +89,16 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     }
     let composition = plan.composition(1);
     let groups = composition.by_group();
-    let (kind, tokens) = groups.kinds.first()?;
-    let share = per_cent(*tokens, composition.total);
+    let (kind, _) = groups.kinds.first()?;
+    let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
+    let share = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
-    let largest =
-        format!("the largest item is {name}: {} tokens, {} %", grouped(item.tokens.n), item.share / 10);
+    let largest = format!(
+        "the largest item is {name}: {} tokens, {}",
+        grouped(item.tokens.n),
+        percent(item.tokens.n, composition.total)
+    );
     Some(printable(&format!("{} {share} % of the prompt; {largest}", kind.text())))
 }
 
@@ -246,7 +276,7 @@ pub fn sentence(notice: &Notice) -> String {
         ids.push(format!("{more} more"));
     }
     let at = if ids.is_empty() { String::new() } else { format!("{}: ", ids.join(", ")) };
-    at + &short(&notice.text)
+    at + &beginning(&notice.text)
 }
 
 /// A number that may be negative, with commas at the thousands.

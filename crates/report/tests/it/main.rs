@@ -14,3 +14,5 @@ use context_window_testing as support;
 
 #[cfg(feature = "html")]
 mod html;
+#[cfg(feature = "html")]
+mod shares;

@@ -1,0 +1,79 @@
+//! Per cents: parts of a prompt sum to all of it, in every report.
+
+use super::html::all;
+use context_window_report as report;
+
+/// The per cents of these lines; `<1 %` is none.
+fn shares<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
+    let share = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = words.windows(2).position(|pair| pair[1].starts_with('%') && !pair[0].contains('<'))?;
+        words[at].parse::<u64>().ok()
+    };
+    lines.filter_map(share).sum()
+}
+
+/// Whatever a prompt holds, the kinds of each report sum to 100 % of it, and one kind has one figure in all of them.
+#[test]
+fn shares_sum_to_the_whole_in_every_report() {
+    let mut plans = 0;
+    for planned in all() {
+        for budget in [None, Some(60), Some(300)] {
+            let request = planned.session.request();
+            let request = match budget {
+                Some(budget) => request.with_limits(planned.at(budget)),
+                None => request,
+            };
+            let Ok(plan) = planned.manager.build_plan(&request) else { continue };
+            if plan.composition(0).kinds.is_empty() {
+                continue;
+            }
+            plans += 1;
+            let (name, text) = (&planned.name, report::text(&plan).to_string());
+            let (_, fills) = text.split_once("\nwhat fills the prompt\n").unwrap();
+            let fills = fills.split("\n\n").next().unwrap();
+            assert_eq!(shares(fills.lines()), 100, "{name} at {budget:?}\n{fills}");
+            let markdown = report::markdown(&plan).to_string();
+            let (_, table) = markdown.split_once("| what fills the prompt |").unwrap();
+            let table = table.split("\n\n").next().unwrap();
+            assert_eq!(
+                shares(table.lines().map(|line| line.rsplit("| ").next().unwrap())),
+                100,
+                "{name}\n{table}"
+            );
+            let grid = report::grid(&plan).to_string();
+            assert_eq!(shares(grid.lines()), 100, "{name} at {budget:?}\n{grid}");
+            let page = report::html(&plan).render().unwrap();
+            for (from, cell) in [("id=\"kinds\"", "<td>"), ("id=\"legend\"", "class=\"unit\">")] {
+                let part = page.split_once(from).unwrap().1;
+                let end = if cell == "<td>" { "</table>" } else { "</ul>" };
+                let part = part.split(end).next().unwrap();
+                let cells = part.split(cell).map(|cell| cell.split('<').next().unwrap());
+                assert_eq!(shares(cells), 100, "{name} at {budget:?}: {from}\n{part}");
+            }
+        }
+    }
+    assert!(plans > 150, "{plans}");
+}
+
+/// One part is rounded to the nearest, and is the whole only where it is.
+#[test]
+fn a_share_is_never_more_than_it_is() {
+    let shares = |parts: &[u64], whole: u64| report::percentages(parts, whole).join(", ");
+    assert_eq!(shares(&[1, 1, 1], 3), "34 %, 33 %, 33 %");
+    assert_eq!(shares(&[1, 1, 1], 6), "17 %, 17 %, 16 %");
+    assert_eq!(shares(&[9_999, 1], 10_000), "100 %, <1 %");
+    assert_eq!(shares(&[], 0), "");
+    assert_eq!(shares(&[0, 5], 5), "0 %, 100 %");
+    for (part, whole, expected) in [
+        (0_u64, 0_u64, "0 %"),
+        (1, 1_000, "<1 %"),
+        (5, 1_000, "1 %"),
+        (995, 1_000, "99 %"),
+        (1_000, 1_000, "100 %"),
+        (246, 180, "136 %"),
+        (u64::MAX, u64::MAX, "100 %"),
+    ] {
+        assert_eq!(report::percent(part, whole), expected, "{part} of {whole}");
+    }
+}
