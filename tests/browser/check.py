@@ -19,8 +19,9 @@ light and in dark, with and without JavaScript:
 * text has the contrast of WCAG AA (4.5 to 1, 3 to 1 where it is large);
 * a dark page is dark; without JavaScript every row is there and the filter is not;
 * what a session says makes no element, whatever it says;
-* the slider, moved to every budget of the pages that `--pages` names, draws the total, the kinds and the rows that planning
-  at that budget shows; each prompt of a timeline, clicked, has the total that `replay` reports;
+* the slider, moved to every budget of the pages that `--pages` names, shows every number that planning at that budget shows;
+  moved over each example, the page says what the page of `plan-inspect --budget` says; each prompt of a timeline, clicked, has
+  the total that `replay` reports;
 * sorting keeps every row, a link opens its row, runs unfold.
 
 `--pages` is the folder that the test `pages_with_a_slider_and_what_planning_shows` writes where `CONTEXT_WINDOW_PAGES` names one.
@@ -108,9 +109,30 @@ AT_BUDGETS = """budgets => {
         const cells = new Set([...document.querySelectorAll('#grid rect')].map(e => e.getAttribute('class')));
         const legend = document.querySelectorAll('#legend li').length;
         return [budget, number(document.getElementById('total').textContent), rows.sort(), kinds,
-            number(document.getElementById('of').textContent), cells.size === legend];
+            number(document.getElementById('of').textContent), cells.size === legend, (FIGURES)()];
     });
 }"""
+# Every number that a page shows of its prompt, as text; cells of a section's budget may be a range.
+FIGURES = """() => {
+    const text = id => document.getElementById(id).textContent.trim();
+    const cells = row => [...row.cells].map(cell => cell.textContent.trim());
+    const table = id => [...document.querySelectorAll(`#${id} tbody tr`)].map(cells);
+    const rows = [...document.querySelectorAll('li.item[data-state=in][data-item]')]
+        .map(row => [row.querySelector('.id').textContent, row.querySelector('.tokens').textContent.trim()]);
+    const stale = [...document.querySelectorAll('.own')].filter(e => e.offsetParent !== null).map(e => e.className);
+    // A reason of a row that is out has numbers of its own budget.
+    const why = [...document.querySelectorAll('li.item[data-state=out] .why')].map(e => e.textContent)
+        .filter(said => said.startsWith('dropped'));
+    return {
+        total: text('total'), of: text('of'), percent: text('percent'), says: text('says'), given: text('given'),
+        held: text('held'), out: text('left-out'), title: document.title + document.querySelector('h1').textContent,
+        legend: [...document.querySelectorAll('#legend li')].map(e => e.textContent.trim()),
+        kinds: table('kinds'), sections: table('sections'), ledger: table('ledger'), largest: table('largest'),
+        conversation: document.querySelector('.figures .figure').textContent, rows: rows.sort(), stale, why,
+        first: [...document.querySelectorAll('#in > li')].map(e => e.dataset.state).filter(state => state !== 'in').length,
+    };
+}"""
+AT_BUDGETS = AT_BUDGETS.replace("FIGURES", FIGURES)
 CONTRAST = """() => {
     const numbers = colour => (colour.match(/[\\d.]+/g) || []).map(Number);
     const light = colour => {
@@ -240,7 +262,8 @@ class Checker:
         page = self.open(path, WIDE, "light")
         drawn = page.evaluate(AT_BUDGETS, [one[0] for one in expected])
         page.context.close()
-        for (budget, total, ids, kinds), (_, seen, rows, seen_kinds, of, every_kind) in zip(expected, drawn):
+        for (budget, total, ids, kinds, planned), (_, seen, rows, seen_kinds, of, every_kind, figures) in zip(expected, drawn):
+            self.figures(budget, planned, figures)
             # Placeholders have rows only where the plan itself has them.
             made = {one for one in ids if one.startswith("synth:")}
             self.expect((total, budget) == (seen, of), f"at {budget}: {seen} of {of} tokens, planned {total}")
@@ -248,6 +271,89 @@ class Checker:
             self.expect(sorted(map(tuple, kinds[:12])) == sorted(map(tuple, seen_kinds)) or len(kinds) > 12,
                         f"at {budget}: {seen_kinds}, planned {kinds}")
             self.expect(every_kind, f"at {budget}: not every kind has a cell")
+
+    def figures(self, budget, planned, shown):
+        """Every number of a page at a budget, beside what planning says."""
+        number = lambda text: int(re.sub(r"[^0-9-]", "", text) or 0)
+        seen = {
+            "in": number(shown["held"]),
+            "out": number(shown["out"]),
+            "percent": shown["percent"].replace(",", ""),
+            "overhead": [number(row[1]) for row in shown["ledger"][:-3]],
+            "items": number(shown["ledger"][-2][1]),
+            "largest": [number(row[1]) for row in shown["largest"]],
+            "conversation": number(shown["conversation"].split(" of ")[0]),
+            "rows": [[name, number(tokens)] for name, tokens in shown["rows"] if not name.startswith("synth:")],
+        }
+        for name, value in seen.items():
+            wanted = planned[name]
+            # An estimate is made of what a plan has looked at: at each budget another one.
+            if name == "conversation" and (wanted is None or "~" in shown["conversation"]):
+                continue
+            self.expect(wanted == value, f"at {budget}: {name} {value}, planned {wanted}")
+        said = f"over budget by {planned['over']:,}" if planned["over"] else f"fits, {planned['left']:,} free"
+        self.expect(shown["says"].endswith(said), f"at {budget}: {shown['says']}, planned {said}")
+        self.expect(number(shown["given"]) == budget, f"at {budget}: the card of the budget says {shown['given']}")
+        beside = number(shown["ledger"][-3][1])
+        self.expect(beside == sum(planned["overhead"]), f"at {budget}: overhead {beside}")
+        legend = [one for one in shown["legend"] if "%" in one]
+        wanted = [f"{tokens:,} {share}" for tokens, share in zip(planned["groups"], planned["shares"])]
+        ends = len(legend) == len(wanted) and all(one.endswith(end) for one, end in zip(legend, wanted))
+        self.expect(ends, f"at {budget}: {legend}, planned {wanted}")
+        whole = sum(int(row[2].split()[0]) for row in shown["kinds"] if "<" not in row[2])
+        self.expect(not shown["kinds"] or whole == 100, f"at {budget}: kinds of {whole} %")
+        for row, (given, used, included, excluded) in zip(shown["sections"], planned["sections"]):
+            ends = [number(part) for part in row[3].split(" to ")]
+            self.expect(ends[0] <= given <= ends[-1], f"at {budget}: {row[0]} has {row[3]}, planned {given}")
+            here = [number(cell) for cell in row[4:7]]
+            self.expect(here == [used, included, excluded], f"at {budget}: {row}, planned {used, included, excluded}")
+
+    def moved(self, binary, path, folder):
+        """A page moved to other budgets, beside the pages that are planned at them."""
+        def make(*flags):
+            made = folder / "moved.html"
+            command = [str(binary), "plan", str(path), *flags, "--format", "html", "-o", str(made)]
+            subprocess.run(command, check=True)
+            return made
+
+        page = self.open(make(), WIDE, "light")
+        here = self.name
+        if not page.locator("#slider").is_visible():
+            page.context.close()
+            return 0
+        steps = page.evaluate("() => JSON.parse(document.getElementById('data').textContent).budgets")
+        edges = [one[0] for one in steps["steps"]]
+        asked = {edges[len(edges) * part // 9] + off for part in range(9) for off in (-1, 0, 3)} | {steps["to"]}
+        own = page.evaluate("() => Number(document.getElementById('budget').value)")
+        asked = sorted(budget for budget in asked if edges[0] <= budget <= steps["to"] and budget != own)
+        seen = dict(zip(asked, (one[6] for one in page.evaluate(AT_BUDGETS, asked))))
+        page.context.close()
+        for budget in asked:
+            page = self.open(make("--budget", str(budget)), WIDE, "light")
+            wanted = page.evaluate(f"{FIGURES}")
+            page.context.close()
+            self.name = here
+            moved = seen[budget]
+            names = ["total", "of", "percent", "says", "given", "held", "out", "legend", "kinds", "ledger", "title"]
+            # An estimate of the whole conversation is made of what a plan has looked at: at each budget another one.
+            if "~" not in moved["conversation"] + wanted["conversation"]:
+                names.append("conversation")
+            for name in names:
+                self.expect(moved[name] == wanted[name], f"at {budget}: {name} {moved[name]}, planned {wanted[name]}")
+            shown = {name: tokens for name, tokens in moved["rows"] if not name.startswith("synth:")}
+            planned = {name: tokens for name, tokens in wanted["rows"] if not name.startswith("synth:")}
+            self.expect(shown == planned, f"at {budget}: rows {shown}, planned {planned}")
+            tokens = [[row[1], row[2]] for row in moved["largest"]]
+            self.expect(tokens == [[row[1], row[2]] for row in wanted["largest"]], f"at {budget}: {moved['largest']}")
+            self.expect(not moved["stale"], f"at {budget}: of the own budget are in sight: {moved['stale']}")
+            self.expect(not moved["why"], f"at {budget}: reasons of the own budget: {moved['why'][:3]}")
+            self.expect(moved["first"] == 0, f"at {budget}: {moved['first']} rows that are out stand among what is in")
+            for row, own_row in zip(moved["sections"], wanted["sections"]):
+                number = lambda text: int(re.sub(r"[^0-9]", "", text))
+                ends = [number(part) for part in row[3].split(" to ")]
+                self.expect(ends[0] <= number(own_row[3]) <= ends[-1] and row[4:7] == own_row[4:7],
+                            f"at {budget}: {row}, planned {own_row}")
+        return len(asked)
 
     def prompts(self, path, totals):
         """Each prompt of a timeline, clicked."""
@@ -434,8 +540,15 @@ BREAKS = {
 SLIDER_BREAKS = {
     "items that never leave": ("for (const item of leaves) held.delete(item);", ""),
     "a step too far": ("if (steps[middle].from <= budget) low", "if (steps[middle].from <= budget + 1) low"),
-    "no overhead": ("add(view.overhead[at], view.overhead[at + 1])", "add(view.overhead[at], 0)"),
-    "an old total": ('$("total").textContent = mark + number(view.total)', ""),
+    "no overhead": ("for (const [kind, , tokens] of view.overhead) add(kind, tokens);", ""),
+    "an old total": ('$("total").textContent = view.mark + number(view.total)', ""),
+    "an old budget on its card": ('$("given").textContent = number(view.budget)', ""),
+    "an old heading": ('$("held").textContent =', "void"),
+    "old sections": ('say("used", number(used));', ""),
+    "an old budget of a section": ('say("budget", range(section));', ""),
+    "an old ledger": ('$("ledger").tBodies[0].replaceChildren(', "void ("),
+    "old largest items": ('$("largest").tBodies[0].replaceChildren(...(view === now ? ownLargest : top.map(large)))', ""),
+    "old tokens of rows": ("count.data = view !== now", "count.data = false"),
 }
 
 
@@ -524,10 +637,12 @@ def main():
                 shoot(checker, pages, arguments.shots)
             for page, expected in totals.items():
                 checker.prompts(page, expected)
+            files = [path for path in sorted((ROOT / "examples").glob("*.json")) if path.stem != "agent-anchor"]
+            moves = sum(checker.moved(arguments.binary.resolve(), path, folder) for path in files)
             sliders = sorted(arguments.pages.resolve().glob("*.html")) if arguments.pages else []
             for page in sliders:
                 checker.budgets(page, json.loads(page.with_suffix(".json").read_text(encoding="utf-8")))
-            done = f"{len(pages)} pages, {len(sliders)} of them at every budget"
+            done = f"{len(pages)} pages, {len(sliders)} more at every budget, {moves} moves of the slider"
         browser.close()
     for one in checker.wrong:
         print(one)

@@ -42,15 +42,6 @@ fn scaled(tokens: u64, whole: u64) -> u64 {
     u64::try_from(part).unwrap_or(WHOLE).min(WHOLE)
 }
 
-/// So much of that in per cent, with one decimal; honest above 100.
-pub(super) fn percent(tokens: u64, of: u64) -> String {
-    let tenths = u128::from(tokens) * 1_000 / u128::from(of.max(1));
-    match tenths {
-        0 if tokens > 0 => "under 0.1 %".into(),
-        _ => format!("{}.{} %", tenths / 10, tenths % 10),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,9 +54,5 @@ mod tests {
         assert_eq!((bar.mark, Bar::new(&[], 100, 40).mark), (None, Some(4_000)));
         assert_eq!(scaled(u64::MAX, 1), WHOLE);
         assert_eq!(scaled(5, 0), WHOLE);
-        assert_eq!(
-            [percent(1, 3), percent(246, 180), percent(1, 90_000), percent(0, 0)].join(", "),
-            "33.3 %, 136.6 %, under 0.1 %, 0.0 %"
-        );
     }
 }

@@ -2,7 +2,7 @@
 //! prompt.
 
 use super::shown::visible;
-use crate::{palette, row::short};
+use crate::{palette, row::short, words};
 use context_window::{
     ContextPlan,
     analysis::MappedItem,
@@ -14,6 +14,10 @@ use std::collections::BTreeMap;
 /// An item as the script knows it: its id, the number of its kind, the name of its section, and its score in billionths.
 #[derive(Debug, Serialize)]
 struct Known(String, usize, &'static str, Option<i64>);
+
+/// A line of what is sent beside the items: the number of its kind, its name, its tokens, and how sure they are.
+#[derive(Debug, Serialize)]
+pub(super) struct Line(usize, &'static str, i64, &'static str);
 
 /// What a state of the prompt holds: items by their numbers, each with its tokens and those of its reasoning.
 pub(super) type Held = BTreeMap<usize, (u64, u64)>;
@@ -94,13 +98,12 @@ impl Catalog {
         rows.map(|one| (self.of_a_prompt(one.key(), &one.kind), (one.row.tokens.n, one.reasoning))).collect()
     }
 
-    /// Kinds and tokens of what is sent beside the items, one behind the other.
-    pub(super) fn overhead(&mut self, lines: &[LedgerLine]) -> Vec<i64> {
-        lines
-            .iter()
-            .filter(|line| line.tokens != 0)
-            .flat_map(|line| [i64::try_from(self.kind(&line.what.kind())).unwrap_or(i64::MAX), line.tokens])
-            .collect()
+    /// What is sent beside the items: of each line its kind, its name, its tokens and their certainty.
+    pub(super) fn overhead(&mut self, lines: &[LedgerLine]) -> Vec<Line> {
+        let line = |line: &LedgerLine| {
+            Line(self.kind(&line.what.kind()), words::overhead(line.what), line.tokens, line.certainty.name())
+        };
+        lines.iter().map(line).collect()
     }
 
     /// Everything for the script.

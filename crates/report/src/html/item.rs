@@ -6,7 +6,7 @@ use super::{
     shown::{Piece, Texts, visible},
     states::Inside,
 };
-use crate::{cut, palette, row};
+use crate::{cut, palette, row::Rows};
 use context_window::{
     Conversation, ExcludedItem, ExcludedReason, ItemId, PlanRequest, PlannedItem, Priority, Section, Source,
     ToolCall, Ttl,
@@ -53,6 +53,7 @@ type Explained<'a> = BTreeMap<(bool, bool, &'a str), VecDeque<&'a Explanation>>;
 /// What the items of a page are made from.
 pub(super) struct Items<'a> {
     html: &'a Html<'a>,
+    rows: Rows<'a>,
     texts: Texts,
     explained: Explained<'a>,
     sources: Option<Sources<'a>>,
@@ -84,6 +85,7 @@ impl<'a> Items<'a> {
             positions,
             last_rows: rows.map(|(at, row)| (row.section, at)).collect(),
             html,
+            rows: Rows::new(html.plan),
             texts: Texts::new(html.redact),
             explained,
             sources,
@@ -124,7 +126,7 @@ impl<'a> Items<'a> {
         score: Option<f64>,
     ) -> Item {
         let item = one.row;
-        let words = row(self.html.plan, Decision::Included(item));
+        let words = self.rows.row(Decision::Included(item));
         let pieces = self.texts.of(&item.body);
         // What is sent for a document begins with its header; its own text says more.
         let own = self.sources.as_ref().filter(|_| item.source == Source::Rag);
@@ -158,7 +160,7 @@ impl<'a> Items<'a> {
     }
 
     fn left_out(&mut self, at: usize, item: &'a ExcludedItem) -> Item {
-        let words = row(self.html.plan, Decision::Excluded(item));
+        let words = self.rows.row(Decision::Excluded(item));
         let last = item.last_id.as_ref();
         let found = match &self.sources {
             Some(sources) => sources.texts(item, &mut self.texts),

@@ -30,8 +30,8 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the style and of the script, in Base64: what the page's policy lets in. A test computes them again.
-const STYLE_HASH: &str = "qR2SpA9ZD72wQIqT18t5lZzowSplYpFk3Umd1SnxwNc=";
-const SCRIPT_HASH: &str = "7YnohKG7uNCIa0cgWZuTeqVE6SeUe6L8htR30vq/xfE=";
+const STYLE_HASH: &str = "cJUapRjIcG4frPdIg3ihajdSJjEnIrIVLtxPFE0h6tk=";
+const SCRIPT_HASH: &str = "zza0AJPU5aW/Tu/nyT0LtWzhSGTnn3KyQ9JJHNld8n8=";
 
 /// A plan as a web page; [`Html::render`] gives its bytes.
 ///
@@ -67,7 +67,7 @@ impl<'a> Html<'a> {
         }
     }
 
-    /// Sets what the page is called (default: the model and what the plan takes).
+    /// Sets what the page is called (default: the name of the model).
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());

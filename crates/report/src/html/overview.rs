@@ -1,10 +1,6 @@
 //! What fills the prompt, at a glance: a grid of cells, tokens by kind, the largest items.
 
-use super::{
-    Html,
-    bar::{Bar, percent},
-    shown::visible,
-};
+use super::{Html, bar::Bar, shown::visible};
 use crate::{
     advice, cut,
     grid::columns,
@@ -73,20 +69,25 @@ impl Overview {
         let columns = columns(plan.limits.context_len);
         let by_name = if html.redact { &groups } else { &whole };
         let scale = by_name.kinds.first().map_or(0, |(_, tokens)| *tokens);
-        let kinds = by_name.kinds.iter().take(KINDS).map(|(kind, tokens)| {
-            Line::new(kind, "", &kind.text(), grouped(*tokens), (*tokens, whole.total, scale))
+        let (listed, folded) = by_name.kinds.split_at(KINDS.min(by_name.kinds.len()));
+        let more: u64 = folded.iter().map(|(_, tokens)| tokens).sum();
+        let parts: Vec<u64> = listed.iter().map(|(_, tokens)| *tokens).chain([more]).collect();
+        let mut percents = words::percentages(&parts, whole.total).into_iter();
+        let kinds = listed.iter().zip(percents.by_ref()).map(|((kind, tokens), percent)| {
+            Line::new(kind, ("", &kind.text()), (grouped(*tokens), percent), (*tokens, scale))
         });
         let mut kinds: Vec<Line> = kinds.collect();
-        if let Some(more) = by_name.kinds.get(KINDS..).filter(|more| !more.is_empty()) {
-            let tokens: u64 = more.iter().map(|(_, tokens)| tokens).sum();
-            let name = format!("{} kinds more", more.len());
-            kinds.push(Line::new(&Kind::Overhead, "", &name, grouped(tokens), (tokens, whole.total, scale)));
+        if !folded.is_empty() {
+            let (name, percent) =
+                (format!("{} kinds more", folded.len()), percents.next().unwrap_or_default());
+            kinds.push(Line::new(&Kind::Overhead, ("", &name), (grouped(more), percent), (more, scale)));
         }
         let scale = whole.largest.first().map_or(0, |item| item.tokens.n);
         let largest = whole.largest.iter().map(|item| {
             let name = if html.redact { item.kind.group().text() } else { words::large_item(item) };
-            let shares = (item.tokens.n, whole.total, scale);
-            Line::new(&item.kind, &short(item.id.as_str()), &cut(&name, 160), number(item.tokens), shares)
+            let percent = words::percent(item.tokens.n, whole.total);
+            let names = (&*short(item.id.as_str()), &*cut(&name, 160));
+            Line::new(&item.kind, names, (number(item.tokens), percent), (item.tokens.n, scale))
         });
         Self {
             columns,
@@ -104,16 +105,14 @@ impl Overview {
 }
 
 impl Line {
-    fn new(kind: &Kind, id: &str, name: &str, tokens: String, (own, whole, scale): (u64, u64, u64)) -> Self {
+    fn new(
+        kind: &Kind,
+        (id, name): (&str, &str),
+        (tokens, percent): (String, String),
+        (own, scale): (u64, u64),
+    ) -> Self {
         let (class, id, name) = (palette::name(kind), visible(id), visible(name));
-        Self {
-            class,
-            id,
-            name,
-            tokens,
-            percent: percent(own, whole),
-            bar: Bar::new(&[(class, own)], scale, scale),
-        }
+        Self { class, id, name, tokens, percent, bar: Bar::new(&[(class, own)], scale, scale) }
     }
 }
 
@@ -128,23 +127,22 @@ fn cells(composition: &Composition, columns: usize) -> Vec<Cell> {
 }
 
 fn legend(composition: &Composition) -> Vec<Legend> {
-    let kinds = composition.kinds.iter();
-    let kinds = kinds.map(|(kind, tokens)| (palette::name(kind), palette::sign(kind), kind.text(), *tokens));
+    let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
+    // Of the prompt; what is free or kept for the reply is no part of it.
+    let percents = words::percentages(&parts, composition.total).into_iter();
+    let kinds = composition.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
+        (palette::name(kind), palette::sign(kind), kind.text(), *tokens, percent)
+    });
     let rest = [
-        ("free", palette::FREE, "free".to_owned(), composition.free),
-        ("reply", palette::REPLY, "reply reserve".to_owned(), composition.reply),
+        ("free", palette::FREE, "free".to_owned(), composition.free, String::new()),
+        ("reply", palette::REPLY, "reply reserve".to_owned(), composition.reply, String::new()),
     ];
-    let line = |(class, sign, name, tokens): (_, _, String, u64)| Legend {
+    let line = |(class, sign, name, tokens, percent): (_, _, String, u64, String)| Legend {
         class,
         sign,
         name: visible(&name),
         tokens: grouped(tokens),
-        // Of the prompt; what is free or kept for the reply is no part of it.
-        percent: if ["free", "reply"].contains(&class) {
-            String::new()
-        } else {
-            percent(tokens, composition.total)
-        },
+        percent,
     };
-    kinds.chain(rest).filter(|(.., tokens)| *tokens > 0).map(line).collect()
+    kinds.chain(rest).filter(|(_, _, _, tokens, _)| *tokens > 0).map(line).collect()
 }

@@ -2,7 +2,7 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($("data").textContent);
-  const { kinds, items, rank, mark } = data;
+  const { kinds, items, rank } = data;
   const number = (n) => n.toLocaleString("en-US");
   const SVG = "http://www.w3.org/2000/svg";
 
@@ -46,7 +46,7 @@
   };
   const now = { ...data.now, held: change(new Map(), data.now.enters, []) };
   const steps = data.budgets
-    ? data.budgets.steps.map(([from, total, overhead, enters, leaves]) => ({ from, total, overhead, enters, leaves }))
+    ? data.budgets.steps.map(([from, total, mark, overhead, sections, enters, leaves]) => ({ from, total, mark, overhead, sections, enters, leaves }))
     : [];
   const heldAtStep = cursor(steps);
   const heldAtPrompt = cursor(data.prompts);
@@ -62,7 +62,9 @@
   };
   const atBudget = (budget) => {
     const at = stepOf(budget);
-    return { budget, reply: now.reply, total: steps[at].total, overhead: steps[at].overhead, held: heldAtStep(at) };
+    const { total, mark, overhead, sections } = steps[at];
+    // Nothing is kept for a reply of a budget that is named: it does not follow from a context length.
+    return { budget, reply: 0, total, mark, overhead, sections, held: heldAtStep(at) };
   };
 
   // Tokens by kind, the largest first; what merging messages saves is taken from the largest.
@@ -73,7 +75,7 @@
       add(items[item][1], tokens - thought);
       if (thought) add(data.reasoning, thought);
     }
-    for (let at = 0; at < view.overhead.length; at += 2) add(view.overhead[at], view.overhead[at + 1]);
+    for (const [kind, , tokens] of view.overhead) add(kind, tokens);
     let saved = 0;
     for (const tokens of sums.values()) saved += Math.max(0, -tokens);
     const sorted = [...sums].filter(([, tokens]) => tokens > 0);
@@ -94,8 +96,8 @@
     return [...sums].sort((a, b) => b[1] - a[1] || place(a[0]) - place(b[0]));
   };
 
-  // Whole cells by the largest remainders; every part has one.
-  const cellsOf = (parts, cells) => {
+  // Whole numbers by the largest remainders.
+  const remainders = (parts, cells) => {
     const whole = Math.max(1, parts.reduce((sum, part) => sum + part, 0));
     const divided = parts.map((part) => Math.floor((part * cells) / whole));
     const order = parts.map((_, at) => at).filter((at) => parts[at] > 0);
@@ -103,6 +105,11 @@
     order.sort((a, b) => left(b) - left(a) || a - b);
     const missing = cells - divided.reduce((sum, one) => sum + one, 0);
     for (const at of order.slice(0, missing)) divided[at] += 1;
+    return divided;
+  };
+  // Cells; every part has one.
+  const cellsOf = (parts, cells) => {
+    const divided = remainders(parts, cells);
     parts.forEach((part, at) => {
       if (part === 0 || divided[at] > 0) return;
       const most = divided.indexOf(Math.max(...divided));
@@ -114,8 +121,15 @@
     return divided;
   };
   const percent = (part, whole) => {
-    const tenths = Math.floor((part * 1000) / Math.max(1, whole));
-    return tenths === 0 && part > 0 ? "under 0.1 %" : `${Math.floor(tenths / 10)}.${tenths % 10} %`;
+    if (whole === 0) return "0 %";
+    const down = Math.floor((part * 100) / whole);
+    const nearest = down < 99 ? Math.floor((part * 100 + Math.floor(whole / 2)) / whole) : down;
+    return nearest === 0 && part > 0 ? "<1 %" : `${number(nearest)} %`;
+  };
+  // Of all parts of a whole; they sum to 100.
+  const percentages = (parts, whole) => {
+    const rest = Math.max(0, whole - parts.reduce((sum, part) => sum + part, 0));
+    return remainders([...parts, rest], 100).slice(0, -1).map((one, at) => (one === 0 && parts[at] > 0 ? "<1 %" : `${one} %`));
   };
 
   // ---- Rows. --------------------------------------------------------------------------------------------------------
@@ -184,6 +198,11 @@
   }
   for (const row of runs) if (row.inside) lane(row, row.inside);
 
+  // What the page itself says of each row: at other budgets its numbers are others.
+  const saidOf = new Map();
+  const remember = (row) => saidOf.set(row, { tokens: row.querySelector(".tokens").firstChild?.data ?? "", why: row.querySelector(".why").textContent });
+  rows.forEach(remember);
+
   // The rows of the messages inside of a run, made when somebody wants to see them.
   const unfolded = new Set();
   const tokensAnywhere = new Map();
@@ -207,11 +226,12 @@
     const summary = make("summary");
     summary.append(make("span", "state", "✕ out"), make("bdi", "id", id));
     const tokens = tokensAnywhere.get(one.item);
-    const count = make("span", "tokens", tokens === undefined ? "" : `${mark}${number(tokens)} `);
+    const count = make("span", "tokens", tokens === undefined ? "" : `${now.mark}${number(tokens)} `);
     if (tokens !== undefined) count.append(make("span", "unit", "tokens"));
     const what = make("span", "kind");
     what.append(swatch(kinds[kind][0]), make("bdi", "", one.kind));
-    const why = make("span", "why", run.querySelector(".why").textContent);
+    const why = make("span", "why");
+    why.append(make("bdi", "", saidOf.get(run).why));
     summary.append(count, what, why);
     if (one.preview) {
       const preview = make("span", "preview", one.preview);
@@ -226,6 +246,7 @@
     lane(row, [one.item]);
     if (tokens !== undefined) share(row, tokens, kinds[kind][0]);
     rowOf.set(one.item, row);
+    remember(row);
     return row;
   };
   const unfold = (run) => {
@@ -242,19 +263,79 @@
   // ---- Drawing a prompt. --------------------------------------------------------------------------------------------
 
   let shown = now;
+  // Whether rows stand elsewhere than in the page's own order.
+  let moved = false;
   const ownLargest = Array.from($("largest").tBodies[0].rows);
-  const list = (names, items_, sum) => {
+  const list = (names, items_, sum, mark) => {
     const named = items_.slice(0, 8).map((item) => items[item][0]);
     const more = items_.length > 8 ? ` and ${number(items_.length - 8)} more` : "";
     return `${number(items_.length)} ${names} (${mark}${number(sum)} tokens${named.length ? `: ${named.join(", ")}${more}` : ""})`;
+  };
+  // What the largest items are, as the page itself says it; of others their kind and how they begin.
+  const labels = new Map(ownLargest.map((row) => [row.querySelector(".large").dataset.id, row.querySelector(".unit").textContent]));
+  const labelOf = (item) => {
+    const row = rowOf.get(item);
+    const preview = row?.querySelector(".preview")?.textContent ?? "";
+    const [group, name] = kinds[items[item][1]];
+    const special = ["results", "documents"].includes(group) && row;
+    const kind = special ? row.querySelector(".kind bdi").textContent.split(", score ")[0] : name;
+    const label = [...(preview ? `${kind}: ${preview}` : kind)];
+    return label.length > 160 ? `${label.slice(0, 159).join("")}…` : label.join("");
+  };
+  const sectionKinds = ["system_pinned", "conversation", "rag"];
+  // The card of the budget: its sections, and what is sent beside the items.
+  const ownFormula = $("formula").textContent;
+  const budgetCard = (view) => {
+    $("given").textContent = number(view.budget);
+    $("formula").textContent = view === now ? ownFormula : view.name ? `the budget of ${view.name}` : "chosen by the slider";
+    const range = ([from, to]) => (from === to ? number(from) : `${number(from)} to ${number(to)}`);
+    const scale = Math.max(1, ...view.sections.map(([, to, used]) => Math.max(to, used)));
+    const length = (tokens) => Math.floor((tokens * 10000) / scale);
+    view.sections.forEach((section, at) => {
+      const [, budget, used, included, excluded] = section;
+      const row = $("sections").tBodies[0].rows[at];
+      const say = (name, text) => (row.querySelector(`[data-name="${name}"]`).textContent = text);
+      say("budget", range(section));
+      say("used", number(used));
+      say("in", number(included));
+      say("out", number(excluded));
+      const bar = row.querySelector("svg");
+      bar.setAttribute("aria-label", `${number(used)} used of ${range(section)}`);
+      const parts = [[sectionKinds[at], 0, used], ["free", used, Math.max(0, budget - used)]];
+      const drawn = parts.filter(([, , tokens]) => tokens > 0).map(([kind, from, tokens]) => {
+        const x = length(from);
+        return draw("rect", { class: `fill-${kind}`, x, width: Math.max(25, length(from + tokens) - x), height: 100 });
+      });
+      const over = used > budget ? [draw("line", { x1: length(budget), x2: length(budget), y1: 0, y2: 100 })] : [];
+      bar.replaceChildren(...drawn, ...over);
+    });
+    $("held").textContent = number(view.sections.reduce((sum, section) => sum + section[3], 0));
+    $("left-out").textContent = number(view.sections.reduce((sum, section) => sum + section[4], 0));
+    const line = (name, tokens, certainty, sum) => {
+      const row = make("tr", sum ? "sum" : "");
+      const head = make("th", "", name);
+      head.scope = "row";
+      row.append(head, make("td", "", tokens), make("td", "", certainty));
+      return row;
+    };
+    const beside = view.overhead.reduce((sum, [, , tokens]) => sum + tokens, 0);
+    const held = [...view.held.values()].reduce((sum, [tokens]) => sum + tokens, 0);
+    $("ledger").tBodies[0].replaceChildren(
+      ...view.overhead.map(([, name, tokens, certainty]) => line(name, number(tokens), certainty, false)),
+      line("overhead", number(beside), "", true),
+      line("items", number(held), "", false),
+      line("prompt", view.mark + number(view.total), "", true),
+    );
   };
   const show = (view) => {
     shown = view;
     const { held } = view;
     const free = Math.max(0, view.budget - view.total);
     const over = view.total - view.budget;
-    $("total").textContent = mark + number(view.total);
+    $("total").textContent = view.mark + number(view.total);
     $("of").textContent = number(view.budget);
+    // The figures of the plan alone are not those of another prompt.
+    document.body.classList.toggle("other", view !== now);
     $("percent").textContent = percent(view.total, view.budget);
     $("says").textContent = over > 0 ? `⚠ over budget by ${number(over)}` : `fits, ${number(free)} free`;
     $("overview").classList.toggle("alarm", over > 0);
@@ -267,19 +348,23 @@
     const cells = cellsOf(parts, data.cells).flatMap((count, at) => Array(count).fill(names[at]));
     document.querySelectorAll("#grid rect").forEach((cell, at) => cell.setAttribute("class", `fill-${cells[at]}`));
     const plain = { free: ["·", "free"], reply: ["░", "reply reserve"] };
+    const shares = percentages(groups.map(([, tokens]) => tokens), view.total);
     const known = (kind) => kinds.find((one) => one[0] === kind);
     $("legend").replaceChildren(
       ...names.filter((_, at) => parts[at] > 0).map((kind) => {
         const tokens = parts[names.indexOf(kind)];
         const [sign, name] = plain[kind] || [known(kind)[2], known(kind)[1].split(": ")[0]];
         const one = make("li");
-        one.append(swatch(kind), make("span", "sign", sign), ` ${name} `, make("b", "", number(tokens)), " ", make("span", "unit", plain[kind] ? "" : percent(tokens, view.total)));
+        one.append(swatch(kind), make("span", "sign", sign), ` ${name} `, make("b", "", number(tokens)), " ", make("span", "unit", plain[kind] ? "" : shares[names.indexOf(kind)]));
         return one;
       }),
     );
     const table = byKind(view);
     const scale = table.length ? table[0][1] : 1;
-    const line = ([kind, tokens]) => {
+    const rest = table.slice(12);
+    const folded = rest.reduce((sum, [, own]) => sum + own, 0);
+    const percents = percentages([...table.slice(0, 12).map(([, tokens]) => tokens), folded], view.total);
+    const line = ([kind, tokens], at) => {
       const row = make("tr");
       const name = make("th");
       name.scope = "row";
@@ -288,22 +373,18 @@
       bar.append(draw("rect", { class: `fill-${kinds[kind][0]}`, width: Math.max(25, Math.floor((tokens * 10000) / scale)), height: 100 }));
       const drawn = make("td", "drawn");
       drawn.append(bar);
-      row.append(name, make("td", "", number(tokens)), make("td", "", percent(tokens, view.total)), drawn);
+      row.append(name, make("td", "", number(tokens)), make("td", "", percents[at]), drawn);
       return row;
     };
-    const rest = table.slice(12);
     const further = () => {
       const row = make("tr");
       const name = make("th");
       name.scope = "row";
       name.append(swatch("overhead"), make("bdi", "", `${number(rest.length)} kinds more`));
-      const tokens = rest.reduce((sum, [, own]) => sum + own, 0);
-      row.append(name, make("td", "", number(tokens)), make("td", "", percent(tokens, view.total)), make("td", "drawn"));
+      row.append(name, make("td", "", number(folded)), make("td", "", percents.at(-1)), make("td", "drawn"));
       return row;
     };
     $("kinds").tBodies[0].replaceChildren(...table.slice(0, 12).map(line), ...(rest.length > 0 ? [further()] : []));
-    // The figures of the plan alone, and its largest items with all that is said of them; of another prompt, ids and what they are.
-    for (const card of document.querySelectorAll(".own")) card.hidden = view !== now;
     const top = [...held].sort((a, b) => b[1][0] - a[1][0] || rank[a[0]] - rank[b[0]]).slice(0, 5);
     const large = ([item, [tokens]]) => {
       const row = make("tr");
@@ -311,11 +392,10 @@
       name.scope = "row";
       const id = make("bdi", "large", items[item][0]);
       id.addEventListener("click", () => goTo(items[item][0]));
-      const preview = rowOf.get(item)?.querySelector(".preview")?.textContent ?? "";
-      const what = make("span", "unit", `${kinds[items[item][1]][1]} ${preview}`);
+      const what = make("span", "unit", labels.get(items[item][0]) ?? labelOf(item));
       what.dir = "auto";
       name.append(swatch(kinds[items[item][1]][0]), id, " ", what);
-      row.append(name, make("td", "", mark + number(tokens)), make("td", "", percent(tokens, view.total)));
+      row.append(name, make("td", "", view.mark + number(tokens)), make("td", "", percent(tokens, view.total)));
       return row;
     };
     $("largest").tBodies[0].replaceChildren(...(view === now ? ownLargest : top.map(large)));
@@ -324,7 +404,8 @@
     const sum = (all, from) => all.reduce((tokens, item) => tokens + from.get(item)[0], 0);
     const than = view.name ? "Compared with the newest prompt" : `Compared with ${number(now.budget)}`;
     $("changes").textContent =
-      view === now ? "" : `${than}: ${list("dropped", left, sum(left, now.held))}; ${list("added", came, sum(came, held))}.`;
+      view === now ? "" : `${than}: ${list("dropped", left, sum(left, now.held), now.mark)}; ${list("added", came, sum(came, held), view.mark)}.`;
+    budgetCard(view);
     for (const [item, row] of rowOf) {
       const [is, was] = [held.has(item), now.held.has(item)];
       row.dataset.state = is ? "in" : "out";
@@ -333,6 +414,13 @@
       row.classList.toggle("came", is && !was);
       row.classList.toggle("left", was && !is);
       row.querySelector(".state").textContent = is ? (was ? "✓ in" : "+ added") : was ? "− dropped" : "✕ out";
+      const own = saidOf.get(row);
+      const count = row.querySelector(".tokens").firstChild;
+      if (count) count.data = view !== now && is ? `${view.mark}${number(held.get(item)[0])} ` : own.tokens;
+      const at = view.name ? "this prompt" : "the prompt at this budget";
+      // What a budget drops has another reason at another budget; a TTL or a policy has not.
+      const stays = view === now || (is && was) || (!is && !was && !own.why.startsWith("dropped"));
+      row.querySelector(".why bdi").textContent = stays ? own.why : is ? `in ${at}` : `not in ${at}`;
     }
     for (const run of runs) {
       if (!run.inside) continue;
@@ -340,6 +428,15 @@
       run.classList.toggle("came", count > 0);
       run.querySelector(".state").textContent = count > 0 ? `+ ${number(count)} in` : "✕ out";
     }
+    for (const run of runs) {
+      if (run.dataset.item) continue;
+      const count = (run.inside ?? []).filter((item) => held.has(item)).length;
+      const said = count > 0 ? `${number(count)} of its newest messages in the prompt` : run.inside ? "not in the prompt" : "";
+      run.querySelector(".why bdi").textContent = view === now || (count === 0 && !saidOf.get(run).why.startsWith("dropped")) ? saidOf.get(run).why : said;
+    }
+    texts.clear();
+    if (view !== now || moved) arrange();
+    moved = view !== now;
     if (data.budgets) {
       document.documentElement.style.setProperty("--budget", `${place(view.budget) / 10}%`);
       $("budget").value = String(view.budget);
@@ -436,7 +533,8 @@
     count.textContent = `${number(seen)} of ${number(rows.length)} rows`;
   };
 
-  // Rows go back to where they stand without an order: before the row that follows them there.
+  // Rows go back to where they stand without an order: before the row that follows them there. At another budget those that are
+  // in stand among what is in, in the order of the session.
   const homes = new Map(rows.map((row) => [row, row.parentElement]));
   const arrange = () => {
     const by = $("sort").value;
@@ -444,7 +542,7 @@
     $("sorted").hidden = !sorted;
     $("listed").hidden = sorted;
     const of = (row) => Number(row.dataset.item ?? -1);
-    const tokens = (row) => (now.held.get(of(row)) || [Number(row.dataset.tokens ?? tokensAnywhere.get(of(row)) ?? 0)])[0];
+    const tokens = (row) => (shown.held.get(of(row)) || now.held.get(of(row)) || [Number(row.dataset.tokens ?? tokensAnywhere.get(of(row)) ?? 0)])[0];
     // A run stands where the first of its messages does.
     const inSession = (row) => (row.dataset.item ? rank[of(row)] : row.inside ? rank[row.inside[0]] - 0.5 : items.length);
     const keys = {
@@ -454,6 +552,11 @@
       score: (row) => [-(row.dataset.item ? (items[of(row)][3] ?? -Infinity) : -Infinity), inSession(row)],
       enters: (row) => [(intervals.get(of(row)) || [[Infinity]])[0][0], inSession(row)],
     };
+    if (!sorted && shown !== now) {
+      const order = rows.map((row, at) => [row, inSession(row), at]).sort((a, b) => a[1] - b[1] || a[2] - b[2]);
+      for (const [row] of order) $(row.dataset.item && row.dataset.state === "in" ? "in" : "out").append(row);
+      return;
+    }
     if (!sorted) {
       for (const row of rows) {
         const home = homes.get(row) || homes.get(runs.find((run) => run.inside?.includes(of(row))));

@@ -3,9 +3,9 @@
 
 use super::{
     Html,
-    catalog::{Catalog, Finished, Held, difference},
+    catalog::{Catalog, Finished, Held, Line, difference},
 };
-use context_window::{ContextPlan, analysis::BudgetMap, tokens::Certainty};
+use context_window::{ContextPlan, TokenCount, analysis::BudgetMap, tokens::Certainty};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -14,8 +14,6 @@ use std::fmt::Write as _;
 pub(super) struct Data<'a> {
     #[serde(flatten)]
     known: Finished,
-    /// The mark of numbers that are no exact counts.
-    mark: &'static str,
     /// Cells of the grid.
     cells: usize,
     now: State,
@@ -48,9 +46,20 @@ struct State {
     budget: u64,
     reply: u64,
     total: u64,
-    overhead: Vec<i64>,
+    /// The mark of its numbers if they are no exact counts.
+    mark: &'static str,
+    overhead: Vec<Line>,
+    sections: Vec<Section>,
     enters: Vec<u64>,
     leaves: Vec<usize>,
+}
+
+/// A section: the smallest and the largest of its budgets, its tokens, and the items that are in and out.
+type Section = (u64, u64, u64, u64, u64);
+
+/// The mark of numbers that are no exact counts.
+fn mark(total: TokenCount) -> &'static str {
+    if total.certainty == Certainty::Exact { "" } else { "~" }
 }
 
 /// The prompt at other budgets.
@@ -62,11 +71,11 @@ struct Budgets {
     /// The budgets that the slider and the lanes go over.
     from: u64,
     until: u64,
-    /// Each with its smallest budget, its total, its overhead, what enters and what leaves.
+    /// Each with its smallest budget, its total and its mark, its overhead, its sections, what enters and what leaves.
     steps: Vec<Step>,
 }
 
-type Step = (u64, u64, Vec<i64>, Vec<u64>, Vec<usize>);
+type Step = (u64, u64, &'static str, Vec<Line>, Vec<Section>, Vec<u64>, Vec<usize>);
 
 impl<'a> Data<'a> {
     pub(super) fn new(html: &Html<'_>, mut catalog: Catalog, cells: usize, inside: &'a [Inside]) -> Self {
@@ -82,8 +91,7 @@ impl<'a> Data<'a> {
             before = held;
         }
         let budgets = html.budget_map.map(|map| Budgets::new(&mut catalog, map));
-        let mark = if plan.total.certainty == Certainty::Exact { "" } else { "~" };
-        Self { known: catalog.finish(), mark, cells, now, budgets, prompts, inside }
+        Self { known: catalog.finish(), cells, now, budgets, prompts, inside }
     }
 
     /// As JSON inside of a page: nothing in it ends an element or is unseen.
@@ -109,7 +117,10 @@ impl State {
         let (enters, leaves) = difference(before, &held);
         let (budget, total) = (plan.prompt_budget, plan.total.n);
         let (overhead, reply) = (catalog.overhead(&plan.overhead), plan.reply_reserve());
-        (Self { name, budget, reply, total, overhead, enters, leaves }, held)
+        let sections = plan.sections.iter();
+        let sections = sections.map(|one| (one.budget, one.budget, one.used, one.included, one.excluded));
+        let (sections, mark) = (sections.collect(), mark(plan.total));
+        (Self { name, budget, reply, total, mark, overhead, sections, enters, leaves }, held)
     }
 }
 
@@ -120,7 +131,19 @@ impl Budgets {
             let enters = step.enters.iter();
             let enters = enters.flat_map(|(at, tokens, thought)| [numbers[*at] as u64, *tokens, *thought]);
             let leaves = step.leaves.iter().map(|at| numbers[*at]);
-            (step.from, step.total.n, catalog.overhead(&step.overhead), enters.collect(), leaves.collect())
+            let sections = step.sections.iter();
+            let sections =
+                sections.map(|one| (one.budget_from, one.budget_to, one.used, one.included, one.excluded));
+            let (total, overhead) = (step.total, catalog.overhead(&step.overhead));
+            (
+                step.from,
+                total.n,
+                mark(total),
+                overhead,
+                sections.collect(),
+                enters.collect(),
+                leaves.collect(),
+            )
         });
         let steps: Vec<_> = steps.collect();
         let to = map.steps.last().map_or(map.prompt_budget, |step| step.to);

@@ -1,10 +1,11 @@
 //! Earlier prompts and this one as a picture: a bar a prompt in time order, stacked by kind, with a line for the budget and marks
 //! for what happened; and the same as a table.
 
-use super::{Html, bar::percent, shown::visible};
+use super::{Html, shown::visible};
 use crate::{
     dollars, palette,
     row::{number, short},
+    words::percent,
 };
 use context_window::{ContextPlan, plan::Kind, text::plain::grouped};
 use serde::Serialize;
@@ -134,8 +135,8 @@ struct Sums {
 impl Sums {
     fn said(&self) -> Vec<String> {
         let whole = |tokens: u128| grouped(u64::try_from(tokens).unwrap_or(u64::MAX));
-        let rate = (self.cached * 100).checked_div(self.sent).unwrap_or_default();
-        let mut said = vec![format!("{} tokens sent, cache hit rate {rate} %", whole(self.sent))];
+        let rate = percent(self.cached, self.sent);
+        let mut said = vec![format!("{} tokens sent, cache hit rate {rate}", whole(self.sent))];
         if self.breaks > 0 {
             let breaks = if self.breaks == 1 { "cache break" } else { "cache breaks" };
             said.push(format!("{} {breaks} sent {} tokens again", grouped(self.breaks), whole(self.again)));

@@ -2,7 +2,7 @@
 
 use super::{
     Html,
-    bar::{Bar, percent},
+    bar::Bar,
     catalog::Catalog,
     item::{Item, Items},
     overview::Overview,
@@ -14,7 +14,7 @@ use crate::{
     remedy, row,
     row::{number, repeats, short},
     words,
-    words::{signed, tenths},
+    words::{percent, signed, tenths},
 };
 use context_window::{
     ContextPlan,
@@ -96,7 +96,7 @@ struct Pressure {
     bar: Bar,
 }
 
-/// What this prompt repeats of the last one.
+/// The part of this prompt that is the cached prefix.
 #[derive(Debug, Serialize)]
 struct Reuse {
     percent: String,
@@ -149,7 +149,8 @@ impl View {
             &items.inside,
         );
         let listed = included.len() + excluded.len();
-        let default_title = || format!("{}: {} tokens", short(&plan.model), number(plan.total));
+        // No number: the slider would leave it behind.
+        let default_title = || format!("Prompt for {}", short(&plan.model));
         Self {
             title: visible(&html.title.clone().unwrap_or_else(default_title)),
             model: visible(&short(&plan.model)),
@@ -163,9 +164,9 @@ impl View {
             not_listed: if items.not_listed == 0 { String::new() } else { grouped(items.not_listed as u64) },
             pressure: Pressure::new(plan),
             prefix: plan.repeated().map(|prefix| Reuse {
-                percent: percent(prefix.tokens, prefix.of),
-                says: visible(&repeats(&prefix)),
-                bar: Bar::new(&[("same", prefix.tokens)], prefix.of, prefix.of),
+                percent: percent(prefix.tokens.min(plan.total.n), plan.total.n),
+                says: visible(&repeats(plan, &prefix)),
+                bar: Bar::new(&[("same", prefix.tokens)], plan.total.n, plan.total.n),
             }),
             overflow: plan.overflow.as_ref().map(|overflow| Over::new(plan, overflow)),
             notices: plan.notices.iter().map(|notice| said(notice, html.redact)).collect(),
@@ -262,7 +263,7 @@ impl Pressure {
         Self {
             tokens: number(usage.conversation_tokens),
             limit: if limited { grouped(limit) } else { "an unknown context window".into() },
-            percent: if limited { percent(tokens, limit) } else { "unknown".into() },
+            percent: if limited { words::usage_percent(usage) } else { "unknown".into() },
             level,
             high: usage.level != Level::Normal,
             from: if usage.reported { "from the provider's last usage report" } else { "local count" },

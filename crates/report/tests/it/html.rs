@@ -10,10 +10,10 @@ use context_window_report as report;
 use std::collections::BTreeSet;
 
 /// A session, and the plan and page of it.
-struct Planned {
-    name: String,
-    session: Session,
-    manager: ContextWindowManager,
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) session: Session,
+    pub(super) manager: ContextWindowManager,
 }
 
 impl Planned {
@@ -26,7 +26,7 @@ impl Planned {
     }
 
     /// The session's limits with this budget.
-    fn at(&self, budget: u64) -> RequestLimits {
+    pub(super) fn at(&self, budget: u64) -> RequestLimits {
         let mut limits = self.session.limits;
         limits.prompt_budget = Some(budget);
         limits
@@ -46,7 +46,7 @@ impl Planned {
 }
 
 /// Every example, and every fixture that plans.
-fn all() -> Vec<Planned> {
+pub(super) fn all() -> Vec<Planned> {
     let root = crate::support::root();
     let mut all = Vec::new();
     for folder in ["examples", "tests/fixtures"] {
@@ -488,6 +488,34 @@ fn at_every_budget() -> Vec<(String, String)> {
 /// The largest budget of these pages.
 const EVERY_BUDGET: u64 = 2_500;
 
+/// Every other number that a page shows of a plan.
+fn figures(plan: &ContextPlan) -> serde_json::Value {
+    let sections = plan.sections.iter().map(|one| [one.budget, one.used, one.included, one.excluded]);
+    let overhead = plan.overhead.iter().map(|line| line.tokens);
+    let rows = plan.included.iter().filter(|row| row.source != context_window::Source::Synthetic);
+    let mut rows: Vec<(String, u64)> = rows.map(|row| (row.id.to_string(), row.tokens.n)).collect();
+    rows.sort();
+    let groups = plan.composition(5).by_group();
+    let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
+    serde_json::json!({
+        "percent": report::percent(plan.total.n, plan.prompt_budget),
+        "sections": sections.collect::<Vec<_>>(),
+        "overhead": overhead.collect::<Vec<_>>(),
+        "items": plan.included.iter().map(|row| row.tokens.n).sum::<u64>(),
+        "in": plan.included.len(),
+        "out": plan.excluded.iter().map(|row| row.count).sum::<u64>(),
+        "left": plan.left_over(),
+        "over": plan.overflow_tokens(),
+        "rows": rows,
+        "groups": parts,
+        "shares": report::percentages(&parts, groups.total),
+        "largest": groups.largest.iter().map(|item| item.tokens.n).collect::<Vec<_>>(),
+        "conversation": Some(plan.usage.conversation_tokens)
+            .filter(|tokens| tokens.certainty == context_window::tokens::Certainty::Exact)
+            .map(|tokens| tokens.n),
+    })
+}
+
 /// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves the slider over all of them
 /// and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a folder.
 #[test]
@@ -516,7 +544,7 @@ fn pages_with_a_slider_and_what_planning_shows() {
             let ids: BTreeSet<String> = plan.included.iter().map(|row| row.id.to_string()).collect();
             let kinds: Vec<(String, u64)> =
                 plan.composition(0).kinds.into_iter().map(|(kind, tokens)| (kind.text(), tokens)).collect();
-            serde_json::json!([budget, plan.total.n, ids, kinds])
+            serde_json::json!([budget, plan.total.n, ids, kinds, figures(&plan)])
         };
         let all: Vec<_> = (1..=EVERY_BUDGET).map(planned_at).collect();
         std::fs::write(folder.join(format!("{name}.html")), page).unwrap();
