@@ -2,7 +2,7 @@
 
 use super::{Theme, draw_bar};
 use context_window::{
-    text::plain::{grouped, per_cent},
+    text::plain::grouped,
     usage::{ContextUsage, Level},
 };
 use context_window_report as report;
@@ -72,7 +72,7 @@ impl Widget for UsageBar<'_> {
         } else {
             usage.to_string()
         };
-        let sent = format!("{sent} {} %", per_cent(prompt_tokens, budget));
+        let sent = format!("{sent} {}", report::percent(prompt_tokens, budget));
         // Both bars are drawn to one scale.
         let width = all.len().max(sent.len());
         let style = self.theme.level(level);

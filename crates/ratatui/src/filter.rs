@@ -188,7 +188,7 @@ impl<'p> LastWhy<'p> {
             Decision::Excluded(item) => Some(&item.reason),
         };
         if reason.is_none() || self.reason != reason {
-            self.words = report::row(plan, row).why;
+            self.words = report::why(plan, row);
             self.reason = reason;
         }
         &self.words

@@ -1,10 +1,7 @@
 //! A bar of one section of the budget.
 
 use super::{Theme, draw_bar};
-use context_window::{
-    plan::SectionUse,
-    text::plain::{grouped, per_cent},
-};
+use context_window::{plan::SectionUse, text::plain::grouped};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
@@ -62,8 +59,12 @@ impl Widget for SectionGauge<'_> {
             COUNTS_FROM.. => format!(" {:>5} in {:>6} out", grouped(included), grouped(excluded)),
             _ => String::new(),
         };
-        let text =
-            format!("{:>7} / {:<7} {:>4} %{counts}", grouped(used), grouped(budget), per_cent(used, budget));
+        let text = format!(
+            "{:>7} / {:<7} {:>6}{counts}",
+            grouped(used),
+            grouped(budget),
+            report::percent(used, budget)
+        );
         // One that takes what others leave says so without colour too (rule B6).
         let borrowed = if used > budget { "^" } else { " " };
         let text = text + borrowed;

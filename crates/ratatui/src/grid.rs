@@ -1,9 +1,9 @@
 //! What fills the prompt, as a grid of cells beside what each sign stands for, and the largest items.
 
 use super::Theme;
-use context_window::{ContextPlan, plan::Kind, text::plain::per_cent};
+use context_window::{ContextPlan, plan::Kind};
 use context_window_report as report;
-use context_window_report::{cut, fitted, grouped, palette};
+use context_window_report::{cut, cut_ids, fitted, grouped, palette};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 
 /// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it; beside them the tokens
@@ -89,17 +89,20 @@ impl Widget for PromptGrid<'_> {
             }
         }
         let beside = area.x + 2 * columns + 2;
-        let kinds = groups
-            .kinds
-            .iter()
-            .map(|(kind, tokens)| (Some(palette::sign(kind)), kind.text(), *tokens, self.theme.kind(kind)));
+        let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
+        let percents = report::percentages(&parts, groups.total);
+        let kinds = groups.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
+            (Some(palette::sign(kind)), kind.text(), *tokens, percent, self.theme.kind(kind))
+        });
+        // Of the prompt; what is free or kept for the reply is no part of it.
+        let none = String::new;
         let rest = [
-            (Some(palette::FREE), "free".to_owned(), groups.free, self.theme.faint),
-            (Some(palette::REPLY), "reply reserve".to_owned(), groups.reply, self.theme.faint),
+            (Some(palette::FREE), "free".to_owned(), groups.free, none(), self.theme.faint),
+            (Some(palette::REPLY), "reply reserve".to_owned(), groups.reply, none(), self.theme.faint),
         ];
         let right = beside + LEGEND + 2;
         let has_right = area.right() >= right + LARGEST;
-        let mut legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
+        let mut legend: Vec<_> = kinds.chain(rest).filter(|(_, _, tokens, ..)| *tokens > 0).collect();
         // Tools and sources by name, in what is left beside the largest items.
         let mut spare = usize::from(ROWS).saturating_sub(legend.len());
         if !has_right && area.height <= ROWS + 1 {
@@ -109,7 +112,8 @@ impl Widget for PromptGrid<'_> {
             let by_name = |(kind, tokens): &(Kind, u64)| {
                 let name =
                     kind.text().split_once(": ").map(|(_, name)| format!("  {}", report::brief(name)))?;
-                Some((None, name, *tokens, self.theme.kind(kind)))
+                let percent = report::percent(*tokens, groups.total);
+                Some((None, name, *tokens, percent, self.theme.kind(kind)))
             };
             let of_group = composition.kinds.iter().filter(|(kind, _)| kind.group() == *group);
             let names: Vec<_> = of_group.filter_map(by_name).take(spare).collect();
@@ -121,20 +125,17 @@ impl Widget for PromptGrid<'_> {
             }
         }
         let listed = u16::try_from(legend.len()).unwrap_or(u16::MAX).min(ROWS);
-        for ((sign, name, tokens, style), y) in
-            legend.into_iter().zip(area.top()..area.bottom().min(area.top() + ROWS))
+        let left = usize::from(area.right().saturating_sub(beside));
+        let names = if has_right { LEGEND.into() } else { left }.saturating_sub(16).clamp(10, 16);
+        let cut_names = cut_ids(legend.iter().zip(1..).map(|((_, name, ..), at)| (at, name.as_str())), names);
+        for (((sign, whole, tokens, percent, style), name), y) in
+            legend.into_iter().zip(cut_names).zip(area.top()..area.bottom().min(area.top() + ROWS))
         {
-            let left = usize::from(area.right().saturating_sub(beside));
             let mark = sign.unwrap_or(' ');
             let x = buffer.set_stringn(beside, y, format!("{mark} "), left, style).0;
-            // Of the prompt; what is free or kept for the reply is no part of it.
-            let percent = match per_cent(tokens, groups.total) {
-                _ if sign == Some(palette::FREE) || sign == Some(palette::REPLY) => String::new(),
-                0 => " <1 %".to_owned(),
-                percent => format!("{percent:>3} %"),
-            };
-            let names = if has_right { LEGEND.into() } else { left }.saturating_sub(16).clamp(10, 16);
-            let said = format!("{} {:>7} {percent}", fitted(&name, names), grouped(tokens));
+            // Only names of tools and sources may share their beginning.
+            let name = fitted(if sign.is_some() { &whole } else { &name }, names);
+            let said = format!("{name} {:>7} {percent:>5}", grouped(tokens));
             buffer.set_stringn(x, y, said, left.saturating_sub(2), Style::new());
         }
         let largest = if has_right {
@@ -147,16 +148,20 @@ impl Widget for PromptGrid<'_> {
             let height = area.height.min(ROWS).saturating_sub(below);
             Rect { x: beside, y: area.y + below, width: area.right().saturating_sub(beside), height }
         };
-        for (item, y) in composition.largest.iter().zip(largest.top()..largest.bottom()) {
+        let ids: Vec<String> =
+            composition.largest.iter().map(|item| report::printable(item.id.as_str())).collect();
+        let ids = cut_ids((1..).zip(ids.iter().map(String::as_str)), 7);
+        for ((item, id), y) in composition.largest.iter().zip(ids).zip(largest.top()..largest.bottom()) {
             let style = self.theme.kind(&item.kind);
-            let id = fitted(&report::brief(item.id.as_str()), 7) + " ";
+            let id = fitted(&id, 7) + " ";
             let x = buffer.set_stringn(largest.x, y, id, largest.width.into(), style).0;
             // What it is says more than another number.
             let tokens = match largest.width {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),
             };
-            let said = format!("{tokens}{:>2} % {}", item.share / 10, report::large_item(item));
+            let share = report::percent(item.tokens.n, composition.total);
+            let said = format!("{tokens}{share:>4} {}", report::large_item(item));
             let room = usize::from(largest.right().saturating_sub(x));
             buffer.set_stringn(x, y, cut(&said, room), room, Style::new());
         }

@@ -118,6 +118,9 @@ impl ItemListState {
         };
         let mut rows: Vec<ListRow> = all.into_iter().filter(|row| is_listed(row)).collect();
         self.sort_rows(plan, &mut rows);
+        if self.shown != Shown::In {
+            rows.extend(left_out(plan, texts));
+        }
         if let Some((id, document)) = &self.selected {
             let row = |row: &ListRow| row.of(plan);
             let is_it =
@@ -125,7 +128,12 @@ impl ItemListState {
             // What is one of several now is in the row of them.
             let holds =
                 |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
+            let left_out = |at: &ListRow| match at {
+                ListRow::LeftOut(nth) => texts.left_out().nth(*nth as usize) == Some((id, *document)),
+                _ => false,
+            };
             let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
+            let place = place.or_else(|| rows.iter().position(left_out));
             self.place.selected = place.unwrap_or(self.place.selected);
         }
         self.rows = rows.into();
@@ -158,8 +166,8 @@ impl ItemListState {
                 let row = self.row(plan);
                 self.selected = row.map(|row| (row.id().clone(), row.is_document())).or(self.selected.take());
             }
+            Some(ListRow::LeftOut(_)) | None => {}
             Some(_) => self.selected = None,
-            None => {}
         }
     }
 
@@ -291,6 +299,19 @@ impl ItemListState {
     pub fn offset(&self) -> usize {
         self.place.offset
     }
+}
+
+/// The rows of items that what is tried leaves out of the request, as far as the plan has none for them.
+fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
+    let has_row = |id: &ItemId, document: bool| {
+        let rows = (0..plan.row_count()).filter_map(|at| plan.row_at(at));
+        rows.into_iter().any(|row| row.is_document() == document && row.id() == id)
+    };
+    let is_left_out = |(id, document): (&ItemId, bool)| {
+        !has_row(id, document) && (document || texts.message(id.as_str()).is_none())
+    };
+    let all = (0..).zip(texts.left_out());
+    all.filter(|(_, item)| is_left_out(*item)).map(|(nth, _)| ListRow::LeftOut(nth)).collect()
 }
 
 /// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign, tokens, reason,

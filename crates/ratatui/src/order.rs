@@ -19,6 +19,9 @@ pub enum ListRow {
     CompactionUndone(u32),
     /// The conversation went on from before the message at this position.
     Rewound(u32),
+    /// What is tried leaves this item out of the request: by its number among those that
+    /// [`WhatIf::left_out`](super::WhatIf::left_out) names.
+    LeftOut(u32),
 }
 
 impl ListRow {
@@ -43,7 +46,7 @@ impl ListRow {
             Self::Rewound(at) if at < log.turns().messages() => {
                 format!("── Rewound to before {} ──", report::brief(log.message_id(at).as_str()))
             }
-            Self::Item(_) | Self::Rewound(_) => String::new(),
+            Self::Item(_) | Self::Rewound(_) | Self::LeftOut(_) => String::new(),
         };
         Line::styled(report::cut(&said, columns.into()), theme.warning)
     }

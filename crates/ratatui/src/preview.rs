@@ -2,12 +2,12 @@
 
 use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
 use context_window::{
-    ContextPlan, IncludedReason, ItemId, Source,
+    ContextPlan, IncludedReason, ItemId, Section, Source,
     plan::{Decision, kind_of},
     text::plain::grouped,
 };
 use context_window_report as report;
-use context_window_report::{RowText, fitted, fitted_id};
+use context_window_report::{RowText, cut_ids, fitted, fitted_id};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
@@ -156,9 +156,20 @@ impl<'a> ContextPreview<'a> {
     }
 
     /// The line of a marker at this index of the list.
-    fn marker(&self, place: usize, columns: u16) -> Option<Line<'static>> {
-        let row = self.rows?.get(place).filter(|row| !matches!(row, ListRow::Item(_)))?;
-        Some(row.marker(self.texts?.log()?, self.theme, columns))
+    fn marker(&self, place: usize, columns: u16, ids: usize) -> Option<Line<'static>> {
+        let texts = self.texts?;
+        match self.rows?.get(place)? {
+            ListRow::Item(_) => None,
+            ListRow::LeftOut(nth) => {
+                let (id, document) = texts.left_out().nth(*nth as usize)?;
+                let section = if document { Section::Rag } else { Section::SystemPinned };
+                let id = fitted_id(&report::printable(id.as_str()), ids);
+                let blank = " ".repeat(TOKENS);
+                let said = format!("-*{id}{blank}  left out ({})", report::section(section).to_lowercase());
+                Some(Line::styled(report::cut(&said, columns.into()), self.theme.warning))
+            }
+            row => Some(row.marker(texts.log()?, self.theme, columns)),
+        }
     }
 }
 
@@ -225,8 +236,14 @@ impl ContextPreview<'_> {
         fitted(&text, room) + &place
     }
 
-    fn line(&self, row: Decision<'_>, words: &RowText, columns: usize, widths: Widths) -> String {
-        let (sign, id) = (Sign::of(row).symbol(), fitted_id(&words.id, widths.ids));
+    fn line(
+        &self,
+        row: Decision<'_>,
+        (id, words): (&str, &RowText),
+        columns: usize,
+        widths: Widths,
+    ) -> String {
+        let (sign, id) = (Sign::of(row).symbol(), fitted(id, widths.ids));
         let mark = if self.is_changed(row) { "*" } else { " " };
         let mut text = format!("{sign}{mark}{id}{:>TOKENS$}  ", words.tokens);
         if widths.section > 0 {
@@ -290,15 +307,7 @@ impl StatefulWidget for ContextPreview<'_> {
         state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
         let places = (state.offset..self.len()).take(height);
         let top = area.top() + 1;
-        for (place, y) in places.clone().zip(top..area.bottom()) {
-            if let Some(line) = self.marker(place, area.width) {
-                buffer.set_line(area.x, y, &line, area.width);
-                if place == state.selected {
-                    buffer.set_style(Rect { y, height: 1, ..area }, self.theme.selected);
-                }
-            }
-        }
-        let rows = places.filter_map(|place| Some((place, self.row(place)?)));
+        let rows = places.clone().filter_map(|place| Some((place, self.row(place)?)));
         let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
         let longest = rows.iter().map(|(.., words)| words.id.width()).max();
         let longest = longest.unwrap_or_default();
@@ -307,12 +316,21 @@ impl StatefulWidget for ContextPreview<'_> {
             Some(_) => Widths::with_texts(columns, longest, why),
             None => Widths::of(columns, longest),
         };
+        for (place, y) in places.zip(top..area.bottom()) {
+            if let Some(line) = self.marker(place, area.width, widths.ids) {
+                buffer.set_line(area.x, y, &line, area.width);
+                if place == state.selected {
+                    buffer.set_style(Rect { y, height: 1, ..area }, self.theme.selected);
+                }
+            }
+        }
         let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
-        for (place, row, words) in rows {
+        let ids = cut_ids(rows.iter().map(|(place, _, words)| (place + 1, words.id.as_str())), widths.ids);
+        for ((place, row, words), id) in rows.into_iter().zip(ids) {
             let y = top + u16::try_from(place - state.offset).unwrap_or(u16::MAX);
             let [style, head] = self.styles(row);
-            buffer.set_stringn(area.x, y, self.line(row, &words, columns, widths), columns, style);
+            buffer.set_stringn(area.x, y, self.line(row, (&id, &words), columns, widths), columns, style);
             let line = Rect { y, height: 1, ..area };
             let head_columns = u16::try_from(widths.ids + 2).unwrap_or(u16::MAX).min(area.width);
             buffer.set_style(Rect { width: head_columns, ..line }, head);

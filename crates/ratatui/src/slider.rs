@@ -131,8 +131,7 @@ impl Widget for BudgetSlider<'_> {
                 format!(", {word} {}{more}", few.join(" "))
             };
             if let Some((kept, of)) = effect.kept {
-                let percent = u128::from(kept) * 100 / u128::from(of.max(1));
-                said.push(format!(", cached prefix {percent} %"));
+                said.push(format!(", cached prefix {}", report::percent(kept, of)));
             }
             for (word, ids) in [("added", &effect.came), ("dropped", &effect.went)] {
                 if !ids.is_empty() {

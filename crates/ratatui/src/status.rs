@@ -2,7 +2,7 @@
 
 use super::{Theme, draw_lines};
 use context_window::{
-    text::plain::{grouped, per_cent},
+    text::plain::grouped,
     usage::{ContextUsage, Level},
 };
 use ratatui_core::{
@@ -67,8 +67,8 @@ impl<'a> StatusLine<'a> {
             style,
         )];
         if budget > 0 {
-            let percent = per_cent(prompt_tokens, budget);
-            spans.push(Span::styled(format!(" ({percent} % of budget)"), style));
+            let percent = report::percent(prompt_tokens, budget);
+            spans.push(Span::styled(format!(" ({percent} of budget)"), style));
         }
         if over {
             spans.push(Span::styled("  over budget", style));

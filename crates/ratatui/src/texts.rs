@@ -1,5 +1,6 @@
 //! What the items of a plan say, for the widgets that show texts.
 
+use super::WhatIf;
 use context_window::{
     Conversation, ItemId, ItemKind, Message, PinnedItem, PlanRequest, RagItem, plan::Decision,
 };
@@ -33,6 +34,7 @@ pub struct ItemTexts<'a> {
     documents: &'a [RagItem],
     state: &'a [(ItemId, String)],
     focus: Option<&'a str>,
+    changes: Option<&'a WhatIf>,
     index: Option<&'a TextIndex<'a>>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> ItemTexts<'a> {
             documents: &request.rag,
             state: &request.state,
             focus: request.focus.as_deref(),
+            changes: None,
             index: None,
         }
     }
@@ -88,6 +91,18 @@ impl<'a> ItemTexts<'a> {
     pub fn with_focus(mut self, focus: &'a str) -> Self {
         self.focus = Some(focus);
         self
+    }
+
+    /// The changes that are tried: items that they take out of the request keep a row in a list.
+    #[must_use]
+    pub fn with_changes(mut self, changes: &'a WhatIf) -> Self {
+        self.changes = Some(changes);
+        self
+    }
+
+    /// The items that are left out by what is tried, and whether each is a document.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (&'a ItemId, bool)> {
+        self.changes.into_iter().flat_map(WhatIf::left_out)
     }
 
     /// The conversation, where there is one.

@@ -278,6 +278,21 @@ impl WhatIfState {
         }
     }
 
+    /// Takes an item into the request again, by its number among those that [`WhatIf::left_out`] names.
+    pub fn bring_back(&mut self, nth: u32) -> Attempt {
+        let mut changes = self.changes.clone();
+        let Some((id, document)) = self.changes.left_out().nth(nth as usize) else {
+            return refused("nothing is left out there".into());
+        };
+        if document {
+            changes = changes.with_excluded(id.clone(), false);
+        } else {
+            changes.pins.remove(id);
+        }
+        let said = format!("{id} is in the request again");
+        Attempt { changed: self.set(changes), said }
+    }
+
     /// Tries what a notice offers.
     pub fn try_action(&mut self, action: &NoticeAction, log: &Conversation) -> bool {
         let (changes, id) = (self.changes.clone(), action.id().clone());

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    item::ItemId,
+    item::{ItemId, Section},
     plan::{ContextPlan, reason::ExcludedReason},
     planner::{
         assemble::PlanContext,
@@ -237,7 +237,8 @@ impl<'p> Sweep<'p> {
     /// Returns the budgets of the sections at a prompt budget, in the order of
     /// [`Section::ALL`](crate::item::Section::ALL).
     pub(super) fn section_budgets(&self, budget: u64) -> Result<[u64; 3], Error> {
-        Ok(self.plan_at(budget)?.sections.map(|section| section.budget))
+        let plan = self.plan_at(budget)?;
+        Ok(Section::ALL.map(|section| plan.sections.get(section as usize).map_or(0, |used| used.budget)))
     }
 
     /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.

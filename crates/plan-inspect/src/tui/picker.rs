@@ -126,7 +126,7 @@ impl Picker {
         let models = models.map(|model| model.chars().count()).max().unwrap_or_default().clamp(5, 24);
         let ids = usize::from(inner.width).saturating_sub(models + 10 + 12 + 6);
         let row = |[id, model, messages, tokens]: [String; 4]| {
-            let (id, model) = (report::fitted_id(&id, ids), report::fitted(&model, models));
+            let (id, model) = (report::fitted(&id, ids), report::fitted(&model, models));
             format!("{id}  {model}  {messages:>10}  {tokens:>12}")
         };
         let heading = row(["session", "model", "messages", "tokens"].map(str::to_owned));
@@ -136,9 +136,12 @@ impl Picker {
         );
         let rows =
             self.sessions.iter().enumerate().skip(self.cursor.offset).zip(inner.top() + 1..inner.bottom());
-        for ((at, session), y) in rows {
+        let rows: Vec<_> = rows.map(|((at, session), y)| (at, session.cells(), y)).collect();
+        let cut = report::cut_ids(rows.iter().map(|(at, cells, _)| (at + 1, cells[0].as_str())), ids);
+        for ((at, mut cells, y), id) in rows.into_iter().zip(cut) {
             let line = Rect { y, height: 1, ..inner };
-            frame.render_widget(Line::raw(row(session.cells())), line);
+            cells[0] = id;
+            frame.render_widget(Line::raw(row(cells)), line);
             if at == self.cursor.selected {
                 frame.buffer_mut().set_style(line, self.theme.selected);
             }

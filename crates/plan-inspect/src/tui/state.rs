@@ -10,7 +10,7 @@ use crate::{args, compaction::Compacted};
 use context_window::{
     ContextPlan,
     analysis::Diff,
-    plan::{Anchor, Decision},
+    plan::{Anchor, Decision, Remedy},
 };
 use context_window_ratatui::{
     Banner, BannerState, DetailState, ItemListState, ItemTexts, NoticeListState, SortBy, Theme, WhatIf,
@@ -149,11 +149,15 @@ pub(crate) struct Applied {
     pub(crate) changes: usize,
 }
 
-/// A fix of a prompt over its budget that was tried: it counts as long as nothing else is changed.
+/// A fix of a prompt over its budget that was shown: it counts as long as nothing else is changed.
 #[derive(Debug)]
 pub(crate) struct Fix {
-    /// Which of those that can be tried, from 0.
+    /// All fixes, each with its words.
+    pub(crate) all: Arc<[(Remedy, String)]>,
+    /// The place of this one among them.
     pub(crate) number: usize,
+    /// The prompt that they are for.
+    pub(crate) at: At,
     pub(crate) before: WhatIf,
     pub(crate) after: WhatIf,
 }
@@ -272,6 +276,7 @@ impl App {
     /// The first questions.
     pub(crate) fn start(&mut self) -> Vec<Question> {
         self.epoch += 1;
+        self.fix = None;
         self.marks.clear();
         self.replayed = Loadable::Asked;
         vec![self.ask_for_a_plan(), Question::Replay { epoch: self.epoch }]
@@ -357,7 +362,7 @@ impl App {
 
     /// What items say, at the prompt on the screen.
     pub(crate) fn texts(&self) -> ItemTexts<'_> {
-        texts(&self.subject, &self.planned)
+        texts(&self.subject, &self.planned).with_changes(self.what_if.changes())
     }
 
     /// The selected row of the plan; none where a marker is selected.
@@ -378,7 +383,8 @@ impl App {
             (.., Loadable::Answered(planned)) => &planned.plan,
             _ => return,
         };
-        self.list.refresh(plan, &texts(&self.subject, &self.planned));
+        let texts = texts(&self.subject, &self.planned).with_changes(self.what_if.changes());
+        self.list.refresh(plan, &texts);
     }
 
     /// Keeps in mind which item is selected, before the list changes.

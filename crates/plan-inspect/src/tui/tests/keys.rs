@@ -10,6 +10,7 @@ use super::{
 };
 use context_window::conversation::HistoryRow;
 use context_window_ratatui::ListRow;
+use context_window_report as report;
 
 /// A walk through every view and every key, with what each of them has to do.
 #[test]
@@ -423,6 +424,69 @@ fn a_fix_is_tried_by_a_key() {
     it.press("f").unwrap();
 }
 
+/// The key goes round all fixes, also those that only somebody else can make, and says which of them it is at.
+#[test]
+fn fixes_are_shown_in_turn() {
+    for arguments in [super::OVER, "examples/overflow.json --budget 210"] {
+        let mut it = screen(arguments, (120, 40), "");
+        let overflow = it.app.plan().unwrap().overflow.clone().unwrap();
+        let all = overflow.remedies.len();
+        assert!(all > 1, "{arguments}");
+        let limits = it.app.plan().unwrap().limits;
+        for round in 0..2 {
+            for (at, fix) in overflow.remedies.iter().enumerate() {
+                it.press("f").unwrap();
+                let (place, said) = (format!("fix {} of {all}", at + 1), report::remedy(fix, &limits));
+                assert!(it.app.note.starts_with(&place), "{round}: {}", it.app.note);
+                assert!(it.app.note.contains(&report::printable(&said)), "{round}: {}", it.app.note);
+                let fits = it.app.plan().unwrap().overflow.is_none();
+                assert_eq!(fits, it.app.note.contains("tried:"), "{}", it.app.note);
+                assert!(it.text().unwrap().contains(&place));
+            }
+        }
+        // Another prompt begins with its own.
+        it.press("u").unwrap();
+        it.press("f").unwrap();
+        assert!(it.app.note.starts_with("fix 1 of"), "{}", it.app.note);
+    }
+}
+
+/// What is left out of the request keeps its row, marked and selected, and the same key brings it back.
+#[test]
+fn what_is_excluded_keeps_its_row() {
+    for size in [(80, 24), (120, 40)] {
+        for keys in ["/id:postage<Enter>", "/id:postage<Enter><Esc>", "5/id:postage<Enter>"] {
+            let mut it = screen(CHAT, size, keys);
+            it.press("x").unwrap();
+            assert!(
+                matches!(it.app.list.selected_row(), Some(ListRow::LeftOut(_))),
+                "{keys}: {}",
+                it.app.note
+            );
+            let text = it.text().unwrap();
+            let line =
+                text.lines().find(|line| line.contains("-*postage")).unwrap_or_else(|| panic!("{text}"));
+            assert!(line.contains("left out"), "{line}");
+            it.press("<Enter>").unwrap();
+            it.press("<Esc>").unwrap();
+            it.press("x").unwrap();
+            assert_eq!(it.app.note, "postage is in the request again");
+            assert!(it.app.what_if.changes().is_empty());
+            assert_eq!(it.app.row_id().map(|(id, _)| id.to_owned()).as_deref(), Some("postage"), "{keys}");
+            assert!(!it.text().unwrap().contains("-*postage"));
+        }
+    }
+    // A note that is unpinned is removed: its row stays too.
+    let mut it = screen("examples/pins-ttl.json", (120, 40), "/pinned:<Esc>");
+    let log = &it.app.subject.session().log;
+    let note = log.notes().next().unwrap().id().to_string();
+    it.press(&format!("/id:{note}<Enter>p")).unwrap();
+    let text = it.text().unwrap();
+    assert!(text.contains(&format!("-*{note}")), "{}\n{text}", it.app.note);
+    it.press("p").unwrap();
+    assert!(it.app.what_if.changes().is_empty(), "{}", it.app.note);
+}
+
 /// Popups are as large as what they show.
 #[test]
 fn a_popup_is_as_large_as_its_content() {
@@ -460,7 +524,7 @@ fn fixes_go_beside_other_changes() {
     let excluded = it.app.what_if.changes().clone();
     it.press("f").unwrap();
     assert!(
-        it.app.what_if.changes().budget().is_some() && it.app.note.contains("f tries the next"),
+        it.app.what_if.changes().budget().is_some() && it.app.note.contains("f shows the next"),
         "{}",
         it.app.note
     );

@@ -89,6 +89,25 @@ fn every_screen_looks_as_it_did() {
     }
 }
 
+/// However small the screen is, what it says of that is whole.
+#[test]
+fn a_screen_that_is_too_small_says_so_in_whole_words() {
+    let sizes = (1..60)
+        .map(|width| (width, 14))
+        .chain((1..15).flat_map(|height| [(60, height), (21, height), (8, height)]));
+    for (width, height) in sizes {
+        let text = screen(CHAT, (width, height), "").text().unwrap();
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let whole = format!("terminal too small: {width}x{height}, expected 60x15");
+        let texts = [&*whole, "too small: expected 60x15", "needs 60x15", "60x15", ""];
+        assert!(texts.contains(&&*said), "{width}x{height}: {said}");
+        assert!(!said.is_empty() || width < 5, "{width}x{height}");
+        if usize::from(width) >= whole.len() || width >= 20 && height >= 4 {
+            assert_eq!(said, whole);
+        }
+    }
+}
+
 fn modifiers(buffer: &Buffer, y: u16) -> Vec<bool> {
     (0..buffer.area.width).map(|x| buffer[(x, y)].modifier.contains(Modifier::REVERSED)).collect()
 }
@@ -178,8 +197,9 @@ fn the_head_is_never_cut() {
         assert!(!head.contains("gp") || head.contains("gpt-4o"), "{width}: {head}");
         let facts = text.lines().nth(2).unwrap();
         let repeats = script.app.plan().unwrap().repeated().unwrap();
-        let whole = format!(" · cached prefix {} / {}", repeats.tokens, repeats.of);
-        assert!(facts.ends_with(&whole) || !facts.contains("rep"), "{width}: {facts}");
+        let total = script.app.plan().unwrap().total.n;
+        let whole = format!(" · cached {} of this prompt's {total}", repeats.tokens);
+        assert!(facts.ends_with(&whole) || !facts.contains("cached"), "{width}: {facts}");
         let keys = text.lines().last().unwrap();
         assert!(
             "? help  q quit  / filter  a i o show  [ ] prompt  < > budget  p pin  x exclude  ! notices"

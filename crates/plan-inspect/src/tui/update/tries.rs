@@ -8,7 +8,7 @@ use super::super::{
 use super::compaction;
 use crate::input;
 use context_window::plan::{Decision, Remedy};
-use context_window_ratatui::{Attempt, ItemTexts, NoticeAction, WhatIfState};
+use context_window_ratatui::{Attempt, ItemTexts, ListRow, NoticeAction, WhatIfState};
 use context_window_report as report;
 
 /// Changes what is tried, and plans again where that is something else.
@@ -17,6 +17,7 @@ pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIfState) -> bo
 }
 
 pub(super) fn undo(app: &mut App) -> Vec<Question> {
+    app.fix = None;
     if let Some(questions) = compaction::undo(app) {
         return questions;
     }
@@ -40,44 +41,53 @@ pub(super) fn try_with_item(
     attempt: impl FnOnce(&mut WhatIfState, Decision<'_>, &ItemTexts<'_>) -> Attempt,
 ) -> Vec<Question> {
     let mut what_if = app.what_if.clone();
-    let Some(row) = app.row() else { return Vec::new() };
-    let attempt = attempt(&mut what_if, row, &app.texts());
+    let attempt = match (app.list.selected_row(), app.row()) {
+        (Some(ListRow::LeftOut(nth)), _) => what_if.bring_back(nth),
+        (_, Some(row)) => attempt(&mut what_if, row, &app.texts()),
+        _ => return Vec::new(),
+    };
     app.what_if = what_if;
     app.note = attempt.to_string();
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
-/// Tries the next single change that makes a prompt fit, beside what is tried already: another budget, or a pin less. What shortens an
-/// item, or leaves less for the reply, cannot be tried here.
+/// Shows the next single change that makes a prompt fit, after the last one the first, and tries it beside what is tried already
+/// if it is another budget or a pin less. What shortens an item, or leaves less for the reply, cannot be tried here.
 pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
+    let last = app.fix.take().filter(|fix| fix.after == *app.what_if.changes() && fix.at == app.at);
     // The one before is taken back, also where it helped.
-    let (tried, before) = match app.fix.take() {
-        Some(fix) if fix.after == *app.what_if.changes() => (fix.number + 1, fix.before),
-        _ => (0, app.what_if.changes().clone()),
+    let (all, number, before) = match last {
+        Some(fix) => (fix.all.clone(), (fix.number + 1) % fix.all.len().max(1), fix.before),
+        None => (fixes(app).into(), 0, app.what_if.changes().clone()),
     };
-    let known = app.known();
-    let over = known.and_then(|known| known.plan.overflow.as_ref().or(known.base.overflow.as_ref()));
-    let Some((known, overflow)) = known.zip(over) else {
+    let Some((fix, said)) = all.get(number) else {
         app.note = "the prompt fits: nothing to fix".into();
         return Vec::new();
     };
-    let can_be_tried = |remedy: &&Remedy| matches!(remedy, Remedy::RaiseBudget { .. } | Remedy::Unpin { .. });
-    let fixes: Vec<&Remedy> = overflow.remedies.iter().filter(can_be_tried).collect();
-    if fixes.is_empty() {
-        app.note = "none of the fixes can be tried here: ! lists them".into();
-        return Vec::new();
-    }
-    let fix = fixes[tried % fixes.len()];
-    let next = if fixes.len() > 1 { ", f tries the next" } else { "" };
-    let note = format!("tried: {}; u undoes it{next}", report::remedy(fix, &known.plan.limits));
-    let changes = match fix {
-        Remedy::RaiseBudget { to } => before.clone().with_budget(Some(*to)),
-        Remedy::Unpin { id } => before.clone().with_pin(id.clone(), false),
-        _ => return Vec::new(),
+    let after = match fix {
+        Remedy::RaiseBudget { to } => Some(before.clone().with_budget(Some(*to))),
+        Remedy::Unpin { id } => Some(before.clone().with_pin(id.clone(), false)),
+        _ => None,
     };
-    app.note = note;
-    app.fix = Some(Fix { number: tried, before, after: changes.clone() });
+    let place = format!("fix {} of {}", number + 1, all.len());
+    let next = if all.len() > 1 { "; f shows the next" } else { "" };
+    app.note = match after {
+        Some(_) => format!("{place}, tried: {said}; u undoes it{next}"),
+        None => format!("{place}, not to be tried here: {said}{next}"),
+    };
+    let changes = after.unwrap_or_else(|| before.clone());
+    app.fix = Some(Fix { all: all.clone(), number, at: app.at.clone(), before, after: changes.clone() });
     try_out(app, |what_if| what_if.set(changes))
+}
+
+/// The fixes of the plan on the screen, or of the one without what is tried, each with its words.
+fn fixes(app: &App) -> Vec<(Remedy, String)> {
+    let Some(known) = app.known() else { return Vec::new() };
+    let plans = [&known.plan, &known.base];
+    let Some((plan, overflow)) = plans.iter().find_map(|plan| Some((plan, plan.overflow.as_ref()?))) else {
+        return Vec::new();
+    };
+    overflow.remedies.iter().map(|fix| (fix.clone(), report::remedy(fix, &plan.limits))).collect()
 }
 
 /// Tries what the selected notice offers.

@@ -10,6 +10,7 @@ use super::{
 use context_window_ratatui::{
     CompactionMarker, DetailState, ItemDetail, ItemExplanation, ItemTexts, ListRow,
 };
+use context_window_report as report;
 use ratatui::{
     Frame,
     layout::Rect,
@@ -82,6 +83,13 @@ fn title(app: &App) -> String {
             return format!("Compaction #{number}");
         }
         Some(ListRow::Rewound(_)) => return "Rewound".into(),
+        Some(ListRow::LeftOut(nth)) => {
+            let item = app.what_if.changes().left_out().nth(nth as usize);
+            return item.map_or_else(
+                || "Left out".into(),
+                |(id, _)| format!("Detail {}", report::brief(id.as_str())),
+            );
+        }
         _ => {}
     }
     let item = app.listed().and_then(|plan| Some(ItemDetail::new(plan, app.row()?).title()));
@@ -114,6 +122,7 @@ fn marker(app: &App, columns: u16) -> Option<Text<'static>> {
         ListRow::CompactionUndone(number) => {
             Some(format!("What compaction #{number} archived is sent again.").into())
         }
+        ListRow::LeftOut(_) => Some("Left out by what is tried: x brings it back.".into()),
         _ => Some("Messages from there up to here are no longer sent.".into()),
     }
 }

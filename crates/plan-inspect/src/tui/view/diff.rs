@@ -32,7 +32,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         }
     };
     if diff.changes.is_empty() {
-        return show_text(frame, inner, "no differences", app.theme.good);
+        let said = match (&diff.tools, diff.prefix.as_ref().and_then(|prefix| prefix.cause)) {
+            (Some(change), _) if change.is_order_only() => {
+                "the tools are in another order: nothing is cached"
+            }
+            (Some(_), _) => "the tools differ: nothing is cached",
+            (None, Some(_)) => "no item has another state or text; their order differs",
+            (None, None) => "no differences",
+        };
+        return show_text(frame, inner, said, app.theme.good);
     }
     let columns = columns(diff, inner.width.into());
     let row = |cells: [String; 5]| -> String {
@@ -45,9 +53,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     );
     let last = inner.bottom().saturating_sub(1);
     let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
-    for (place, y) in rows {
+    let rows: Vec<_> = rows.map(|(place, y)| (place, y, report::change(&diff.changes[place]))).collect();
+    let ids =
+        report::cut_ids(rows.iter().map(|(place, _, cells)| (place + 1, cells[0].as_str())), columns[0]);
+    for ((place, y, mut cells), id) in rows.into_iter().zip(ids) {
         let line = Rect { y, height: 1, ..inner };
-        frame.render_widget(Line::raw(row(report::change(&diff.changes[place]))), line);
+        cells[0] = id;
+        frame.render_widget(Line::raw(row(cells)), line);
         if place == app.differences.selected {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }

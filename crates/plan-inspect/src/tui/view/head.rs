@@ -153,10 +153,10 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     }
     if usage.limit > 0 {
         let (pressure, limit) = (report::tokens(usage.conversation_tokens), report::grouped(usage.limit));
-        let percent = report::tenths(per_mille(usage.conversation_tokens.n, usage.limit));
+        let percent = report::usage_percent(usage);
         parts.push(Span::raw(format!("full conversation {pressure} / {limit} ({percent})")));
     }
-    let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
+    let repeated = plan.repeated().map(|prefix| prefix.tokens);
     let mark = app
         .place_of_prompt()
         .and_then(|place| app.marks.get(place))
@@ -164,8 +164,10 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     // The current session has no previous prompt; its replay has, and may come to another plan.
     let same =
         mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());
-    if let Some((tokens, of)) = repeated.or(same) {
-        parts.push(Span::raw(format!("cached prefix {} / {}", report::grouped(tokens), report::grouped(of))));
+    if let Some(tokens) = repeated.or(same.map(|(tokens, _)| tokens)) {
+        // Of this prompt: the last one may have been another size.
+        let (tokens, of) = (report::grouped(tokens.min(plan.total.n)), report::grouped(plan.total.n));
+        parts.push(Span::raw(format!("cached {tokens} of this prompt's {of}")));
     } else if let Some(mark) = mark.filter(|mark| mark.figures.tokens != plan.total.n) {
         let tokens = report::grouped(mark.figures.tokens);
         parts.push(Span::raw(format!("fresh plan; continuing the last prompt: {tokens}")));
@@ -203,16 +205,14 @@ fn dropped_pin(plan: &ContextPlan) -> Option<String> {
 /// What takes most of a prompt that is half full or more: `documents 35 %, largest postage 48 (12 %)`.
 fn most(plan: &ContextPlan) -> Option<String> {
     let composition = plan.composition(1);
-    let (kind, tokens) = composition.by_group().kinds.first().cloned()?;
+    let groups = composition.by_group().kinds;
+    let (kind, _) = groups.first()?;
     let item = composition.largest.first().filter(|_| composition.total >= composition.free)?;
-    let share = u128::from(tokens) * 100 / u128::from(composition.total.max(1));
+    let parts: Vec<u64> = groups.iter().map(|(_, tokens)| *tokens).collect();
+    let share = report::percentages(&parts, composition.total).into_iter().next()?;
     let (id, size) = (report::brief(item.id.as_str()), report::tokens(item.tokens));
-    Some(format!("{} {share} %, largest {id} {size} ({} %)", kind.text(), item.share / 10))
-}
-
-/// So much of that in per mille, as far as that is a number people read.
-fn per_mille(tokens: u64, of: u64) -> u16 {
-    u16::try_from(u128::from(tokens) * 1_000 / u128::from(of.max(1))).unwrap_or(u16::MAX)
+    let own = report::percent(item.tokens.n, composition.total);
+    Some(format!("{} {share}, largest {id} {size} ({own})", kind.text()))
 }
 
 /// The filter while it is typed, else what was last said, else the most useful keys.

@@ -16,6 +16,7 @@ use super::{
     state::{App, Popup, View},
 };
 use context_window_ratatui::BudgetSlider;
+use context_window_report as report;
 pub(super) use detail::{last_line, scroll_detail};
 pub(super) use head::tab_at;
 pub(super) use notices::scroll_notices;
@@ -31,11 +32,9 @@ pub(super) use timeline::{prompt_at, prompts_area};
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     let area = frame.area();
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let said = format!(
-            "terminal too small: {}x{}, expected {}x{}",
-            area.width, area.height, SMALLEST.0, SMALLEST.1
-        );
-        frame.render_widget(Line::raw(said), Rect { height: area.height.min(1), ..area });
+        for (y, line) in (area.top()..area.bottom()).zip(too_small(area)) {
+            frame.render_widget(Line::raw(line), Rect { y, height: 1, ..area });
+        }
         return;
     }
     let places = app.places();
@@ -59,6 +58,28 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
         Some(Popup::Detail) => detail::popup(frame, app, detail::popup_area(app)),
         None => {}
     }
+}
+
+/// The lines that say which size the screen needs: the longest text that has room as a whole.
+fn too_small(area: Rect) -> Vec<String> {
+    let (columns, rows) = SMALLEST;
+    let texts = [
+        format!("terminal too small: {}x{}, expected {columns}x{rows}", area.width, area.height),
+        format!("too small: expected {columns}x{rows}"),
+        format!("needs {columns}x{rows}"),
+        format!("{columns}x{rows}"),
+    ];
+    let width = usize::from(area.width).max(1);
+    let fits = |lines: &Vec<String>| lines.len() <= area.height.into() && !breaks_a_word(lines, &texts);
+    let mut wrapped = texts.iter().map(|text| report::wrapped(text, width));
+    wrapped.find(fits).unwrap_or_default()
+}
+
+/// Whether lines hold a part of a word.
+fn breaks_a_word(lines: &[String], texts: &[String]) -> bool {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let parts: Vec<String> = lines.iter().flat_map(|line| words(line)).collect();
+    !texts.iter().any(|text| words(text) == parts)
 }
 
 /// The budget to try, and what the changes bring.

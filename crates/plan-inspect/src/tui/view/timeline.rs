@@ -64,7 +64,7 @@ fn heading(app: &App) -> String {
         .iter()
         .filter_map(|mark| Some((mark.figures.reused?, mark.figures.tokens)))
         .fold((0, 0), |sum, (reused, of)| (sum.0 + u128::from(reused), sum.1 + u128::from(of)));
-    let reuse = (reused * 100).checked_div(of).map(|percent| format!(" · {percent} % cached"));
+    let reuse = (of > 0).then(|| format!(" · {} cached", report::percent(reused, of)));
     let planning = if matches!(app.replayed, Loadable::Asked) { " · planning" } else { "" };
     let all = app.subject.prompts;
     let (some, whole) = (report::grouped(prompts as u64), report::grouped(all as u64));

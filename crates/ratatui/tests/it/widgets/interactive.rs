@@ -11,7 +11,7 @@ use context_window::{
 use context_window_ratatui::{
     Banner, BannerAction, BannerState, BudgetSlider, DetailState, Filter, FilterLine, FilterLineState,
     ItemDetail, ItemExplanation, ItemList, ItemListState, ItemTexts, ListRow, Move, NoticeAction, NoticeList,
-    NoticeListState, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState,
+    NoticeListState, PromptGrid, Shown, SortBy, Theme, WhatIf, WhatIfEffect, WhatIfState,
 };
 use context_window_report as report;
 use ratatui_core::{
@@ -20,6 +20,7 @@ use ratatui_core::{
     style::{Color, Modifier},
     widgets::{StatefulWidget, Widget},
 };
+use std::collections::BTreeSet;
 
 fn asking(model: &str) -> ContextWindowManager {
     let mut config = Config::default();
@@ -664,4 +665,70 @@ fn a_filter_finds_texts_and_reasons_of_what_is_out() {
     let large = rows("large");
     assert!(large.contains(&"a".to_owned()) && large.contains(&"c".to_owned()), "{large:?}");
     assert!(!large.contains(&"b".to_owned()), "{large:?}");
+}
+
+/// Documents of one corpus: their ids have a long beginning, a long end, or both in common. No two rows look the same.
+#[test]
+fn long_ids_are_told_apart() {
+    let common = "corpus/2026/quarterly/reports-of-all-branches/".repeat(2);
+    let kinds: [fn(&str, usize) -> String; 3] = [
+        |common, n| format!("{common}{n}"),
+        |common, n| format!("{n}/{common}"),
+        |common, n| format!("{common}{n}{common}"),
+    ];
+    let log = Conversation::from([Message::user("What sold best?")]);
+    for id in kinds {
+        let documents: Vec<RagItem> = (0..9)
+            .map(|n| RagItem::new(id(&common, n).as_str(), 0.9, format!("{n} kettles were sold in {n}.")))
+            .collect();
+        let manager = asking("gpt-4o");
+        let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents)).unwrap();
+        for width in [40, 60, 80, 100, 120] {
+            let buffer = drawn(width, 14, |area, buffer| {
+                ItemList::new(&plan).render(area, buffer, &mut ItemListState::new());
+            });
+            let lines = text(&buffer);
+            let rows: Vec<&str> = lines.lines().filter(|line| line.contains("document")).collect();
+            let different: BTreeSet<&&str> = rows.iter().collect();
+            assert_eq!((rows.len(), different.len()), (9, 9), "{width}\n{lines}");
+            let buffer = drawn(width, 24, |area, buffer| PromptGrid::new(&plan).render(area, buffer));
+            let grid = text(&buffer);
+            let largest: Vec<&str> = grid.lines().filter(|line| line.contains("document:")).collect();
+            assert_eq!(largest.iter().collect::<BTreeSet<_>>().len(), largest.len(), "{width}\n{grid}");
+        }
+    }
+}
+
+/// What a what-if takes out of the request keeps a row where the list knows of it, and one key brings it back.
+#[test]
+fn what_is_left_out_has_a_row() {
+    let (log, documents) = desk();
+    let manager = asking("gpt-4o");
+    let plan = manager.build_plan(&request(&log, &documents)).unwrap();
+    let mut what_if = WhatIfState::of(&plan);
+    let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
+    let row = plan.find("hours").unwrap();
+    let mut list = ItemListState::new();
+    list.select_id("hours", true);
+    list.refresh(&plan, &texts);
+    list.remember(&plan);
+    assert!(what_if.exclude(row, &texts).changed());
+    let (without, _) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
+    assert!(without.find("hours").is_none());
+    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    let Some(ListRow::LeftOut(nth)) = list.selected_row() else { panic!("{:?}", list.selected_row()) };
+    let buffer = drawn(80, 24, |area, buffer| {
+        let texts = texts.with_changes(what_if.changes());
+        ItemList::new(&without).with_texts(&texts).render(area, buffer, &mut list);
+    });
+    assert!(text(&buffer).contains("-*hours"), "{}", text(&buffer));
+    // Whatever is filtered, and not among what is in.
+    list.set_filter("no row says this").unwrap();
+    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    assert_eq!(list.rows(), [ListRow::LeftOut(nth)]);
+    list.show(Shown::In);
+    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    assert!(list.rows().is_empty());
+    assert_eq!(what_if.bring_back(nth).to_string(), "hours is in the request again");
+    assert!(what_if.changes().is_empty() && !what_if.bring_back(nth).changed());
 }
