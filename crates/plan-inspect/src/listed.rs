@@ -20,7 +20,7 @@ pub(crate) struct Listed {
     pub(crate) model: Option<String>,
     /// None where it cannot be read: what is wrong, `--id` says.
     pub(crate) messages: Option<usize>,
-    /// What all of its messages take, and how sure that is; of a store, what its newest prompt took.
+    /// The tokens of its next prompt as `plan` plans it, and how sure that is; of a store, those of its newest prompt.
     tokens: Option<TokenCount>,
     /// Of a store: when it was last written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,8 +50,8 @@ impl Listed {
         let model = named.map(str::to_owned).or_else(|| session.model.clone());
         let messages = Some(session.log.messages().len());
         let prepared = Prepared::new(session, &request.terms, named).ok();
-        let usage = prepared.and_then(|prepared| prepared.manager.usage(prepared.request()).ok());
-        let tokens = usage.map(|usage| usage.conversation_tokens);
+        let plan = prepared.and_then(|prepared| prepared.manager.build_plan(&prepared.request()).ok());
+        let tokens = plan.map(|plan| plan.total);
         Self { id, model, messages, tokens, ..Self::default() }
     }
 

@@ -67,7 +67,7 @@ impl<const N: usize> Table<N> {
         Self { align: columns.map(|(_, align)| align), rows, limit: None, colour: false }
     }
 
-    /// No line is longer than this many columns: names in the first column are cut, and texts in the last one go on in the
+    /// No line is longer than this many columns: names in the first column lose their middle, and texts in the last one go on in the
     /// next line, or stand below. Numbers stay whole, also where that takes more columns than there are.
     pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
         self.limit = columns;
@@ -115,9 +115,10 @@ impl<const N: usize> Table<N> {
     }
 
     /// A row, and in further lines what of its last text has no room in the first.
-    fn lines(&self, row: &[String; N], Layout { widths, below }: &Layout<N>) -> Vec<String> {
+    fn lines(&self, name: &str, row: &[String; N], Layout { widths, below }: &Layout<N>) -> Vec<String> {
         let mut line = String::new();
-        for ((cell, width), align) in row.iter().zip(widths).zip(self.align).take(N.saturating_sub(1)) {
+        let cells = std::iter::once(name).chain(row.iter().skip(1).map(String::as_str));
+        for ((cell, width), align) in cells.zip(widths).zip(self.align).take(N.saturating_sub(1)) {
             let cell = report::cut(cell, *width);
             let fill = " ".repeat(width - cell.width());
             line += &if align == Align::Left { cell + &fill } else { fill + &cell };
@@ -146,8 +147,11 @@ impl<const N: usize> Table<N> {
 impl<const N: usize> fmt::Display for Table<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layout = self.layout();
-        for (tone, row) in &self.rows {
-            for line in self.lines(row, &layout) {
+        let names =
+            self.rows.iter().enumerate().map(|(at, (_, row))| (at, row.first().map_or("", String::as_str)));
+        let names = report::cut_ids(names, layout.widths.first().copied().unwrap_or_default());
+        for ((tone, row), name) in self.rows.iter().zip(names) {
+            for line in self.lines(&name, row, &layout) {
                 writeln!(f, "{}", tone.paint(line.trim_end(), self.colour))?;
             }
         }

@@ -28,7 +28,9 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let plans = [before.manager.build_plan(&before.request())?, after.manager.build_plan(&after.request())?];
     print(&match args.format {
         DiffFormat::Json => json::indented(&diff)?,
-        DiffFormat::Text => headed(&within(&head(&plans), screen), screen) + "\n" + &text(&diff, screen),
+        DiffFormat::Text => {
+            headed(&within(&head(&diff, &plans), screen), screen) + "\n" + &text(&diff, screen)
+        }
         DiffFormat::Html => page(args, &diff, &plans)?,
         DiffFormat::Markdown => markdown(&diff, &plans),
     })?;
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
 }
 
 /// What happened of what a diff is to fail on.
-fn failure(on: FailOn, diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> Option<String> {
+fn failure(on: FailOn, diff: &analysis::Diff, [_, after]: &[ContextPlan; 2]) -> Option<String> {
     match on {
         FailOn::Dropped => {
             let dropped = diff.changes.iter().filter(|change| {
@@ -58,10 +60,8 @@ fn failure(on: FailOn, diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]
             after.overflow.as_ref().map(|over| format!("over budget by {}", report::grouped(over.tokens)))
         }
         FailOn::Cache => {
-            let prefix = after.prefix(&before.anchor())?;
-            let cause = prefix.cause?;
-            let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str())).unwrap_or_default();
-            Some(format!("cache break at {at}: {}", cause.text()))
+            let broken = cache_break(diff)?;
+            Some(format!("cache break at {broken}"))
         }
     }
 }
@@ -119,11 +119,14 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
         };
         (class, report::change(change).to_vec())
     });
-    let head = head(plans);
+    let head = head(diff, plans);
     let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
         .with_lines(head.lines().map(str::to_owned));
     if !diff.changes.is_empty() {
         page = page.with_table(report::CHANGE_HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+    }
+    if let Some(change) = &diff.tools {
+        page = page.with_table(vec!["tools".to_owned()], vec![("", vec![tools(change)])]);
     }
     if !diff.thoughts.is_empty() {
         let row = |one: &analysis::ThoughtChange| {
@@ -135,8 +138,41 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
     Ok(page.render()?)
 }
 
-/// Totals of both plans, and what the second repeats of the first.
-fn head([before, after]: &[ContextPlan; 2]) -> String {
+/// The item at which the second prompt parts from the first, and why; of tools that were only moved, that.
+fn cache_break(diff: &analysis::Diff) -> Option<String> {
+    let prefix = diff.prefix.as_ref()?;
+    let cause = prefix.cause?;
+    let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str())).unwrap_or_default();
+    let is_order = diff.tools.as_ref().is_some_and(analysis::ToolsChange::is_order_only);
+    let moved = is_order && prefix.items == 0 && prefix.differs_at == prefix.instead_of;
+    Some(format!("{at}: {}", if moved { "order changed" } else { cause.text() }))
+}
+
+/// What differs between the declared tools, in words.
+fn tools(change: &analysis::ToolsChange) -> String {
+    const NAMED: usize = 8;
+    let named = |what: &str, names: &[String]| {
+        let some: Vec<String> = names.iter().take(NAMED).map(|name| report::brief(name)).collect();
+        let more = names.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!names.is_empty()).then(|| format!("{what} {}{more}", some.join(", ")))
+    };
+    let order = change.reordered.then(|| match change.is_order_only() {
+        true => "the same tools in another order".to_owned(),
+        false => "others in another order".to_owned(),
+    });
+    let said = [
+        named("added", &change.added),
+        named("removed", &change.removed),
+        named("changed", &change.changed),
+        order,
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    said.join("; ")
+}
+
+/// Totals of both plans, the tools if they differ, and what the second repeats of the first.
+fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
     let line = |name: &str, plan: &ContextPlan| {
         let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
         let over = match plan.overflow_tokens() {
@@ -148,20 +184,25 @@ fn head([before, after]: &[ContextPlan; 2]) -> String {
         let included = count(plan.included.len() as u64);
         format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))
     };
-    let prefix = after.prefix(&before.anchor()).map(|prefix| {
-        let (tokens, of) = (report::grouped(prefix.tokens), report::grouped(prefix.of));
-        let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str()));
-        let cause =
-            at.zip(prefix.cause).map(|(at, cause)| format!(", cache break at {at}: {}", cause.text()));
-        format!("cached  {tokens} of {of} tokens are the same{}\n", cause.unwrap_or_default())
+    let prefix = diff.prefix.as_ref().map(|prefix| {
+        let tokens = report::grouped(prefix.tokens.min(after.total.n));
+        let (of, kept) = (report::grouped(after.total.n), report::percent(prefix.tokens, prefix.of));
+        let cause = cache_break(diff).map(|broken| format!(", cache break at {broken}")).unwrap_or_default();
+        format!(
+            "cached  {tokens} of the second prompt's {of} tokens, {kept} of the first one's items{cause}\n"
+        )
     });
-    line("before", before) + &line("after", after) + &prefix.unwrap_or_default()
+    let nothing = diff.prefix.as_ref().is_some_and(|prefix| prefix.items == 0);
+    let nothing =
+        if nothing { "; a prompt begins with them: nothing of it is read from the cache" } else { "" };
+    let tools = diff.tools.as_ref().map(|change| format!("tools   {}{nothing}\n", tools(change)));
+    line("before", before) + &line("after", after) + &tools.unwrap_or_default() + &prefix.unwrap_or_default()
 }
 
 /// The changes as Markdown.
 fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
     let mut text = String::new();
-    for line in head(plans).lines() {
+    for line in head(diff, plans).lines() {
         text = text + "- " + &report::markdown_cell(line) + "\n";
     }
     let changes = diff.changes.iter().map(|change| report::change(change).to_vec());
@@ -186,7 +227,11 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
 
 fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
-        return "no differences\n".into();
+        let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
+        return match is_broken || diff.tools.is_some() {
+            true => "no item has another state or text\n".into(),
+            false => "no differences\n".into(),
+        };
     }
     let columns = report::CHANGE_HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());

@@ -10,9 +10,15 @@ use crate::{
     wrap::folded,
 };
 use anyhow::Result;
-use context_window::analysis::{ConfirmedRemedy, Explanation};
+use context_window::{
+    ContextPlan, ItemId,
+    analysis::{ConfirmedRemedy, Explanation},
+};
 use context_window_report as report;
-use std::{collections::BTreeMap, process::ExitCode};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::ExitCode,
+};
 
 pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
@@ -25,7 +31,10 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let shown = Progress::spinner(if args.item.is_some() { "explaining" } else { "explaining every item" });
     let text = match (&args.item, args.format) {
         (Some(id), DataFormat::Text) => {
-            let text = report::explanation(&prepared.manager.explainer(&request).explain(id)?).to_string();
+            let explanation = prepared.manager.explainer(&request).explain(id)?;
+            let plan = prepared.manager.build_plan(&request)?;
+            let is_shared = plan.find(&format!("item:{}", explanation.id)).is_some();
+            let text = report::explanation(&explanation).with_shared_id(is_shared).to_string();
             first_line_in_colour(&folded(&text, screen.limit()), screen)
         }
         (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
@@ -81,6 +90,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
     .within(screen.limit())
     .in_colour(screen.colour());
     let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
+    let others: BTreeSet<&ItemId> = all.iter().filter(|one| !one.document).map(|one| &one.id).collect();
     for one in all {
         let enters = one.enters_at.filter(|_| !one.included);
         let never = if one.never.is_some() { "never" } else { "" };
@@ -92,7 +102,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
         table.row_in(
             tone,
             [
-                report::explanation(one).name(),
+                report::explanation(one).with_shared_id(others.contains(&one.id)).name(),
                 if one.included { "in" } else { "out" }.into(),
                 report::explanation(one).cost().unwrap_or_default(),
                 if one.included { String::new() } else { enters.map_or(never.into(), report::grouped) },

@@ -40,11 +40,19 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
     let column = longest.max().unwrap_or(2);
     let column = if whole { column } else { column.min((width / 4).max(16)) };
     let mut text = String::new();
+    let ids: Vec<String> = log
+        .display()
+        .filter_map(|row| match row {
+            HistoryRow::Message { id, .. } => Some(report::printable(id.as_str())),
+            _ => None,
+        })
+        .collect();
+    let mut ids = report::cut_ids((1..).zip(ids.iter().map(String::as_str)), column).into_iter();
     for row in log.display() {
         match row {
-            HistoryRow::Message { id, message, archived } => {
+            HistoryRow::Message { message, archived, .. } => {
                 let sign = if archived.is_some() && !colour { "-" } else { " " };
-                let id = report::cut(&report::brief(id.as_str()), column);
+                let id = ids.next().unwrap_or_default();
                 let fill = " ".repeat(column - id.width());
                 let head = format!("{sign} {id}{fill}  {:9}  ", message.role().name());
                 for (at, line) in lines(message, whole).into_iter().enumerate() {

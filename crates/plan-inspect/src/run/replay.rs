@@ -293,7 +293,7 @@ fn ratio(part: u128, whole: u128) -> Option<f64> {
 }
 
 fn percent(part: u128, whole: u128) -> String {
-    (part * 100).checked_div(whole).map_or_else(|| "-".into(), |percent| format!("{percent} %"))
+    if whole == 0 { "-".into() } else { report::percent(part, whole) }
 }
 
 fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {

@@ -309,7 +309,7 @@ fn a_diff_fails_on_what_it_is_told() {
     assert!(said.contains("cache break at care"), "{said}");
     assert_eq!(fails("400", "everything").0, Some(2));
     let text = out(&["diff", EXAMPLE, EXAMPLE, "--then-budget", "400", "--format", "markdown"]);
-    assert!(text.contains("| rag:care | in: relevant | dropped: budget |"), "{text}");
+    assert!(text.contains("| care | in: relevant | dropped: budget |"), "{text}");
 }
 
 /// Sessions are played side by side; what comes out has their order, and the first that fails says so.

@@ -193,11 +193,12 @@ impl Chat {
             format!("{item}: {before} -> {after} ({cause})\n")
         });
         let mut said: String = lines.collect();
-        if let Some(same) = after.manager.build_plan(&second)?.repeated() {
+        let plan = after.manager.build_plan(&second)?;
+        if let Some(same) = plan.repeated() {
             said += &format!(
-                "The first {} of {} tokens are those of the prompt before.",
-                grouped(same.tokens),
-                grouped(same.of)
+                "The first {} of this prompt's {} tokens are those of the prompt before.",
+                grouped(same.tokens.min(plan.total.n)),
+                grouped(plan.total.n)
             );
         }
         Ok(said)

@@ -85,11 +85,12 @@ fn a_diff_names_one_cause_a_change() {
     insta::assert_snapshot!(said, @r"
     before  370 / 400 tokens, 13 in, 2 out
     after   280 / 300 tokens, 11 in, 4 out
-    cached  246 of 357 tokens are the same, cache break at faults: dropped: budget
+    cached  246 of the second prompt's 280 tokens, 69 % of the first one's items,
+            cache break at faults: dropped: budget
 
-    item         before        after            cause   verified by
-    rag:faults   in: relevant  dropped: budget  budget  this change alone
-    rag:postage  in: relevant  dropped: budget  budget  this change alone
+    item     before        after            cause   verified by
+    faults   in: relevant  dropped: budget  budget  this change alone
+    postage  in: relevant  dropped: budget  budget  this change alone
 
     2 changes
     ");
@@ -98,6 +99,102 @@ fn a_diff_names_one_cause_a_change() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert!(json["changes"].as_array().unwrap().iter().all(|change| change["cause"] == "budget"));
     assert!(fails(&["diff", EXAMPLE, "nowhere.json"]).contains("nowhere.json cannot be read"));
+}
+
+/// Tools in another order are the only difference: every format says so, and what becomes of the cache.
+#[test]
+fn a_diff_of_reordered_tools_says_so() {
+    let session = |names: [&str; 3], about: &str| {
+        let tool = |name: &str| serde_json::json!({"name": name, "description": format!("{about} {name}")});
+        let tools: Vec<Value> = names.into_iter().map(tool).collect();
+        serde_json::json!({"model": "gpt-4o", "tools": tools, "messages": [{"role": "user", "content": "Which?"}]})
+    };
+    let path = |name: &str, session: Value| file(name, session.to_string().as_bytes());
+    let first = path("tools-1.json", session(["stock", "price", "ship"], "Looks up"));
+    let second = path("tools-2.json", session(["ship", "stock", "price"], "Looks up"));
+    let third = path("tools-3.json", session(["stock", "price", "route"], "Finds"));
+    let [first, second, third] = [&first, &second, &third].map(|path| path.to_str().unwrap());
+    let said = out(&["diff", first, second, "--width", "200"]);
+    let order = "tools   the same tools in another order; a prompt begins with them: nothing of it is read from the cache";
+    assert!(said.contains(order) && said.contains("cache break at tools: order changed"), "{said}");
+    assert!(said.ends_with("\nno item has another state or text\n"), "{said}");
+    for format in ["markdown", "html"] {
+        let said = out(&["diff", first, second, "--format", format]);
+        assert!(
+            said.contains("the same tools in another order") && !said.contains("No differences."),
+            "{said}"
+        );
+    }
+    let json = |one: &str, other: &str| -> Value {
+        serde_json::from_str(&out(&["diff", one, other, "--format", "json"])).unwrap()
+    };
+    let reordered = json(first, second);
+    assert_eq!(reordered["tools"]["reordered"], true);
+    assert_eq!(
+        (&reordered["prefix"]["tokens"], &reordered["prefix"]["differs_at"]),
+        (&0.into(), &"tools".into())
+    );
+    let assert = inspect(&["diff", first, second, "--fail-on", "cache"]).assert().code(1);
+    let said = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("cache break at tools: order changed"), "{said}");
+    let other = json(first, third);
+    assert_eq!(other["tools"]["added"], serde_json::json!(["route"]));
+    assert_eq!(other["tools"]["removed"], serde_json::json!(["ship"]));
+    assert_eq!(other["tools"]["changed"], serde_json::json!(["stock", "price"]));
+    assert!(
+        out(&["diff", first, third, "--width", "200"])
+            .contains("tools   added route; removed ship; changed stock, price")
+    );
+    let same = json(first, first);
+    assert!(same["tools"].is_null() && same["prefix"]["cause"].is_null(), "{same}");
+}
+
+/// A document is called by its id alone, in all commands, unless another item has that id too (rule O5).
+#[test]
+fn a_namespace_is_written_where_two_items_share_an_id() {
+    let session = |message: &str| {
+        serde_json::json!({
+            "model": "gpt-4o",
+            "messages": [{"id": message, "role": "user", "content": "How long do refunds take?"}],
+            "rag": [{"id": "refunds", "score": 0.9, "text": "Refunds take 5 days."}],
+        })
+    };
+    for (message, name) in [("m0", "refunds"), ("refunds", "rag:refunds")] {
+        let path = file(&format!("namespace-{message}.json"), session(message).to_string().as_bytes());
+        let path = path.to_str().unwrap();
+        let first_words = |text: &str| -> Vec<String> {
+            text.lines().filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+        };
+        let diff = first_words(&out(&["diff", path, path, "--budget", "60", "--then-budget", "20"]));
+        assert!(diff.contains(&name.to_owned()), "{diff:?}");
+        let explained = first_words(&out(&["explain", path]));
+        assert!(explained.contains(&name.to_owned()), "{explained:?}");
+        let one = out(&["explain", path, "rag:refunds"]);
+        assert!(one.starts_with(&format!("{name}  in")), "{one}");
+        let plan = out(&[path]);
+        let row = plan.lines().find(|line| line.ends_with("document")).unwrap();
+        assert_eq!(row.split_whitespace().nth(1), Some(name), "{plan}");
+    }
+}
+
+/// The tokens of a list are those of each session's next prompt: its documents count.
+#[test]
+fn a_list_has_the_tokens_of_the_plans() {
+    let session = |id: &str, documents: usize| {
+        let documents: Vec<Value> = (0..documents)
+            .map(|n| serde_json::json!({"id": format!("d{n}"), "score": 0.5, "text": "Refunds take 5 days. ".repeat(n + 1)}))
+            .collect();
+        serde_json::json!({"id": id, "model": "gpt-4o", "rag": documents, "messages": [{"role": "user", "content": "How long?"}]})
+    };
+    let lines: Vec<String> = [("a", 0), ("b", 3), ("c", 40)].map(|(id, n)| session(id, n).to_string()).into();
+    let path = file("retrieval.jsonl", lines.join("\n").as_bytes());
+    let path = path.to_str().unwrap();
+    let listed: Value = serde_json::from_str(&out(&[path, "--list", "--format", "json"])).unwrap();
+    for one in listed.as_array().unwrap() {
+        let id = one["id"].as_str().unwrap();
+        let plan: Value = serde_json::from_str(&out(&[path, "--id", id, "--format", "json"])).unwrap();
+        assert_eq!(one["tokens"]["n"], plan["estimated_tokens_total"], "{id}");
+    }
 }
 
 /// The cached prefix is in the report and the JSON.
@@ -113,14 +210,17 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
     let sum: u64 =
         json["included"].as_array().unwrap().iter().map(|row| row["token_estimate"].as_u64().unwrap()).sum();
     let sum = sum + 42; // the tools
-    assert!(again.contains(&format!("cached  {sum} of the last prompt's {sum} tokens\n")), "{again}");
+    let total = &json["estimated_tokens_total"];
+    let whole = format!("cached  {sum} of this prompt's {total} tokens, 100 % of the last prompt's items\n");
+    assert!(again.contains(&whole), "{again}");
     assert_eq!(json["prefix"]["tokens"], sum);
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/explaining.md")).unwrap();
     let shown = out(&[EXAMPLE, "--budget", "330", "--previous", anchor]);
     let line = shown.lines().find(|line| line.starts_with("cached")).unwrap();
     assert!(page.contains(line), "the page shows another line than {line}");
     let less = out(&[EXAMPLE, "--budget", "300", "--previous", anchor]);
-    assert!(less.contains("tokens, breaks at faults: dropped: budget"), "{less}");
+    let less = less.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(less.contains("of the last prompt's items, breaks at faults: dropped: budget"), "{less}");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn reports_and_errors_have_colours() {
 fn a_diff_is_a_page_and_a_compaction_markdown() {
     let page = out(&["diff", CHAT, CHAT, "--budget", "400", "--then-budget", "300", "--format", "html"]);
     assert!(page.starts_with("<!doctype html>") && !page.contains("<script"), "{page}");
-    assert!(page.contains("<tr class=\"left\"><td>rag:faults</td>"), "{page}");
+    assert!(page.contains("<tr class=\"left\"><td>faults</td>"), "{page}");
     let same = out(&["diff", CHAT, CHAT, "--format", "html"]);
     assert!(same.contains("No differences."));
     let text = out(&["compact", TALK, "--format", "markdown"]);
