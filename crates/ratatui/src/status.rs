@@ -67,7 +67,7 @@ impl<'a> StatusLine<'a> {
             style,
         )];
         if budget > 0 {
-            let percent = report::percent(prompt_tokens, budget);
+            let percent = context_window_report::percent(prompt_tokens, budget);
             spans.push(Span::styled(format!(" ({percent} of budget)"), style));
         }
         if over {

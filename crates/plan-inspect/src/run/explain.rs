@@ -11,7 +11,7 @@ use crate::{
 };
 use anyhow::Result;
 use context_window::{
-    ContextPlan, ItemId,
+    ItemId,
     analysis::{ConfirmedRemedy, Explanation},
 };
 use context_window_report as report;
