@@ -36,6 +36,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line};
 
 mod theme;
 mod cursor;
+mod what_if;
 mod texts;
 mod filter;
 mod bar;
@@ -52,7 +53,6 @@ mod detail;
 mod transcript;
 mod answer;
 mod notices;
-mod what_if;
 mod tries;
 mod slider;
 mod banner;

@@ -10,10 +10,11 @@ use context_window::{
 };
 
 mod columns;
-mod change;
 mod message;
 mod page;
+mod percent;
 mod row;
+mod change;
 mod explanation;
 mod words;
 mod snapshot;
@@ -35,11 +36,12 @@ pub use grid::columns as grid_columns;
 pub use html::{Error, Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
+pub use percent::{percent, percentages, usage_percent};
 pub use row::{RowText, repeats, row, section, source, ttl, why};
 pub use text::Text;
 #[doc(hidden)]
 pub use words::large_item;
-pub use words::{advice, advised, conflict, largest, percent, percentages, sentence, tenths, usage_percent};
+pub use words::{advice, advised, conflict, largest, sentence, tenths};
 
 /// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
 #[must_use]

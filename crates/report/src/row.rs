@@ -1,6 +1,6 @@
 //! One row of a plan in words, as every report, page and widget writes it.
 
-use super::{columns, grouped, printable, words::percent};
+use super::{columns, grouped, percent::percent, printable};
 use context_window::{
     ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, PlannedItem, Priority, Role,
     Section, Source, TokenCount, Ttl,

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    log_reader::read,
+    log_reader::{Prompt, TruncatedTail, read, with_prompt},
     named_file::{NamedFile, create_private, open_or_create},
     record_line::{line_of, parse},
     whole_file::sync_folder,
@@ -21,7 +21,6 @@ use std::{
     fs::{File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -66,19 +65,6 @@ pub struct Journal {
     has_leftover: bool,
     truncated_tail: Option<TruncatedTail>,
 }
-
-/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TruncatedTail {
-    /// Its line, from 1.
-    pub line: usize,
-    /// Its bytes.
-    pub bytes: u64,
-}
-
-/// The items of a prompt.
-pub(crate) type Prompt = Option<Arc<[PromptPiece]>>;
 
 /// A record to write: like [`Record`], but a message is borrowed from the conversation.
 #[derive(Serialize)]
@@ -340,14 +326,6 @@ fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<Str
         message.and_then(|message| text(messages, serde_json::to_string(message))),
         event.and_then(|event| text(events, serde_json::to_string(&StoredEvent::from(event)))),
     )
-}
-
-/// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
-pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
-    if let Event::Sent { anchor, .. } = &mut event {
-        anchor.prompt = change(anchor.prompt.as_deref());
-    }
-    event
 }
 
 /// How many items two prompts share from the beginning.

@@ -61,7 +61,8 @@ mod session_store;
 pub use check::SessionCheck;
 pub use conflict::Conflict;
 pub use error::{Error, ErrorKind};
-pub use journal::{Journal, TruncatedTail};
+pub use journal::Journal;
+pub use log_reader::TruncatedTail;
 #[doc(hidden)]
 pub use repair::{CutLog, LogDamage, LostLine, check_log, cut_log};
 pub use session_store::SessionStore;

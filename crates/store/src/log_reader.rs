@@ -2,14 +2,28 @@
 
 use crate::{
     error::{Error, Repr},
-    journal::{Prompt, TruncatedTail, with_prompt},
     record_line::{first_line, is_unfinished, parse, whole_record},
 };
 use context_window::{
     Conversation,
     conversation::Event,
     events::record::{Record, VERSION},
+    plan::PromptPiece,
 };
+use std::sync::Arc;
+
+/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TruncatedTail {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// The items of a prompt.
+pub(crate) type Prompt = Option<Arc<[PromptPiece]>>;
 
 /// The content of a file.
 pub(crate) struct ReadLog {
@@ -144,4 +158,12 @@ impl ReadLog {
         }
         Ok(())
     }
+}
+
+/// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
+pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
+    if let Event::Sent { anchor, .. } = &mut event {
+        anchor.prompt = change(anchor.prompt.as_deref());
+    }
+    event
 }
