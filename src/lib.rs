@@ -106,7 +106,7 @@
 //! | keep the conversation | [`Conversation`]; on disk or in a database: the crate `context-window-store` |
 //! | store it yourself, entry by entry | [`events::LogEvent`] |
 //! | know how much to retrieve (budget hint) | [`ContextWindowManager::retrieval_budget`], [`plan::RetrievalBudget`] |
-//! | add the time, open files (SysInfo) | [`PlanRequest::with_state`] |
+//! | add the time, open files (`SysInfo`) | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
 //! | answer questions about used-up TTL | [`ContextPlan::events`], [`usage::ContextEvent::TtlAsk`], [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |

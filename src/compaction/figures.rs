@@ -67,7 +67,7 @@ impl ContextWindowManager {
         let tools = if request.tools.is_empty() { &last.tools } else { request.tools };
         let limits = if has_own_limits || !same_model { request.limits } else { last.limits };
         let focus = request.focus.or_else(|| last.focus.clone());
-        PlanRequest { limits, tools, focus, ..request }
+        PlanRequest { tools, focus, limits, ..request }
     }
 
     /// The figures of a request without documents and state, as if no prompt had been sent before it.

@@ -173,7 +173,7 @@ impl<'p> Births<'p> {
     }
 }
 
-impl<'p> Shown<'p> {
+impl Shown<'_> {
     /// Returns the number of items that a thought was made behind, and the thought before it: of one that the last prompt
     /// held, and of the reply to that prompt, which is the next item now. Returns `None` if it does not cover the thought.
     fn born_at(

@@ -1,6 +1,6 @@
 //! One item: what it is, why it is in or out, what would change that, and what it says.
 
-use super::{ItemTexts, Move, Theme, cursor::in_sight};
+use super::{ItemTexts, Move, RowExplanation, Theme, cursor::in_sight};
 use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
@@ -28,27 +28,6 @@ pub enum ItemExplanation<'a> {
     },
     /// That there is none, and why.
     Failed(&'a str),
-}
-
-/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowExplanation {
-    pub(super) of: String,
-    pub(super) text: String,
-}
-
-impl RowExplanation {
-    /// The row: [`Decision::qualified_id`].
-    #[must_use]
-    pub fn of(&self) -> &str {
-        &self.of
-    }
-
-    /// The explanation, its first line naming the row. Printable.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
-    }
 }
 
 impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {

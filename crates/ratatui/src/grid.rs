@@ -160,8 +160,8 @@ impl Widget for PromptGrid<'_> {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),
             };
-            let share = report::percent(item.tokens.n, composition.total);
-            let said = format!("{tokens}{share:>4} {}", report::large_item(item));
+            let percent = report::percent(item.tokens.n, composition.total);
+            let said = format!("{tokens}{percent:>4} {}", report::large_item(item));
             let room = usize::from(largest.right().saturating_sub(x));
             buffer.set_stringn(x, y, cut(&said, room), room, Style::new());
         }

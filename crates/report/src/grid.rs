@@ -77,12 +77,12 @@ impl fmt::Display for Grid<'_> {
         let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
         let mut percents = words::percentages(&parts, composition.total);
         // What is free or kept for the reply is no part of the prompt.
-        percents.resize(legend.len(), String::new());
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();
         let blank = " ".repeat(2 * columns);
-        for row in 0..ROWS.max(legend.len()) {
+        percents.resize(ROWS.max(legend.len()), String::new());
+        for (row, percent) in percents.iter().enumerate() {
             let line = cells.chunks(columns).nth(row).map(|row| {
                 row.iter()
                     .map(|(sign, colour)| format!(" {}", self.page.coloured(*colour, &sign.to_string())))
@@ -90,7 +90,6 @@ impl fmt::Display for Grid<'_> {
             let line = line.map_or_else(|| blank.clone(), Iterator::collect);
             let said = legend.get(row).map(|(sign, name, tokens, colour)| {
                 let (sign, name) = (self.page.coloured(*colour, &sign.to_string()), fitted(name, names));
-                let percent = &percents[row];
                 format!("   {sign} {name}  {:>numbers$}  {percent:>5}", grouped(*tokens))
             });
             writeln!(f, "{}", format!("{line}{}", said.unwrap_or_default()).trim_end())?;

@@ -157,8 +157,9 @@ impl Text<'_> {
         let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
         let parts: Vec<u64> = shown.iter().chain(&folded).map(|(_, tokens)| *tokens).collect();
         let percents = words::percentages(&parts, composition.total);
-        let named = shown.iter().chain(&folded).zip(1..).map(|((name, _), number)| (number, name.as_str()));
-        let cut = cut_ids(named, names);
+        let numbered =
+            shown.iter().chain(&folded).zip(1..).map(|((name, _), number)| (number, name.as_str()));
+        let cut = cut_ids(numbered, names);
         let lines = shown.iter().chain(&folded).zip(percents).zip(cut);
         for (number, (((_, tokens), percent), name)) in lines.enumerate() {
             let bar = usize::try_from(u128::from(*tokens) * room as u128 / u128::from(most)).unwrap_or(room);

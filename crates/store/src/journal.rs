@@ -233,7 +233,7 @@ impl Journal {
             self.write_synced(text.as_bytes()).map_err(|error| format!("cannot be written: {error}"));
         // A file that lost its name meanwhile is confirmed by nobody.
         if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
-            return Err(self.take_back(detail));
+            return Err(self.take_back(&detail));
         }
         self.end += text.len() as u64;
         self.next += records.len() as u64;
@@ -256,11 +256,11 @@ impl Journal {
 
     /// Removes the records of a write that failed, so that they are not there later. Returns its error, which says if that
     /// failed too.
-    fn take_back(&mut self, detail: String) -> Error {
+    fn take_back(&mut self, detail: &str) -> Error {
         let taken = self.file.set_len(self.end).and_then(|()| self.file.sync_all());
         self.has_leftover = taken.is_err();
         match taken {
-            Ok(()) => self.error(&detail),
+            Ok(()) => self.error(detail),
             Err(_) => self.error(&format!("{detail}. {NOT_KNOWN}")),
         }
     }

@@ -98,7 +98,7 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
                 read.truncated_tail = Some(TruncatedTail { line: at + 1, bytes: rest });
                 return read;
             }
-            Err(detail) => Err(explain(detail, at, &bytes[read.end + line.len()..])),
+            Err(detail) => Err(explain(&detail, at, &bytes[read.end + line.len()..])),
         };
         if let Err(detail) = taken {
             read.damage = Some(Damage { line: at + 1, detail });
@@ -116,7 +116,7 @@ fn can_begin(text: &[u8], next: u64) -> bool {
 }
 
 /// Adds what the other lines tell of a line that is no record.
-fn explain(detail: String, at: usize, rest: &[u8]) -> String {
+fn explain(detail: &str, at: usize, rest: &[u8]) -> String {
     if at == 0 {
         return format!("is no log: {detail}; expected the line that a log begins with");
     }

@@ -73,10 +73,10 @@ pub(crate) fn ensure_regular(path: &Path) -> Result<(), String> {
 }
 
 fn is_regular(metadata: &Metadata) -> Result<(), String> {
-    match metadata.is_file() {
-        true => Ok(()),
-        false => Err(format!("it is {}, no regular file; expected a file", kind_of(metadata.file_type()))),
+    if metadata.is_file() {
+        return Ok(());
     }
+    Err(format!("it is {}, no regular file; expected a file", kind_of(metadata.file_type())))
 }
 
 #[cfg(unix)]

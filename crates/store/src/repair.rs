@@ -88,9 +88,10 @@ pub fn cut_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
         Ok(name)
     });
     checked.copy = Some(copied.map_err(|fault| error(path, format!("its copy cannot be written: {fault}")))?);
-    let cut = match is_first_line {
-        true => file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(first_line().as_bytes())),
-        false => file.set_len(end as u64),
+    let cut = if is_first_line {
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(first_line().as_bytes()))
+    } else {
+        file.set_len(end as u64)
     };
     let cut = cut.and_then(|()| file.sync_all());
     cut.map_err(|fault| error(path, format!("cannot be changed: {fault}")))?;

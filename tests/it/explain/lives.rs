@@ -240,11 +240,11 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
         }
     }
     // One by one they are found as all at once.
-    if let Some((got, id)) = all.iter().zip(&names).nth(life.budget as usize % all.len().max(1)) {
-        if names.iter().filter(|other| *other == id).count() == 1 {
-            let alone = manager.explainer(&request).explain(id).unwrap();
-            prop_assert_eq!(&alone, got, "alone, and among all");
-        }
+    if let Some((got, id)) = all.iter().zip(&names).nth(life.budget as usize % all.len().max(1))
+        && names.iter().filter(|other| *other == id).count() == 1
+    {
+        let alone = manager.explainer(&request).explain(id).unwrap();
+        prop_assert_eq!(&alone, got, "alone, and among all");
     }
     let map = manager.explainer(&request).budget_map(usize::MAX).unwrap();
     let step = map.step(life.budget).expect("the map holds the present budget");

@@ -300,7 +300,7 @@ fn differing(original: &Value, new: &Value, pointer: &mut String, texts: &mut Ve
     let known = pointer.len();
     match (original, new) {
         (Value::String(text), Value::String(other)) if text != other => {
-            texts.push((pointer.clone(), text.clone()))
+            texts.push((pointer.clone(), text.clone()));
         }
         (Value::Object(fields), Value::Object(others)) => {
             for (key, value) in fields {

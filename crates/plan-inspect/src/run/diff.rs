@@ -157,10 +157,8 @@ fn tools(change: &analysis::ToolsChange) -> String {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         (!names.is_empty()).then(|| format!("{what} {}{more}", some.join(", ")))
     };
-    let order = change.reordered.then(|| match change.is_order_only() {
-        true => "the same tools in another order".to_owned(),
-        false => "others in another order".to_owned(),
-    });
+    let whose = if change.is_order_only() { "the same tools" } else { "others" };
+    let order = change.reordered.then(|| format!("{whose} in another order"));
     let said = [
         named("added", &change.added),
         named("removed", &change.removed),
@@ -228,10 +226,8 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
 fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
         let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
-        return match is_broken || diff.tools.is_some() {
-            true => "no item has another state or text\n".into(),
-            false => "no differences\n".into(),
-        };
+        let same = is_broken || diff.tools.is_some();
+        return if same { "no item has another state or text\n" } else { "no differences\n" }.into();
     }
     let columns = report::CHANGE_HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());

@@ -4,7 +4,10 @@ use super::{EXAMPLE, fails, inspect, out};
 use context_window::{Conversation, Message};
 use context_window_store::Journal;
 use serde_json::Value;
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// A log of eight messages in a folder of its own, and its bytes.
 fn log(name: &str) -> (PathBuf, Vec<u8>) {
@@ -19,7 +22,7 @@ fn log(name: &str) -> (PathBuf, Vec<u8>) {
 }
 
 /// Exit code, standard output with the file by its name alone, and standard error.
-fn repair(path: &PathBuf, args: &[&str]) -> (Option<i32>, String) {
+fn repair(path: &Path, args: &[&str]) -> (Option<i32>, String) {
     let name = path.to_str().unwrap();
     let output = inspect(&[&["repair", name], args].concat()).output().unwrap();
     let folder = format!("{}/", path.parent().unwrap().display());

@@ -1,0 +1,22 @@
+//! Why one row is in or out, as text.
+
+/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowExplanation {
+    pub(super) of: String,
+    pub(super) text: String,
+}
+
+impl RowExplanation {
+    /// The row: [`Decision::qualified_id`].
+    #[must_use]
+    pub fn of(&self) -> &str {
+        &self.of
+    }
+
+    /// The explanation, its first line naming the row. Printable.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
