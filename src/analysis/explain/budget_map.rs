@@ -26,6 +26,7 @@ pub struct BudgetMap {
 }
 
 /// An item of a [`BudgetMap`].
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct MappedItem {
@@ -42,6 +43,7 @@ pub struct MappedItem {
 }
 
 /// Budgets at which the prompt is the same.
+#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetStep {
@@ -63,6 +65,7 @@ pub struct BudgetStep {
 }
 
 /// A section at the budgets of a [`BudgetStep`]; tokens.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappedSection {
