@@ -112,7 +112,10 @@ impl ContextPlan {
 
     /// The id of a row, or of the document in it: that one stays the same when another document takes it over.
     fn sent_id<'p>(&'p self, row: &'p PlannedItem) -> &'p ItemId {
-        self.renamed.get(&row.id).filter(|_| row.kind.is_document()).unwrap_or(&row.id)
+        if self.renamed.is_empty() || !row.kind.is_document() {
+            return &row.id;
+        }
+        self.renamed.get(&row.id).unwrap_or(&row.id)
     }
 
     /// The messages of the rows, to compare the next plan's with.

@@ -116,7 +116,10 @@ impl Standing {
             if is_there && again.is_none_or(|again| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone());
             } else {
-                self.new_documents.insert(item.id.clone());
+                // Only beside one of its id that stays does it matter.
+                if self.stays && log.sent_with().documents_of(&item.id).next().is_some() {
+                    self.new_documents.insert(item.id.clone());
+                }
                 new.push(at);
             }
         }
