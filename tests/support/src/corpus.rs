@@ -18,9 +18,9 @@ pub fn full() -> bool {
     std::env::var_os("FULL").is_some()
 }
 
-/// Picks a number of cases: for a quick check, for the gate (CONTEXT_WINDOW_GATE=1), or in full (FULL=1).
+/// Picks a number of cases: for a quick check, for the gate (GATE=1), or in full (FULL=1).
 pub fn cases(quick: u64, gate: u64, all: u64) -> u64 {
-    match std::env::var_os("CONTEXT_WINDOW_GATE") {
+    match std::env::var_os("GATE") {
         _ if full() => all,
         Some(_) => gate,
         None => quick,

@@ -296,7 +296,8 @@ fn a_diff_fails_on_what_it_is_told() {
             inspect(&["diff", EXAMPLE, EXAMPLE, "--then-budget", then, "--fail-on", on]).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    assert_eq!(fails("110592", "dropped,overflow,cache").0, Some(0));
+    let (code, said) = fails("110592", "dropped,overflow,cache");
+    assert_eq!(code, Some(0), "{said}");
     let (code, said) = fails("400", "dropped");
     assert_eq!(code, Some(1));
     assert!(said.contains("dropped: care, hours"), "{said}");
