@@ -73,7 +73,7 @@ impl BannerState {
     }
 }
 
-/// `! conversation at 79 % of its limit; prompt fits  [compact now]  start fresh`, from the level `Approaching` on. It is red only if the
+/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level `Approaching` on. It is red only if the
 /// prompt is over its budget.
 ///
 /// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how many.
@@ -96,7 +96,7 @@ impl BannerState {
 /// let mut screen = Buffer::empty(area);
 /// Banner::new(&usage).render(area, &mut screen, &mut state);
 /// # let line: String = (0..100).map(|x| screen[(x, 0)].symbol()).collect();
-/// assert!(line.starts_with("! conversation at 7") && line.contains("[compact now]  start fresh"));
+/// assert!(line.starts_with("! conversation at 8") && line.contains("[compact now]  start fresh"));
 /// state.next_action(); // when Tab is pressed
 /// if state.action(&usage) == Some(BannerAction::StartFresh) { // when Enter is pressed
 ///     log.start_fresh();
