@@ -8,7 +8,7 @@ pub struct RowExplanation {
 }
 
 impl RowExplanation {
-    /// The row: [`Decision::qualified_id`].
+    /// The row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
     #[must_use]
     pub fn of(&self) -> &str {
         &self.of
