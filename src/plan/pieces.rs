@@ -111,7 +111,7 @@ impl ContextPlan {
     }
 
     /// The id of a row, or of the document in it: that one stays the same when another document takes it over.
-    fn sent_id<'p>(&'p self, row: &'p PlannedItem) -> &'p ItemId {
+    pub(crate) fn sent_id<'p>(&'p self, row: &'p PlannedItem) -> &'p ItemId {
         if self.renamed.is_empty() || !row.kind.is_document() {
             return &row.id;
         }

@@ -17,7 +17,7 @@ use crate::{
 };
 use std::{cell::OnceCell, collections::BTreeMap, iter};
 
-/// Judge of the thoughts of one planned prompt whose births are unknown.
+/// The thoughts of one planned prompt whose births are unknown, and what is known of them.
 pub(super) struct Births<'p> {
     plan: &'p ContextPlan,
     log: &'p Conversation,
@@ -84,24 +84,23 @@ impl<'p> Births<'p> {
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
     }
 
+    /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed before it, where
+    /// one did.
     fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> Loss {
-        match known_loss(self.plan, id) {
-            Some(known) => known,
-            None if shown.same < shown.then.len().min(at) => changed(self.plan, self.log, id, self.now),
-            None => Loss::Uncovered,
+        if shown.same < shown.then.len().min(at) {
+            return changed(self.plan, self.log, id, self.now);
         }
+        known_loss(self.plan, id).unwrap_or(Loss::Uncovered)
     }
 
     /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
     fn told(&self, row: usize, position: u32) -> Option<Loss> {
         let told = self.told.get_or_init(|| Told { parts_at: self.parts_at(), gone: self.gone() });
         let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
-        let gone = || told.gone.iter().find(|(at, _)| *at < position).map(|(_, id)| self.gone_at(id));
-        parts.or_else(gone)
-    }
-
-    fn gone_at(&self, id: &ItemId) -> Loss {
-        Loss::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) }
+        parts.or_else(|| {
+            let (_, id) = told.gone.iter().find(|(at, _)| *at < position)?;
+            Some(Loss::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) })
+        })
     }
 
     /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened, what stands
@@ -148,7 +147,8 @@ impl<'p> Births<'p> {
             let Some(row) = stand.next() else {
                 return Some((id.clone(), self.plan.cause(&id, &[], false)));
             };
-            if row.id != id {
+            // A document goes by another name in the plan where a newer one has its id (O5).
+            if *self.plan.sent_id(row) != id {
                 return Some((row.id.clone(), PrefixCause::Inserted));
             }
             if text.is_some_and(|text| row.body.text() != *text) {
@@ -213,7 +213,7 @@ pub(super) fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
-/// Why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
+/// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
 /// by the first item at which this prompt differs from the last one.
 pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
     let last = plan.before.as_ref().map(|last| &*last.anchor);

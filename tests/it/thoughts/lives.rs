@@ -360,3 +360,23 @@ fn with_room_an_anchor_loses_no_block() {
         }
     }
 }
+
+/// So is a file, whose questions name their documents: the same ones, and others of one id.
+#[test]
+fn with_room_a_file_loses_no_block() {
+    for seed in 1..=cases(150, 150, 20_000) {
+        for format in [WireFormat::Anthropic, WireFormat::OpenAiResponses] {
+            let mut life = Life::new(seed, format, None);
+            life.keeps = Keeps::File;
+            for _ in 0..12 {
+                let is_asked = life.log.messages().last().unwrap().role() == Role::User;
+                if is_asked && life.dice.below(2) == 0 {
+                    life.retrieve();
+                }
+                let calls = life.dice.below(4) > 0;
+                life.ask(seed, calls);
+            }
+            assert_eq!((life.lost, life.refused), (0, 0), "seed {seed}, {format:?}");
+        }
+    }
+}
