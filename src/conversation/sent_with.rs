@@ -67,10 +67,6 @@ impl Texts {
         positions.filter_map(move |at| Some((*at, self.at(*at).iter().find(|sent| sent.id == *id)?)))
     }
 
-    fn all(&self) -> impl Iterator<Item = (u32, &SentText)> {
-        self.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
-    }
-
     fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
         let end = positions.end.max(positions.start);
         self.by_position.range(positions.start..end).flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
@@ -118,14 +114,14 @@ impl SentWith {
         self.state.of(id)
     }
 
-    /// All documents, each with the position of the message that it stands before.
-    pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &SentText)> {
-        self.documents.all()
+    /// Returns all documents, by the positions of the messages that they stand before.
+    pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &[SentText])> {
+        self.documents.by_position.iter().map(|(at, sent)| (*at, sent.as_slice()))
     }
 
-    /// All state, each with the position of the reply that it stands before.
+    /// Returns all state, each piece with the position of the reply that it stands before.
     pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
-        self.state.all()
+        self.state.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
     }
 
     /// What stands before the messages at these positions.

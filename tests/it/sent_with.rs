@@ -501,6 +501,34 @@ fn two_documents_of_one_id_are_not_sent_in_turns() {
     }
 }
 
+/// A document that the request brings again is sent again where it has left, also where another one of its id stays.
+#[test]
+fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
+    let manager = manager_for("claude-fable-5-2", &staying());
+    let call = ToolCall::new("c", "look", "{}");
+    let mut log = Conversation::from([
+        Message::user("Where?"),
+        Message::assistant("There. ".repeat(40)),
+        Message::user("And when?"),
+        Message::assistant("").with_tool_calls([call]),
+        Message::tool("c", "Found."),
+    ]);
+    let (old, new) = (RagItem::new("d", 0.9, "Old fact."), RagItem::new("d", 0.9, "New fact."));
+    log.remember_documents("m0", [manager.sent_document(&old)]).unwrap();
+    log.remember_documents("m2", [manager.sent_document(&new)]).unwrap();
+    let (mut left, mut stood) = (0, 0);
+    for budget in 60..400 {
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let plan = manager.build_plan(&request.with_rag([old.clone()])).unwrap();
+        let rows = plan.included.iter().filter(|row| row.kind == ItemKind::Document);
+        let is_sent = pieces(&plan).iter().any(|piece| piece.contains("Old fact."));
+        let is_listed = plan.excluded.iter().any(|row| row.kind == ItemKind::Document);
+        assert!(is_sent || is_listed || plan.overflow.is_some(), "{budget}: {:?}", plan.included);
+        *if rows.count() == 2 { &mut stood } else { &mut left } += 1;
+    }
+    assert!(left > 0 && stood > 0, "{left} budgets without one of them, {stood} with both");
+}
+
 /// A question that is answered without the documents that it was remembered with stands without them.
 #[test]
 fn documents_that_were_not_sent_do_not_stand() {

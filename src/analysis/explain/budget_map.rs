@@ -166,7 +166,7 @@ impl Explainer<'_> {
         let budget = present.prompt_budget;
         let context = manager.context(request)?;
         let rounds = Rounds::of(manager, request, &context)?;
-        let stays = Stays::of(&rounds.first.first);
+        let stays = Stays::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
         // Nothing is asked about but what the provider requires: a single goal would make ranges longer than the prompt is

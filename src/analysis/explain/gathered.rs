@@ -30,7 +30,7 @@ impl<'r> Gathered<'r> {
         sticky: Sticky<'_>,
         round: &Round,
     ) -> Result<Self, Error> {
-        let sticky = round.of(sticky);
+        let sticky = round.continued(sticky);
         let first = manager.candidates(request, sticky)?;
         let anew =
             first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));

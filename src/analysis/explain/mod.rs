@@ -200,7 +200,7 @@ impl Explainer<'_> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
         let rounds = Rounds::of(manager, request, &context)?;
-        let stays = Stays::of(&rounds.first.first);
+        let stays = Stays::new(&rounds);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();

@@ -1,77 +1,75 @@
 //! Names for texts that stay where they were sent (rule S10), and for what becomes of them at budgets at which they leave:
 //! a document that the request brings again competes there, and state is sent again, at the end or in the head.
 
-use super::key::Key;
+use super::{gathered::Rounds, key::Key};
 use crate::{
     item::ItemId,
     planner::candidates::{CandidateId, Candidates, state_row},
 };
 use std::collections::BTreeMap;
 
-/// The texts that were sent beside messages, each by the id of its row.
+/// The texts that were sent beside messages.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
-    keys: BTreeMap<(Place, ItemId), Key>,
+    /// Documents by the position of the message that they stand before, and their number among its documents: several
+    /// may have one id (rule O5).
+    documents: BTreeMap<(u32, usize), Key>,
+    /// The same documents by their rows in the present plan.
+    rows: BTreeMap<ItemId, Key>,
+    /// State and instructions by their rows.
+    items: BTreeMap<ItemId, Key>,
+    /// The row behind each number.
     ids: Vec<ItemId>,
 }
 
-/// Documents have a namespace of their own (rule O5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Document,
-    Item,
-}
-
 impl Stays {
-    /// Of the first round of a request.
-    pub(super) fn of(candidates: &Candidates<'_>) -> Self {
+    /// Collects the texts that a request may be planned with.
+    pub(super) fn new(rounds: &Rounds<'_>) -> Self {
         let mut stays = Self::default();
-        if !candidates.standing().stays {
+        let (first, present) = (&rounds.first.first, &rounds.present().first);
+        if !first.standing().stays {
             return stays;
         }
-        let (log, request) = (candidates.log(), candidates.request());
-        // One that the request brings again is that document, wherever it is sent.
-        let again = request.rag.iter().enumerate().rev();
-        let again = again.filter(|(_, item)| candidates.standing().has_document(&item.id));
-        let again: BTreeMap<&ItemId, usize> = again.map(|(at, item)| (&item.id, at)).collect();
-        for (_, sent) in log.sent_with().all_documents() {
-            let brought = again.get(&sent.id).map(|at| Key::Document(*at));
-            stays.add(Place::Document, sent.id.clone(), brought);
+        let (log, request) = (first.log(), first.request());
+        for (at, documents) in log.sent_with().all_documents() {
+            for (nth, (sent, row)) in documents.iter().zip(present.document_rows(documents, at)).enumerate() {
+                // One that the request brings again is that document, wherever it is sent.
+                let stands = first.standing().place_of(&sent.id) == Some(at);
+                let again = request.rag.iter().position(|item| stands && item.id == sent.id);
+                let key = again.map(Key::Document).unwrap_or_else(|| stays.number(row.clone()));
+                stays.documents.insert((at, nth), key);
+                stays.rows.insert(row, key);
+            }
         }
         for (at, sent) in log.sent_with().all_state() {
-            stays.add(Place::Item, state_row(&sent.id, at), None);
-            stays.add(Place::Item, state_row(&sent.id, log.turns().messages()), None);
-            stays.add(Place::Item, sent.id.clone(), None);
+            for row in [state_row(&sent.id, at), state_row(&sent.id, log.turns().messages()), sent.id.clone()]
+            {
+                if !stays.items.contains_key(&row) {
+                    let key = stays.number(row.clone());
+                    stays.items.insert(row, key);
+                }
+            }
         }
         stays
     }
 
-    fn add(&mut self, place: Place, id: ItemId, key: Option<Key>) {
-        let key = key.unwrap_or(Key::Stays(self.ids.len() as u32));
-        let next = (place, id.clone());
-        if !self.keys.contains_key(&next) {
-            if matches!(key, Key::Stays(_)) {
-                self.ids.push(id);
-            }
-            self.keys.insert(next, key);
-        }
+    fn number(&mut self, row: ItemId) -> Key {
+        self.ids.push(row);
+        Key::Stays((self.ids.len() - 1) as u32)
     }
 
-    /// The key of a row, if it is one of these texts.
+    /// Returns the key of a row of the present plan. Returns `None` if it is none of these texts.
     pub(super) fn key(&self, id: &ItemId, is_document: bool) -> Option<Key> {
-        if self.keys.is_empty() {
-            return None;
-        }
-        let place = if is_document { Place::Document } else { Place::Item };
-        self.keys.get(&(place, id.clone())).copied()
+        let rows = if is_document { &self.rows } else { &self.items };
+        rows.get(id).copied()
     }
 
-    /// The id of the row behind a key.
+    /// Returns the id of the row behind a number.
     pub(super) fn id(&self, number: u32) -> ItemId {
         self.ids[number as usize].clone()
     }
 
-    /// The texts that are in with these candidates, where those before a position are no longer sent.
+    /// Returns the texts that are in with these candidates, where those before a position are no longer sent.
     pub(super) fn within(
         &self,
         candidates: &Candidates<'_>,
@@ -79,7 +77,7 @@ impl Stays {
         released_before: u32,
     ) -> Vec<Key> {
         let mut keys = Vec::new();
-        if self.keys.is_empty() {
+        if self.ids.is_empty() && self.documents.is_empty() {
             return keys;
         }
         for id in kept {
@@ -89,8 +87,9 @@ impl Stays {
             if let CandidateId::State(at) = id {
                 keys.extend(self.key(&candidates.state(at).0, false));
             }
-            let documents = candidates.documents_before(id, released_before);
-            keys.extend(documents.iter().filter_map(|sent| self.key(&sent.id, true)));
+            if let Some(at) = candidates.stands_at(id, released_before) {
+                keys.extend(self.documents.range((at, 0)..=(at, usize::MAX)).map(|(_, key)| *key));
+            }
             let rows = candidates.state_rows_before(id, released_before);
             keys.extend(rows.iter().filter_map(|row| self.key(row, false)));
         }

@@ -85,8 +85,11 @@ impl<'a> Subjects<'a> {
             Decision::Excluded(row) => row.source,
         };
         if let Decision::Included(row) = row
-            && (row.section != Section::Rag || !row.kind.is_document())
-            && self.log.position_of(id).is_none()
+            && (if row.kind.is_document() {
+                row.section != Section::Rag
+            } else {
+                self.log.position_of(id).is_none()
+            })
             && let Some(key) = self.stays.key(id, row.kind.is_document())
         {
             return Some(key);

@@ -26,8 +26,8 @@ pub(crate) struct Standing {
     pub(crate) documents_come_last: bool,
     /// What documents and state of earlier questions cost (rule S11).
     pub(crate) upkeep: Option<Upkeep>,
-    /// Documents that the request brings again.
-    pub(super) documents: BTreeSet<ItemId>,
+    /// Documents that the request brings again, with the positions of the messages that they stand before.
+    pub(super) documents: BTreeMap<ItemId, u32>,
     /// Documents of the request that do not stand already.
     new_documents: BTreeSet<ItemId>,
     /// State that the request brings again, with the ids of the rows in which it stands.
@@ -77,14 +77,14 @@ impl Standing {
             && log.archive_index().archived(position).is_none()
     }
 
-    /// The documents of this id that are sent as they were.
+    /// Returns the documents of this id that are sent as they were, with their places.
     fn documents_of<'l>(
         &'l self,
         log: &'l Conversation,
         id: &'l ItemId,
-    ) -> impl Iterator<Item = &'l SentText> {
+    ) -> impl Iterator<Item = (u32, &'l SentText)> {
         let places = log.sent_with().documents_of(id).filter(|_| self.stays);
-        places.filter(|(at, _)| self.holds(log, *at)).map(|(_, sent)| sent)
+        places.filter(|(at, _)| self.holds(log, *at))
     }
 
     /// Returns true if the request brings something again that stands already.
@@ -92,9 +92,10 @@ impl Standing {
         !self.documents.is_empty() || !self.state.is_empty()
     }
 
-    /// Returns true if the request brings a document again that stands already.
-    pub(crate) fn has_document(&self, id: &ItemId) -> bool {
-        self.documents.contains(id)
+    /// Returns the position of the message that a document stands before. Returns `None` if the request does not bring it
+    /// again.
+    pub(crate) fn place_of(&self, id: &ItemId) -> Option<u32> {
+        self.documents.get(id).copied()
     }
 
     /// The live question, while nothing was answered to it.
@@ -112,9 +113,12 @@ impl Standing {
     ) -> Vec<usize> {
         let mut new = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
-            let is_there = self.documents_of(log, &item.id).any(|sent| sent.text == meter.fenced(item));
-            if is_there && again.is_none_or(|again| !again.documents.contains(&item.id)) {
-                self.documents.insert(item.id.clone());
+            let mut places = self.documents_of(log, &item.id);
+            let place = places.find(|(_, sent)| sent.text == meter.fenced(item)).map(|(place, _)| place);
+            drop(places);
+            let goes_again = again.is_some_and(|again| again.documents.contains(&item.id));
+            if let Some(place) = place.filter(|_| !goes_again) {
+                self.documents.insert(item.id.clone(), place);
             } else {
                 // Only beside one of its id that stays does it matter.
                 if self.stays && log.sent_with().documents_of(&item.id).next().is_some() {
@@ -177,7 +181,7 @@ impl<'a> Candidates<'a> {
             let newer = places.take_while(|(other, _)| *other > at);
             let is_newest = !newer.into_iter().any(|(other, _)| self.standing.holds(self.log, other))
                 && (!self.standing.new_documents.contains(&sent.id)
-                    || self.standing.documents.contains(&sent.id));
+                    || self.standing.documents.contains_key(&sent.id));
             match documents[..nth].iter().filter(|other| other.id == sent.id).count() {
                 0 if is_newest => sent.id.clone(),
                 0 => ItemId::from(format!("{}@{at}", sent.id)),
@@ -313,8 +317,16 @@ impl Candidates<'_> {
     pub(crate) fn missing(&self, rows: &[PlannedItem]) -> SentAgain {
         let standing =
             |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
-        let documents = self.standing.documents.iter();
-        let documents = documents.filter(|id| !standing(id, |row| row.kind.is_document()));
+        // Beside a newer one of its id, a document goes by its place, too (O5).
+        let row_of = |id: &ItemId, at: u32| {
+            let documents = self.log.sent_with().documents(at);
+            let mut rows = documents.iter().zip(self.document_rows(documents, at));
+            rows.find(|(sent, _)| sent.id == *id).map(|(_, row)| row)
+        };
+        let is_sent =
+            |id: &ItemId, at| row_of(id, at).is_some_and(|row| standing(&row, |row| row.kind.is_document()));
+        let documents = self.standing.documents.iter().filter(|(id, at)| !is_sent(id, **at));
+        let documents = documents.map(|(id, _)| id);
         let state = self.standing.state.iter();
         let state = state.filter(|(_, row)| !standing(row, |row| row.kind == ItemKind::State));
         SentAgain {
