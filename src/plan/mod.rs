@@ -143,8 +143,6 @@ pub struct ContextPlan {
     pub(crate) renamed: BTreeMap<ItemId, ItemId>,
     /// What the request brings again of what stands, although nothing of it is in this prompt.
     pub(crate) missing: SentAgain,
-    /// What was sent again for that reason.
-    pub(crate) sent_again: SentAgain,
     /// The live question.
     #[doc(hidden)]
     pub live: Option<ItemId>,

@@ -170,7 +170,7 @@ impl ContextWindowManager {
         self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
     }
 
-    /// The plan, and the round that it was made in: the last one.
+    /// Plans until nothing more is lost. Returns the plan, and the round that it was made in.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,
@@ -179,13 +179,12 @@ impl ContextWindowManager {
     ) -> Result<(ContextPlan, Round), Error> {
         let mut round = self.first_round(request);
         loop {
-            let mut plan = self.plan_without(request, context, round.of(sticky))?;
+            let mut plan = self.plan_without(request, context, round.continued(sticky))?;
             match self.next_round(&mut round, &mut plan, request.log) {
                 Next::Again => {}
                 Next::Settled { left } => {
-                    plan.sent_again = round.again.clone();
                     plan.settings = request.settings();
-                    round.withheld.clone().tell(&mut plan, request.log, left);
+                    round.withheld.tell(&mut plan, request.log, left);
                     if self.config.conversation.reasoning == ReasoningPolicy::Provider {
                         plan.thoughts.switch = self.model.mismatch_switch();
                     }
@@ -208,7 +207,7 @@ impl ContextWindowManager {
         if round.withheld.takes(more) { Next::Again } else { Next::Settled { left } }
     }
 
-    /// The first round of planning a request.
+    /// Returns the first round of planning a request.
     pub(crate) fn first_round(&self, request: &PlanRequest<'_>) -> Round {
         Round::first(request.log, self.config.conversation.reasoning)
     }
@@ -220,7 +219,7 @@ impl ContextWindowManager {
             && request.log.messages().iter().any(|message| !message.reasoning().is_empty())
     }
 
-    /// The last round of planning a request.
+    /// Returns the last round of planning a request.
     pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Round, Error> {
         if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
             return Ok(self.first_round(request));

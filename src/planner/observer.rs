@@ -27,7 +27,7 @@ pub(crate) enum BudgetVariable {
     /// What the documents' share holds, and no more than their budget (rule S5).
     DocumentShare,
     /// What the documents' share holds (rule S5).
-    WholeShare,
+    FullDocumentShare,
     /// What pins may take before the sections divide the rest (rule S2).
     PinsLimit,
     /// What the documents of one question may take (rule S10).
@@ -44,7 +44,7 @@ impl BudgetVariable {
         Self::Rag,
         Self::LowMark,
         Self::DocumentShare,
-        Self::WholeShare,
+        Self::FullDocumentShare,
         Self::PinsLimit,
         Self::QuestionLimit,
         Self::Free,

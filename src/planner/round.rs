@@ -33,13 +33,13 @@ pub(crate) enum Next {
 }
 
 impl Round {
-    /// The first one.
+    /// Begins with nothing lost but what the options drop.
     pub(crate) fn first(log: &Conversation, policy: ReasoningPolicy) -> Self {
         Self { withheld: Withheld::at_first(log, policy), again: SentAgain::default() }
     }
 
-    /// What is continued of the last prompt in this round.
-    pub(crate) fn of<'s>(&'s self, sticky: Sticky<'s>) -> Sticky<'s> {
+    /// Returns what is continued of the last prompt in this round.
+    pub(crate) fn continued<'s>(&'s self, sticky: Sticky<'s>) -> Sticky<'s> {
         Sticky { withheld: Some(&self.withheld.positions), sent_again: Some(&self.again), ..sticky }
     }
 }

@@ -29,7 +29,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is withheld of a request, and why.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Withheld {
     /// The positions of the messages.
     pub(crate) positions: BTreeSet<u32>,
@@ -56,18 +56,17 @@ impl Withheld {
         self.positions.len() > before
     }
 
-    /// What a plan says of it: a notice for each reason, and the list. `lost` is what is sent all the same.
-    pub(crate) fn tell(self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
-        let withheld = self.lost;
+    /// Says in a plan what is withheld: a notice for each reason, and the list. `left` is sent all the same.
+    pub(crate) fn tell(&self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
         let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty()).count() as u64;
-        if withheld.is_empty() && left.is_empty() {
+        if self.lost.is_empty() && left.is_empty() {
             plan.thoughts = Thoughts { sent, ..Thoughts::default() };
             return;
         }
         let in_the_plan: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
         let is_in = |position: &u32| in_the_plan.contains(&log.message_id(*position));
         let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
-        for (position, why) in withheld.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {
+        for (position, why) in self.lost.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {
             reasons.entry(why).or_default().push(log.message_id(*position));
         }
         let notices = reasons.into_iter().map(|(why, ids)| Notice {
@@ -76,8 +75,9 @@ impl Withheld {
             text: format!("reasoning is not sent: {why}"),
         });
         let notices: Vec<Notice> = notices.collect();
-        let lost = withheld.into_iter().chain(left).filter(|(position, _)| is_in(position));
-        let lost: BTreeMap<u32, Loss> = lost.collect();
+        let mut lost = self.lost.clone();
+        lost.extend(left);
+        lost.retain(|position, _| is_in(position));
         plan.thoughts = Thoughts {
             sent,
             lost: lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect(),
@@ -130,7 +130,8 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
         .collect()
 }
 
-/// Why what was thought on a prompt is not for this model or sender at all (rules K3, K8).
+/// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8). Returns `None` if it
+/// is.
 fn refused_to(made_for: &Anchor, plan: &ContextPlan, model: &Model, rule: &ThinkingRule) -> Option<Loss> {
     let by = made_for.target.as_ref().map(|target| target.model.as_str());
     if let Some(by) = by.filter(|by| !rule.reads(&model.name, by)) {

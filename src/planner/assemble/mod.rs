@@ -8,7 +8,6 @@ use crate::{
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
         Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts, TraceIds,
-        anchor::SentAgain,
         reason::{ExcludedReason, HeldBy},
     },
     planner::{
@@ -178,7 +177,6 @@ pub(crate) fn plan(
         renamed: draft.renamed,
         headers: headers(context, &draft.prompt),
         missing,
-        sent_again: SentAgain::default(),
         live: candidates.live_id(),
         anchored,
         thoughts: Thoughts::default(),

@@ -281,11 +281,11 @@ impl Budgets {
 
     /// What the documents' share holds, and no more than their budget (rule S5).
     pub(crate) fn document_share(&self) -> u64 {
-        self.whole_share().min(self.of(Section::Rag))
+        self.full_document_share().min(self.of(Section::Rag))
     }
 
-    /// What the documents' share holds: so far others may join those that stay with their question (rule S5).
-    pub(crate) fn whole_share(&self) -> u64 {
+    /// Returns the tokens of the documents' share: so far others may join those that stay with their question (rule S5).
+    pub(crate) fn full_document_share(&self) -> u64 {
         per_mille(self.available.to_divide(), self.sections[Section::Rag as usize].share)
     }
 
@@ -297,7 +297,7 @@ impl Budgets {
             BudgetVariable::Rag => self.of(Section::Rag),
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
-            BudgetVariable::WholeShare => self.whole_share(),
+            BudgetVariable::FullDocumentShare => self.full_document_share(),
             BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
             BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,

@@ -20,8 +20,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 impl<O: Observer> Selector<'_, O> {
     /// Offers every document that policy lets in, or those that are kept for their question. What is in stays in; why the
-    /// others are out is replaced.
-    /// `share` is what others may fill up behind the kept ones; tokens.
+    /// others are out is replaced. Behind those that are kept, others may fill up `share` tokens.
     pub(super) fn take_documents(&self, room: Room, share: u64, chosen: &mut Selection) -> Result<(), Error> {
         if !chosen.has_documents() {
             chosen.offered_to_documents = chosen.offered_to_documents.max(room.tokens(AfterQuestion::No));
@@ -32,7 +31,7 @@ impl<O: Observer> Selector<'_, O> {
             let set = self.set_within(room, chosen)?;
             if set.all && set.fitting.is_empty() && chosen.has_documents() && self.index.others_join {
                 let left = share.saturating_sub(chosen.used[Section::Rag as usize]);
-                return self.fill_up_the_share(room.at_most(left, BudgetVariable::WholeShare), chosen);
+                return self.fill_up_the_share(room.at_most(left, BudgetVariable::FullDocumentShare), chosen);
             }
             if set.all || !chosen.has_documents() {
                 // Where nothing of it is in yet, as many as fit from the front, or no set at all.
@@ -48,27 +47,26 @@ impl<O: Observer> Selector<'_, O> {
         if rules.max_items.is_none() && rules.max_source_tokens.is_none() {
             return self.fill_with_documents(room, chosen);
         }
-        let mut offer = self.document_offer(room, rules.fill, chosen)?;
+        self.take_by_rank(room, chosen).map(drop)
+    }
+
+    /// Offers every document that is not in yet, by rank. Returns the tokens that are left.
+    fn take_by_rank(&self, room: Room, chosen: &mut Selection) -> Result<u64, Error> {
+        let mut offer = self.document_offer(room, self.rules().fill, chosen)?;
         for Waiting { slot, id, origin } in waiting(self.index, self.index.document_slots(), chosen) {
             match offer.decide(self, id, origin)? {
                 Ok(tokens) => chosen.keep_document(slot, tokens),
                 Err(reason) => drop(chosen.dropped_documents.insert(id, reason)),
             }
         }
-        Ok(())
+        Ok(offer.left)
     }
 
     /// All of the kept documents are in: others join behind them, by rank, while the documents take no more than their share.
     fn fill_up_the_share(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-        let mut offer = self.document_offer(room, self.rules().fill, chosen)?;
-        for Waiting { slot, id, origin } in waiting(self.index, self.index.document_slots(), chosen) {
-            match offer.decide(self, id, origin)? {
-                Ok(tokens) => chosen.keep_document(slot, tokens),
-                Err(policy @ ExcludedReason::Policy(_)) => drop(chosen.dropped_documents.insert(id, policy)),
-                Err(_) => {}
-            }
-        }
-        hold_the_others(self.index, offer.left, chosen);
+        let left = self.take_by_rank(room, chosen)?;
+        chosen.dropped_documents.retain(|_, reason| matches!(reason, ExcludedReason::Policy(_)));
+        hold_the_others(self.index, left, chosen);
         Ok(())
     }
 

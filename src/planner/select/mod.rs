@@ -60,8 +60,8 @@ pub(crate) struct Selection {
     /// The notes that are in, by their slots among the pins: only where all pins are notes. With one budget they are among
     /// `kept` at once, with many in the end.
     notes: SlotSet,
-    // Exclusion reasons are kept in four fields, by when they are known: `ineligible` after the walk, the two
-    // `dropped_` fields after each offer, `before_window` where the walk stops.
+    // Exclusion reasons are kept in five fields, by when they are known: `ineligible` and `fallen_pins` after the walk, the
+    // two `dropped_` fields after each offer, `before_window` where the walk stops.
     /// Messages and exchanges that the walk examined and that can never be sent as they are.
     pub(crate) ineligible: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins that did not fit.
@@ -280,7 +280,7 @@ impl<O: Observer> Selector<'_, O> {
             }
             let room = self.free(Section::Rag, &available, &chosen);
             let room = self.for_a_question(room, &budgets.available, &chosen);
-            self.take_documents(room, budgets.whole_share(), &mut chosen)?;
+            self.take_documents(room, budgets.full_document_share(), &mut chosen)?;
             if chosen.gave_up_the_set {
                 return Ok(chosen);
             }

@@ -82,8 +82,8 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
-    /// Weighs the newest turn before the live one, with what is missing of that: tokens, if they are more than `low` and
-    /// the room holds them. Returns `None` for a turn that the last prompt's window did not hold as a whole.
+    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live one. Returns `None` if
+    /// `low` tokens hold them anyway, the room does not, or the last prompt's window did not hold that turn as a whole.
     pub(super) fn newest_answered(
         &self,
         room: Room,
@@ -95,7 +95,7 @@ impl<O: Observer> Selector<'_, O> {
         let start = self.index.head(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
         match self.index.window_start {
             Some(floor) if self.index.turn_of(floor) > turn => return Ok(None),
-            Some(CandidateId::Exchange(at)) if self.index.turn_of(CandidateId::Exchange(at)) == turn => {
+            Some(floor @ CandidateId::Exchange(at)) if self.index.turn_of(floor) == turn => {
                 for id in ExchangeIndex::each(exchanges.start..at).map(CandidateId::Exchange) {
                     if !chosen.has(id) && self.costs.ineligible(id)?.is_none() {
                         return Ok(None);
@@ -226,9 +226,9 @@ impl<O: Observer> Selector<'_, O> {
         }
     }
 
-    /// Tells of the pins without room that fall with the user message of their turn: without its pin an exchange is an
-    /// ordinary message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go
-    /// on behind them.
+    /// Finds the pins without room that fall with the user message of their turn: without its pin an exchange is an ordinary
+    /// message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go on
+    /// behind them.
     pub(super) fn let_pins_fall(&self, chosen: &mut Selection) -> Result<(), Error> {
         let mut fallen = BTreeMap::new();
         for pin in chosen.dropped_pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
