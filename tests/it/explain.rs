@@ -102,6 +102,13 @@ impl Brute {
         }
     }
 
+    /// Gives items other ids, the same one to those that are one.
+    fn rename(&mut self, name: impl Fn(&str) -> String) {
+        for run in &mut self.0 {
+            run.ids = run.ids.iter().map(|id| name(id)).collect();
+        }
+    }
+
     fn at(&self, budget: u64) -> &BTreeSet<String> {
         &self.0[self.0.partition_point(|run| run.to < budget)].ids
     }

@@ -7,9 +7,11 @@ use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
     RequestLimits, ToolCall, Ttl, WireFormat,
     config::{Leave, Placement, RagFill, ReasoningPolicy, ToolResults},
+    conversation::{Entry, Event},
     message::Reasoning,
 };
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// What is sent beside the messages of a prompt.
 #[derive(Debug, Clone)]
@@ -211,6 +213,35 @@ impl Life {
     }
 }
 
+/// The documents that the request brings again, each with the position of the message that it stands before. Where it is
+/// sent again it has a row beside that one, and both are one item: at other budgets there is only one of them.
+struct Places(BTreeMap<String, u32>);
+
+impl Places {
+    fn new(log: &Conversation, request: &PlanRequest<'_>) -> Self {
+        let (mut places, mut position) = (BTreeMap::new(), 0);
+        for entry in log.entries() {
+            match entry {
+                Entry::Message(_) => position += 1,
+                Entry::Event(Event::SentWith { question, documents, .. }) => {
+                    let at = question.as_ref().and_then(|id| log.position_of(id)).unwrap_or(position);
+                    places.extend(documents.iter().map(|sent| (sent.id.to_string(), at)));
+                }
+                _ => {}
+            }
+        }
+        places.retain(|id, _| request.rag.iter().any(|item| item.id.as_str() == *id));
+        Self(places)
+    }
+
+    /// Returns the id without the place of the message that it stands before.
+    fn bare(&self, id: &str) -> String {
+        let Some((bare, place)) = id.split_once('@') else { return id.into() };
+        let stands = self.0.get(bare.trim_start_matches("rag:")).is_some_and(|at| at.to_string() == place);
+        if stands { bare.into() } else { id.into() }
+    }
+}
+
 fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     let manager = life.manager();
     let log = life.log(&manager);
@@ -222,19 +253,20 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
         request = request.with_previous(anchor);
     }
     let Ok(plan) = manager.build_plan(&request) else { return Ok(()) };
-    let brute = Brute::force(&manager, &request, limits(life.budget));
+    let places = Places::new(&log, &request);
+    let mut brute = Brute::force(&manager, &request, limits(life.budget));
+    brute.rename(|id| places.bare(id));
     let all = manager.explainer(&request).explain_all().unwrap();
     let name = |document: bool, id: &str| format!("{}:{id}", if document { "rag" } else { "item" });
     let names: Vec<String> = all.iter().map(|got| name(got.document, got.id.as_str())).collect();
     for (got, id) in all.iter().zip(&names) {
         let is_twice = names.iter().filter(|other| *other == id).count() > 1;
-        // A document that is to be sent again, and fits where it stood once reasoning is withheld, has two names.
-        let bare = id.split('@').next().unwrap_or(id);
-        let stands = |id: &String| id.strip_prefix(bare).is_some_and(|rest| rest.starts_with('@'));
-        let has_two_names = brute.0.iter().any(|run| run.ids.iter().any(stands) && !run.ids.contains(bare));
         let is_placeholder = got.id.as_str().starts_with("synth:") && !super::is_demanded(id);
-        if !is_twice && !has_two_names && !is_placeholder {
-            brute.agrees(id, life.budget, got).map_err(TestCaseError::fail)?;
+        if !is_twice && !is_placeholder {
+            let mut got = got.clone();
+            let leaves = got.leaves_then.into_iter();
+            got.leaves_then = leaves.map(|id| places.bare(id.as_str()).into()).collect();
+            brute.agrees(&places.bare(id), life.budget, &got).map_err(TestCaseError::fail)?;
         }
     }
     // One by one they are found as all at once.
