@@ -45,7 +45,8 @@ pub(crate) enum Repr {
     #[error("{0}")]
     Conflict(Conflict),
     #[error(
-        "{place}: has no session `{}`; the list of sessions says which there are (`SessionStore::list`, `--list`)",
+        "{}: has no session `{}`; the list of sessions says which there are (`SessionStore::list`, `--list`)",
+        bounded(.place),
         short(.id)
     )]
     NoSession { place: String, id: String },
