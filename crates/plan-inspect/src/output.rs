@@ -4,7 +4,7 @@
 use crate::{input, interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
 use context_window::Conversation;
-use context_window_store::{Journal, create_part, save_whole, save_whole_public};
+use context_window_store::{Journal, create_part, save_whole, save_whole_public, sync_folder};
 use std::{
     fs::File,
     io::Write,
@@ -165,16 +165,10 @@ fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<(
     let part = TempPath::try_from_path(&beside).with_context(cannot)?;
     write(&beside, file).with_context(cannot)?;
     match part.persist_noclobber(path) {
-        Ok(()) => sync_folder_of(path).with_context(cannot),
+        Ok(()) => sync_folder(path).with_context(cannot),
         Err(refused) if refused.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
         Err(refused) => Err(refused.error).with_context(cannot),
     }
-}
-
-/// A new name in a folder is on disk only when the folder is.
-fn sync_folder_of(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
 }
 
 /// A file that should be new is there.

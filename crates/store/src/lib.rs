@@ -68,4 +68,4 @@ pub use repair::{CutLog, LogDamage, LostLine, check_log, cut_log};
 pub use session_store::SessionStore;
 pub use summary::{ListOptions, SessionSummary};
 #[doc(hidden)]
-pub use whole_file::{create_part, save_whole, save_whole_public};
+pub use whole_file::{create_part, save_whole, save_whole_public, sync_folder};

@@ -113,7 +113,12 @@ fn create_first(
 }
 
 /// Syncs the folder of a file: a new name in it is on disk only when the folder is.
-pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+///
+/// The error of the disk.
+#[doc(hidden)]
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }
