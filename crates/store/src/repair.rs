@@ -9,7 +9,7 @@ use crate::{
     whole_file::{create_copy, sync_folder},
 };
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -82,10 +82,12 @@ pub fn cut_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
     let is_first_line = damage.is_first_line;
     let lost = if is_first_line { &bytes[..first_line().len()] } else { &bytes[end..] };
     let copied = create_copy(path, &format!("from-line-{}.cut", damage.line)).and_then(|(name, mut copy)| {
-        copy.write_all(lost)?;
-        copy.sync_all()?;
-        sync_folder(path)?;
-        Ok(name)
+        let written = copy.write_all(lost).and_then(|()| copy.sync_all()).and_then(|()| sync_folder(path));
+        if written.is_err() {
+            // The error is returned. The log still has all that half of a copy has.
+            drop(fs::remove_file(&name));
+        }
+        written.map(|()| name)
     });
     checked.copy = Some(copied.map_err(|fault| error(path, format!("its copy cannot be written: {fault}")))?);
     let cut = if is_first_line {
