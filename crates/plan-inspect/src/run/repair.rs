@@ -84,7 +84,8 @@ fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
     let listed = if all { damage.lost.len() } else { LISTED };
     for lost in damage.lost.iter().take(listed) {
-        let record = lost.record.map_or_else(|| "damaged".into(), |record| record.to_string());
+        let no_record = if damage.detail.is_some() { "damaged" } else { "unfinished" };
+        let record = lost.record.map_or_else(|| no_record.into(), |record| record.to_string());
         table.row([lost.line.to_string(), report::grouped(lost.bytes), record, report::brief(&lost.text)]);
     }
     match damage.lost.len().saturating_sub(listed) {

@@ -77,6 +77,7 @@ fn unfinished_end_is_no_damage() {
     let (code, shown) = repair(&path, &[]);
     assert_eq!(code, Some(0));
     assert!(shown.starts_with("talk.log:9: is unfinished, as a crash leaves it"), "{shown}");
+    assert!(shown.contains("unfinished  {\"message\"") && !shown.contains("damaged"), "{shown}");
     assert!(out(&["history", path.to_str().unwrap()]).contains("message 6"));
 }
 
