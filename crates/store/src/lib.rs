@@ -64,7 +64,7 @@ pub use error::{Error, ErrorKind};
 pub use journal::Journal;
 pub use log_reader::TruncatedTail;
 #[doc(hidden)]
-pub use repair::{CutLog, LogDamage, LostLine, check_log, cut_log};
+pub use repair::{LogDamage, LogState, LostLine, check_log, cut_log};
 pub use session_store::SessionStore;
 pub use summary::{ListOptions, SessionSummary};
 #[doc(hidden)]

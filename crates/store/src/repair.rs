@@ -46,7 +46,7 @@ pub struct LostLine {
 
 /// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CutLog {
+pub struct LogState {
     /// Messages and events up to the damage.
     pub entries: (usize, usize),
     /// The rest of the file, if it cannot be used.
@@ -60,7 +60,7 @@ pub struct CutLog {
 /// # Errors
 ///
 /// `ErrorKind::Journal` if the file cannot be read or is no log.
-pub fn check_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
+pub fn check_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let path = path.as_ref();
     let bytes = bytes_of(open(path, false)?, path)?;
     check(path, &bytes).map(|(checked, _)| checked)
@@ -72,7 +72,7 @@ pub fn check_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
 /// # Errors
 ///
 /// As [`check_log`]; also if another process writes the log, or the copy cannot be written: the log is as it was then.
-pub fn cut_log(path: impl AsRef<Path>) -> Result<CutLog, Error> {
+pub fn cut_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let path = path.as_ref();
     let mut file = open(path, true)?;
     lock(&file, path)?;
@@ -112,7 +112,7 @@ fn bytes_of(mut file: File, path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 /// The state of a log, and the offset at which its last whole record ends.
-fn check(path: &Path, bytes: &[u8]) -> Result<(CutLog, usize), Error> {
+fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
     let ReadLog { log, end, next, damage, truncated_tail, .. } = read_until_damage(bytes);
     let unusable = match (damage, truncated_tail) {
         (Some(damage), _) if next == 0 => return check_first_line(path, bytes, damage.detail),
@@ -124,11 +124,11 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(CutLog, usize), Error> {
         let lost = lost_lines(line, &bytes[end..]);
         LogDamage { line, detail, lost, is_first_line: false }
     });
-    Ok((CutLog { entries: log.lengths(), damage, copy: None }, end))
+    Ok((LogState { entries: log.lengths(), damage, copy: None }, end))
 }
 
 /// The state of a file whose first line is not that of a log: one if records follow as soon as the line is put right.
-fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(CutLog, usize), Error> {
+fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(LogState, usize), Error> {
     let first = first_line();
     let rest = bytes.get(first.len()..).unwrap_or_default();
     let mended = read_until_damage(&[first.as_bytes(), rest].concat());
@@ -139,7 +139,7 @@ fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(CutLog
     }
     let lost = lost_lines(1, &bytes[..first.len()]);
     let damage = LogDamage { line: 1, detail: Some(detail), lost, is_first_line: true };
-    Ok((CutLog { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first.len()))
+    Ok((LogState { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first.len()))
 }
 
 fn lost_lines(first: usize, bytes: &[u8]) -> Vec<LostLine> {

@@ -9,7 +9,7 @@ use crate::{
 };
 use anyhow::{Result, bail};
 use context_window_report as report;
-use context_window_store::{CutLog, LogDamage, check_log, cut_log};
+use context_window_store::{LogDamage, LogState, check_log, cut_log};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(damaged)))
 }
 
-fn text(args: &Repair, checked: &CutLog, screen: &Screen) -> String {
+fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
     let name = report::printable(&args.log.display().to_string());
     let whole =
         format!("{} and {}", counted(checked.entries.0, "message"), counted(checked.entries.1, "event"));
@@ -94,7 +94,7 @@ fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
     }
 }
 
-fn as_json(checked: &CutLog) -> Result<String> {
+fn as_json(checked: &LogState) -> Result<String> {
     let damage = checked.damage.as_ref().map(|damage| {
         let lost = damage.lost.iter().map(
             |lost| json!({"line": lost.line, "bytes": lost.bytes, "record": lost.record, "text": lost.text}),
