@@ -4,7 +4,7 @@ use crate::{
     error::{Error, Repr},
     log_reader::{Prompt, TruncatedTail, read, with_prompt},
     named_file::{NamedFile, create_private, open_or_create},
-    record_line::{line_of, parse},
+    record_line::{line_of, parse, whole_record},
     whole_file::sync_folder,
 };
 use context_window::{
@@ -192,11 +192,15 @@ impl Journal {
         Ok((read.log, read.truncated_tail))
     }
 
-    /// Whether a text is a log rather than a session file.
+    /// Returns true if a text is a log rather than a session file, also if its first line is damaged.
     #[must_use]
     pub fn is_log(text: &[u8]) -> bool {
-        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        line.len() < 200 && matches!(parse(line, 0), Ok(Record::ContextWindowLog(_)))
+        let mut lines = text.split(|byte| *byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        // The damage may be in the line break: then the first two lines are one.
+        let is_record = |line: &[u8]| line.starts_with(b"{\"n\":") && whole_record(line).is_some();
+        first.len() < 200 && matches!(parse(first, 0), Ok(Record::ContextWindowLog(_)))
+            || lines.take(2).any(is_record)
     }
 
     fn locked(file: File, path: &Path) -> Result<Self, Error> {

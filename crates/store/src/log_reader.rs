@@ -50,18 +50,11 @@ pub(crate) struct Damage {
     pub(crate) detail: String,
 }
 
-impl Damage {
-    fn into_error(self, name: &str) -> Error {
-        let advice = match self.line {
-            1 => "",
-            _ => {
-                "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps what it cuts"
-            }
-        };
-        let place = format!("{name}:{}", self.line);
-        Error::new(Repr::Journal { place, detail: format!("{}{advice}", self.detail) })
-    }
-}
+/// The advice for a line of which nothing behind it can be used.
+const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps what it cuts";
+
+/// The advice for the first line of a log whose records are there.
+const WRITE_AGAIN: &str = "; restore it from a copy, or write this line again, which is the same in every log, with `plan-inspect repair FILE --cut`";
 
 /// Reads a whole log, without an unfinished end. `name` names it in errors.
 ///
@@ -70,10 +63,26 @@ impl Damage {
 /// `ErrorKind::Journal` for the first line that cannot be used.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
     let mut read = read_until_damage(bytes);
-    match read.damage.take() {
-        Some(damage) => Err(damage.into_error(name)),
-        None => Ok(read),
+    let Some(Damage { line, detail }) = read.damage.take() else { return Ok(read) };
+    let advice = match line {
+        1 if read_without_first_line(bytes).is_some() => WRITE_AGAIN,
+        1 => "",
+        _ => CUT,
+    };
+    Err(Error::new(Repr::Journal { place: format!("{name}:{line}"), detail: format!("{detail}{advice}") }))
+}
+
+/// Reads a log whose first line is damaged as if that were whole: it is the same in every log. Returns `None`
+/// if no record follows it then.
+pub(crate) fn read_without_first_line(bytes: &[u8]) -> Option<ReadLog> {
+    let first = first_line();
+    let line = bytes.split(|byte| *byte == b'\n').next()?;
+    // A whole first line is that of a later version, and says so.
+    if whole_record(line).is_some() {
+        return None;
     }
+    let read = read_until_damage(&[first.as_bytes(), bytes.get(first.len()..)?].concat());
+    (read.next > 1).then_some(read)
 }
 
 /// Reads a log up to its first line that cannot be used.
@@ -110,17 +119,18 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
     read
 }
 
-/// Whether a text can be the beginning of the line of record `next`. That of the first one is always the same.
+/// Returns true if a text can be the beginning of the line of record `next`. That of the first one is always
+/// the same.
 fn can_begin(text: &[u8], next: u64) -> bool {
     if next == 0 { first_line().as_bytes().starts_with(text) } else { is_unfinished(text, next) }
 }
 
 /// Adds what the other lines tell of a line that is no record.
 fn explain(detail: &str, at: usize, rest: &[u8]) -> String {
-    if at == 0 {
+    let later = rest.split(|byte| *byte == b'\n').find_map(whole_record);
+    if at == 0 && later.is_none() {
         return format!("is no log: {detail}; expected the line that a log begins with");
     }
-    let later = rest.split(|byte| *byte == b'\n').find_map(whole_record);
     let later = later.map(|(later, _)| format!(", and record {later} follows it")).unwrap_or_default();
     format!("{detail}{later}: the file was changed or damaged, or written by a later version")
 }
@@ -160,7 +170,8 @@ impl ReadLog {
     }
 }
 
-/// An event. Where it is one of a sent prompt, `change` replaces its prompt items.
+/// Returns an event with other prompt items: those that `change` makes of the old ones if it is one of a sent
+/// prompt.
 pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.prompt = change(anchor.prompt.as_deref());

@@ -3,7 +3,7 @@
 use crate::{
     error::{Error, Repr},
     journal::{cannot_open, lock},
-    log_reader::{ReadLog, read_until_damage},
+    log_reader::{Damage, ReadLog, read_until_damage, read_without_first_line},
     named_file::ensure_regular,
     record_line::{first_line, whole_record},
     whole_file::{create_copy, sync_folder},
@@ -24,11 +24,13 @@ pub struct LogDamage {
     pub line: usize,
     /// The reason, as the rest of a sentence. `None` for an unfinished end, of which nothing was confirmed.
     pub detail: Option<String>,
-    /// This line and all behind it; the first line alone if the others are whole.
+    /// This line and all behind it; the first line alone if records follow it.
     pub lost: Vec<LostLine>,
-    /// Whether the line is the first one of a log whose records are whole: it is the same in every log, and is written again in
-    /// place of a cut.
+    /// Whether the line is the first one of a log whose records follow it: it is the same in every log, and
+    /// is written again in place of a cut.
     pub is_first_line: bool,
+    /// Line and reason of a second damage, which shows as soon as the first line is written again.
+    pub second: Option<(usize, String)>,
 }
 
 /// A line that a cut takes out of a log.
@@ -111,7 +113,7 @@ fn bytes_of(mut file: File, path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The state of a log, and the offset at which its last whole record ends.
+/// Returns the state of a log, and the offset at which its last whole record ends.
 fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
     let ReadLog { log, end, next, damage, truncated_tail, .. } = read_until_damage(bytes);
     let unusable = match (damage, truncated_tail) {
@@ -122,24 +124,21 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
     };
     let damage = unusable.map(|(line, detail)| {
         let lost = lost_lines(line, &bytes[end..]);
-        LogDamage { line, detail, lost, is_first_line: false }
+        LogDamage { line, detail, lost, is_first_line: false, second: None }
     });
     Ok((LogState { entries: log.lengths(), damage, copy: None }, end))
 }
 
-/// The state of a file whose first line is not that of a log: one if records follow as soon as the line is put right.
+/// Returns the state of a file whose first line is not that of a log: of a log if records follow it.
 fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(LogState, usize), Error> {
-    let first = first_line();
-    let rest = bytes.get(first.len()..).unwrap_or_default();
-    let mended = read_until_damage(&[first.as_bytes(), rest].concat());
-    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    // A whole first line is that of a later version, and says so.
-    if mended.next < 2 || whole_record(line).is_some() {
+    let Some(mended) = read_without_first_line(bytes) else {
         return Err(Error::new(Repr::Journal { place: format!("{}:1", path.display()), detail }));
-    }
-    let lost = lost_lines(1, &bytes[..first.len()]);
-    let damage = LogDamage { line: 1, detail: Some(detail), lost, is_first_line: true };
-    Ok((LogState { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first.len()))
+    };
+    let first = first_line().len();
+    let lost = lost_lines(1, &bytes[..first]);
+    let second = mended.damage.map(|Damage { line, detail }| (line, detail));
+    let damage = LogDamage { line: 1, detail: Some(detail), lost, is_first_line: true, second };
+    Ok((LogState { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first))
 }
 
 fn lost_lines(first: usize, bytes: &[u8]) -> Vec<LostLine> {

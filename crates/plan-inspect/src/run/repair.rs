@@ -31,8 +31,9 @@ pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
         DataFormat::Text => text(args, &checked, screen),
         DataFormat::Json => as_json(&checked)?,
     })?;
-    let damaged = checked.damage.is_some_and(|damage| damage.detail.is_some()) && checked.copy.is_none();
-    Ok(ExitCode::from(u8::from(damaged)))
+    let is_cut = checked.copy.is_some();
+    let is_damaged = |damage: LogDamage| damage.second.is_some() || damage.detail.is_some() && !is_cut;
+    Ok(ExitCode::from(u8::from(checked.damage.is_some_and(is_damaged))))
 }
 
 fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
@@ -59,8 +60,18 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
                 "`plan-inspect repair {name} --cut` writes it again, and keeps its old bytes in a file beside it.\n"
             ),
         };
+        let second = damage.second.as_ref().map(|(line, detail)| {
+            let detail = report::printable(detail);
+            let after = if checked.copy.is_some() { "" } else { " once line 1 is written again" };
+            format!(
+                "\n{name}:{line}: {detail}\n\
+                 That is a second damage: `plan-inspect repair {name}` shows it{after}.\n"
+            )
+        });
+        let second = second.unwrap_or_default();
         return format!(
-            "{found}\nLine 1 is the same in every log: nothing is lost. Behind it: {whole}\n\n{next}"
+            "{found}\nLine 1 is the same in every log: nothing is lost with it. Behind it: {whole}\n\n\
+             {next}{second}"
         );
     }
     let bytes: u64 = damage.lost.iter().map(|lost| lost.bytes).sum();
@@ -102,6 +113,7 @@ fn as_json(checked: &LogState) -> Result<String> {
         json!({
             "line": damage.line,
             "first_line": damage.is_first_line,
+            "second": damage.second.as_ref().map(|(line, detail)| json!({"line": line, "detail": detail})),
             "unfinished": damage.detail.is_none(),
             "detail": damage.detail,
             "lost": lost.collect::<Vec<_>>(),

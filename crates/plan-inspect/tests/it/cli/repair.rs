@@ -81,8 +81,45 @@ fn unfinished_end_is_no_damage() {
     assert!(out(&["history", path.to_str().unwrap()]).contains("message 6"));
 }
 
+/// A bit of the first line and one of a later line: the log is damaged until both are mended.
 #[test]
-fn what_is_no_log_is_not_cut() {
+fn second_damage_behind_the_first_line_is_told() {
+    let (path, whole) = log("repair-twice");
+    let mut damaged = whole.clone();
+    let at = whole.windows(9).position(|text| text == b"message 6").unwrap();
+    damaged[20] ^= 1;
+    damaged[at] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    for command in [&["history"][..], &["plan"], &["plan", "--list"]] {
+        let refused = fails(&[command, &[path.to_str().unwrap()]].concat());
+        assert!(
+            refused.contains("talk.log:1: does not match its checksum, and record 1 follows it")
+                && refused.contains("`plan-inspect repair FILE --cut`"),
+            "{refused}"
+        );
+    }
+    let second = "\ntalk.log:8: does not match its checksum, and record 8 follows it";
+    let (code, shown) = repair(&path, &[]);
+    assert!(
+        code == Some(1) && shown.contains("nothing is lost with it") && shown.contains(second),
+        "{shown}"
+    );
+    let (code, shown) = repair(&path, &["--cut"]);
+    assert!(
+        code == Some(1) && shown.contains("Line 1 was written again") && shown.contains(second),
+        "{shown}"
+    );
+    let (code, shown) = repair(&path, &["--cut", "--format", "json"]);
+    let json: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (code, &json["damage"]["line"], &json["damage"]["second"]),
+        (Some(0), &8.into(), &Value::Null)
+    );
+    assert_eq!(repair(&path, &[]), (Some(0), "talk.log is whole: 6 messages and 0 events\n".into()));
+}
+
+#[test]
+fn other_files_are_refused_and_left_alone() {
     for (file, words) in [
         (EXAMPLE, "is no log"),
         ("nowhere.log", "cannot be opened"),
