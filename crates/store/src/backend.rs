@@ -58,7 +58,7 @@ pub(super) trait Backend: Send {
     /// What names the store in errors: no password is in it.
     fn name(&self) -> &str;
 
-    /// Checks that what is written now would be found by whoever opens the store again.
+    /// Checks that the name of the store still leads to the files that are open.
     fn ensure_named(&self) -> Result<(), Error> {
         Ok(())
     }
