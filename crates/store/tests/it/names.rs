@@ -1,5 +1,6 @@
 //! Files by their names: deleted or replaced under their writer, private, and no pipes.
 
+use crate::support::stores::places::Folder;
 use context_window::*;
 use context_window_store::{Error, ErrorKind, Journal, create_part, save_whole, save_whole_public};
 use std::{
@@ -8,28 +9,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-
-/// A folder of a test's own.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("context-window-{}-{name}", std::process::id()));
-        drop(fs::remove_dir_all(&path));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
 
 fn talk() -> Conversation {
     Conversation::from([Message::user("a"), Message::assistant("b")])
@@ -78,7 +57,7 @@ fn refused(error: &Error, kind: ErrorKind, words: &str) {
 #[test]
 fn log_that_lost_its_name_confirms_nothing() {
     for (name, change, words) in CHANGES {
-        let folder = Folder::new("renamed-log");
+        let folder = Folder::new();
         let path = folder.path("talk.log");
         let (mut journal, mut log) = Journal::open(&path).unwrap();
         log.push(Message::user("confirmed"));
@@ -106,7 +85,7 @@ fn log_that_lost_its_name_confirms_nothing() {
 /// Every name of a link may be gone.
 #[test]
 fn log_behind_a_link_is_the_one_that_was_opened() {
-    let folder = Folder::new("linked-log");
+    let folder = Folder::new();
     let [link, one, two] = ["talk.log", "one.log", "two.log"].map(|name| folder.path(name));
     for path in [&one, &two] {
         drop(Journal::create(path, &Conversation::new()).unwrap());
@@ -127,9 +106,8 @@ fn store_that_lost_its_name_confirms_nothing() {
     use context_window_store::SessionStore;
     for end in ["", "-wal", "-shm"] {
         for (name, change, words) in CHANGES {
-            let folder = Folder::new("renamed-store");
-            let path = folder.path("sessions.db");
-            let address = format!("sqlite:{}", path.display());
+            let folder = Folder::new();
+            let address = folder.sqlite("sessions.db");
             drop(SessionStore::open(&address).unwrap());
             let mut store = SessionStore::open(&address).unwrap();
             let mut log = talk();
@@ -165,7 +143,7 @@ fn relative_names_are_those_of_the_folder_they_were_opened_in() {
         journal.save(&log).unwrap();
         return;
     }
-    let folder = Folder::new("relative");
+    let folder = Folder::new();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", TEST]).env("NAMES_TEST_FOLDER", folder.path(""));
     assert!(command.output().unwrap().status.success());
@@ -201,7 +179,7 @@ fn new_files_are_their_owners_alone() {
         return;
     }
     for umask in ["000", "022", "077", "277", "777"] {
-        let folder = Folder::new("private");
+        let folder = Folder::new();
         let run = format!("umask {umask}; exec \"$0\" --exact {TEST} --nocapture");
         let mut command = Command::new("sh");
         command.arg("-c").arg(run).arg(std::env::current_exe().unwrap());
@@ -217,7 +195,7 @@ fn new_files_are_their_owners_alone() {
         }
     }
     // A file that is there keeps the rights that its owner gave it.
-    let folder = Folder::new("given-rights");
+    let folder = Folder::new();
     for (name, rights) in [("wide", 0o644), ("narrow", 0o400)] {
         let path = folder.path(name);
         fs::write(&path, "old").unwrap();
@@ -230,7 +208,7 @@ fn new_files_are_their_owners_alone() {
 /// A process that was killed leaves its partial file, and the next one may have its number.
 #[test]
 fn leftover_partial_file_is_no_hindrance() {
-    let folder = Folder::new("leftover");
+    let folder = Folder::new();
     let path = folder.path("saved");
     let own = std::process::id();
     let left = [format!("saved.{own}.part"), format!("saved.{own}-2.part")].map(|name| folder.path(&name));
@@ -254,7 +232,7 @@ fn leftover_partial_file_is_no_hindrance() {
 /// Writers of one name, and of one process number where two containers share a folder: each has a partial file of its own.
 #[test]
 fn writers_of_one_file_do_not_write_into_each_others() {
-    let folder = Folder::new("same-part");
+    let folder = Folder::new();
     let path = folder.path("saved");
     let texts: Vec<String> = (0..8).map(|writer| format!("{writer} ").repeat(20_000)).collect();
     std::thread::scope(|scope| {
@@ -270,7 +248,7 @@ fn writers_of_one_file_do_not_write_into_each_others() {
 
 #[test]
 fn pipes_and_devices_are_no_logs_and_no_stores() {
-    let folder = Folder::new("pipes");
+    let folder = Folder::new();
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let link = folder.path("link");
