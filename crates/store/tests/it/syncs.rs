@@ -4,14 +4,15 @@
 
 use crate::{places::Folder, support};
 use context_window::*;
-use context_window_store::{Journal, SessionStore};
+use context_window_store::{Error, Journal, SessionStore};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-/// Syncs that fail. `SYNC_FAILS` names a file: as long as it is there, and of some of them as its text says.
+/// Syncs that fail as long as the file that `SYNC_FAILS` names is there: with `SYNC_FAILS_DATA_ONLY` those of
+/// data alone. With `SYNC_DELETES` they delete the file that it names instead.
 const LIBRARY: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,6 +23,8 @@ const LIBRARY: &str = r#"
 static int fails(void) {
     const char *name = getenv("SYNC_FAILS");
     if (!name || access(name, F_OK)) return 0;
+    const char *deleted = getenv("SYNC_DELETES");
+    if (deleted) return unlink(deleted), 0;
     errno = EIO;
     return 1;
 }
@@ -53,15 +56,12 @@ fn library(folder: &Folder) -> Option<PathBuf> {
     None
 }
 
-/// Runs a test of this program again, in a process whose syncs fail.
-fn run(test: &str, folder: &Folder, library: &Path, data_only: bool) -> Output {
+/// Runs a test of this program again, in a process whose syncs fail, with these variables.
+fn run(test: &str, folder: &Folder, library: &Path, variables: &[(&str, PathBuf)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]);
     command.env("LD_PRELOAD", library).env("SYNC_FAILS", folder.path("fail"));
-    command.env("SYNC_TEST_FOLDER", folder.path(""));
-    if data_only {
-        command.env("SYNC_FAILS_DATA_ONLY", "1");
-    }
+    command.env("SYNC_TEST_FOLDER", folder.path("")).envs(variables.iter().cloned());
     command.output().unwrap()
 }
 
@@ -69,25 +69,40 @@ fn messages(count: usize) -> Conversation {
     (0..count).map(|at| Message::user(format!("message {at}"))).collect::<Vec<_>>().into()
 }
 
+/// A store in a folder after a commit that could not be synced: two messages were confirmed, a third one was
+/// not.
+struct FailedCommit {
+    store: SessionStore,
+    log: Conversation,
+    revision: u64,
+    error: Error,
+}
+
+impl FailedCommit {
+    fn new(folder: &Path) -> Self {
+        let address = format!("sqlite:{}", folder.join("sessions.db").display());
+        let (mut store, mut log) = (SessionStore::open(&address).unwrap(), messages(2));
+        let revision = store.save("ada", &mut log, 0).unwrap();
+        fs::write(folder.join("fail"), "").unwrap();
+        log.push(Message::user("not confirmed"));
+        let error = store.save("ada", &mut log, revision).unwrap_err();
+        Self { store, log, revision, error }
+    }
+}
+
 /// A commit in the write-ahead log that could not be synced is there after a crash.
 #[test]
 fn failed_commit_is_said_to_be_unknown() {
     const TEST: &str = "syncs::failed_commit_is_said_to_be_unknown";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
-        let at = |name: &str| Path::new(&folder).join(name);
-        let mut store = SessionStore::open(&format!("sqlite:{}", at("sessions.db").display())).unwrap();
-        let mut log = messages(2);
-        let revision = store.save("ada", &mut log, 0).unwrap();
-        fs::write(at("fail"), "").unwrap();
-        log.push(Message::user("not known"));
-        let error = store.save("ada", &mut log, revision).unwrap_err();
-        fs::write(at("said"), error.to_string()).unwrap();
+        let failed = FailedCommit::new(Path::new(&folder));
+        fs::write(Path::new(&folder).join("said"), failed.error.to_string()).unwrap();
         // As a crash: nothing is closed.
         std::process::abort();
     }
     let folder = Folder::new();
     let Some(library) = library(&folder) else { return };
-    run(TEST, &folder, &library, false);
+    run(TEST, &folder, &library, &[]);
     let said = fs::read_to_string(folder.path("said")).unwrap();
     assert!(said.contains("disk I/O error") && !said.contains("nothing was written"), "{said}");
     assert!(
@@ -109,12 +124,7 @@ fn failed_commit_can_be_tried_again() {
     const TEST: &str = "syncs::failed_commit_can_be_tried_again";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
         let at = |name: &str| Path::new(&folder).join(name);
-        let mut store = SessionStore::open(&format!("sqlite:{}", at("sessions.db").display())).unwrap();
-        let mut log = messages(2);
-        let revision = store.save("ada", &mut log, 0).unwrap();
-        fs::write(at("fail"), "").unwrap();
-        log.push(Message::user("again"));
-        store.save("ada", &mut log, revision).unwrap_err();
+        let FailedCommit { mut store, mut log, revision, .. } = FailedCommit::new(Path::new(&folder));
         fs::remove_file(at("fail")).unwrap();
         assert_eq!(store.load("ada").unwrap().1, 2);
         assert_eq!(store.save("ada", &mut log, revision).unwrap(), 3);
@@ -123,7 +133,7 @@ fn failed_commit_can_be_tried_again() {
     }
     let folder = Folder::new();
     let Some(library) = library(&folder) else { return };
-    run(TEST, &folder, &library, false);
+    run(TEST, &folder, &library, &[]);
     assert_eq!(fs::read_to_string(folder.path("said")).unwrap(), "written");
     let mut store = SessionStore::open(&folder.sqlite("sessions.db")).unwrap();
     assert_eq!(store.load("ada").unwrap().0.messages().len(), 3);
@@ -152,11 +162,40 @@ fn failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown() {
     for data_only in [false, true] {
         let folder = Folder::new();
         let Some(library) = library(&folder) else { return };
-        let done = run(TEST, &folder, &library, data_only);
+        let variables = [("SYNC_FAILS_DATA_ONLY", "1".into())];
+        let done = run(TEST, &folder, &library, if data_only { &variables } else { &[] });
         let said = fs::read_to_string(folder.path("said"));
         let said = said.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stdout)));
         assert!(said.contains("cannot be written: Input/output error"), "{said}");
         assert_eq!(said.contains("It is not known whether the entries were stored"), !data_only, "{said}");
         assert_eq!(Journal::open(folder.path("talk.log")).unwrap().1.messages().len(), 3);
+    }
+}
+
+/// A file that is deleted while it is written has its name before that, and not after it.
+#[test]
+fn file_deleted_while_it_is_written_confirms_nothing() {
+    const TEST: &str = "syncs::file_deleted_while_it_is_written_confirms_nothing";
+    if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
+        let at = |name: &str| Path::new(&folder).join(name);
+        let error = if std::env::var("SYNC_DELETES").unwrap().ends_with("sessions.db") {
+            FailedCommit::new(Path::new(&folder)).error.to_string()
+        } else {
+            let mut log = messages(2);
+            let mut journal = Journal::create(at("talk.log"), &log).unwrap();
+            fs::write(at("fail"), "").unwrap();
+            log.push(Message::user("not confirmed"));
+            journal.save(&log).unwrap_err().to_string()
+        };
+        fs::write(at("said"), error).unwrap();
+        return;
+    }
+    for name in ["sessions.db", "talk.log"] {
+        let folder = Folder::new();
+        let Some(library) = library(&folder) else { return };
+        let done = run(TEST, &folder, &library, &[("SYNC_DELETES", folder.path(name))]);
+        let said = fs::read_to_string(folder.path("said"));
+        let said = said.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&done.stdout)));
+        assert!(said.contains("was deleted or moved while it was open; nothing was confirmed"), "{said}");
     }
 }
