@@ -87,7 +87,8 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
         loop {
             let line = lines.last_mut().map(|line| (line.width(), line));
             let Some((used, line)) = line else { return lines };
-            let space = usize::from(used > 0);
+            // A word without width, such as a space of no width, is one, too.
+            let space = usize::from(!line.is_empty());
             if used + space + word.width() <= columns {
                 if space > 0 {
                     line.push(' ');
@@ -95,7 +96,7 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
                 line.push_str(word);
                 break;
             }
-            if used > 0 {
+            if space > 0 {
                 lines.push(String::new());
                 continue;
             }
@@ -173,6 +174,8 @@ mod tests {
         }
         assert_eq!(cut(&format!("{family}{family}"), 3), format!("{family}…"));
         assert_eq!(wrapped(&format!("{family}{family}"), 2), [family, family]);
+        assert_eq!(wrapped("\u{200b} \u{e9}t\u{e9} x", 4), ["\u{200b} \u{e9}t\u{e9}", "x"]);
+        assert_eq!(wrapped("\u{200b} abcdef", 4), ["\u{200b}", "abcd", "ef"]);
         assert_eq!(head(&format!("a{family}b"), 3), Some("a"));
         assert_eq!(head("abc", 3), None);
         for (id, columns, expected) in [

@@ -51,6 +51,7 @@ fn what_is_written_is_never_lost() {
         ("![cat](c.png)", "[image: cat (c.png)]"),
         ("x &#27;[2J", "x ?[2J"),
         ("4 * 5 * 6, snake_case_name", "4 * 5 * 6, snake_case_name"),
+        ("\u{200b} \u{e9}t\u{e9} \u{ad} \u{200b}*\u{e9}*", "\u{200b} \u{e9}t\u{e9} \u{ad} \u{200b}\u{e9}"),
     ] {
         assert_eq!(drawn(text, 60).0.join("\n"), expected, "{text}");
     }
