@@ -69,10 +69,7 @@ impl Index {
         let at = || format!("{}: the index cannot be written there", place.display());
         private::create_folder(place).with_context(at)?;
         // Two chats that begin at once: the second looks when the first is done.
-        let locked = place.with_extension("lock");
-        let lock = fs::File::create(&locked).with_context(at)?;
-        private::restrict_file(&locked).with_context(at)?;
-        lock.lock().with_context(at)?;
+        let _lock = private::lock(&place.with_extension("lock")).with_context(at)?;
         let is_new = !place.join("meta.json").exists();
         let (index, rebuilt) = match whole(place) {
             Ok(index) => (index, None),

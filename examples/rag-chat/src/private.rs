@@ -16,8 +16,16 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Lets only the owner read a file.
-pub fn restrict_file(path: &Path) -> io::Result<()> {
+fn restrict_file(path: &Path) -> io::Result<()> {
     restrict(path, 0o600)
+}
+
+/// Locks a file of the owner alone, which is made if there is none, until it is closed.
+pub fn lock(path: &Path) -> io::Result<fs::File> {
+    let file = fs::File::create(path)?;
+    restrict_file(path)?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Lets only the owner read the files of a folder that another library writes.

@@ -1,7 +1,7 @@
 //! The model of each session: a session goes on with the model that it was asked to use last.
 
 use super::{Chat, manager};
-use crate::models;
+use crate::{models, private};
 use anyhow::{Context, Result};
 use context_window::config::ReasoningPolicy;
 use context_window_report as report;
@@ -31,8 +31,7 @@ impl Remembered {
 
     fn write(&self, session: &str, model: &str) -> Result<()> {
         // Two chats over one folder write to it.
-        let lock = fs::File::create(self.path.with_extension("lock"))?;
-        lock.lock()?;
+        let _lock = private::lock(&self.path.with_extension("lock"))?;
         let mut all = self.read()?;
         if all.insert(session.into(), model.into()).as_deref() != Some(model) {
             save_whole(&self.path, serde_json::to_string_pretty(&all)?.as_bytes())?;

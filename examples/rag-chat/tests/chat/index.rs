@@ -177,7 +177,8 @@ fn index_and_conversations_are_their_owners_alone() {
             let run = format!("umask {umask}; exec \"$0\" \"$@\"");
             let mut command = Command::new("sh");
             command.args(["-c", &run, env!("CARGO_BIN_EXE_rag-chat")]).arg(place.folder.path());
-            let done = command.args(["--ask", question, "--data"]).arg(&data).output().unwrap();
+            command.args(["--ask", question, "--session", "s", "--model", "offline-4k", "--data"]).arg(&data);
+            let done = command.output().unwrap();
             assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
             place.write("new.md", b"A new page about teapots.");
         }
