@@ -26,7 +26,8 @@ impl Remembered {
             return Ok(BTreeMap::new());
         }
         let text = fs::read_to_string(&self.path)?;
-        serde_json::from_str(&text).context("expected the names of models by the ids of sessions")
+        let expected = "expected the names of models by the ids of sessions; mend the file, or delete it";
+        serde_json::from_str(&text).context(expected)
     }
 
     fn write(&self, session: &str, model: &str) -> Result<()> {
@@ -55,7 +56,8 @@ impl Chat {
         self.named = Some(name.to_owned());
         let Some(remembered) = &self.remembered else { return };
         if let Err(error) = remembered.write(&self.saved.id, name) {
-            self.fail(format!("The model is not remembered for the next start: {error:#}"));
+            let path = remembered.path.display().to_string();
+            self.fail(format!("The model is not remembered for the next start: {path}: {error:#}"));
         }
     }
 
