@@ -34,7 +34,7 @@ impl Chat {
         if is_document {
             self.leave_document_out(id.as_str());
             self.changed();
-            return format!("{name} is left out from now on, /drop {name} brings it back");
+            return format!("{name} is left out from now on, /drop {} brings it back", end(id));
         }
         let is_it = |item: &&PlannedItem| item.id == *id && item.kind != ItemKind::Document;
         let Some(item) = self.plan.included.iter().find(is_it) else {
@@ -56,4 +56,11 @@ impl Chat {
         self.left_out = std::mem::take(&mut self.left_out).with_excluded(id, is_out);
         is_out
     }
+}
+
+/// Returns the end of an id, by which `/drop` finds it; a short one is whole.
+fn end(id: &ItemId) -> String {
+    let all = id.as_str();
+    let from = all.char_indices().rev().nth(59).map_or(0, |(at, _)| at);
+    report::printable(&all[from..])
 }

@@ -65,7 +65,8 @@ fn items_are_pinned_and_left_out_by_their_rows() {
     assert!(!run.chat.log.is_pinned("m1"));
     assert!(run.chat.toggle_pin(&"nothing".into(), false).contains("cannot be pinned"));
 
-    assert!(run.chat.exclude(&document, true).contains("is left out from now on"));
+    let said = run.chat.exclude(&document, true);
+    assert_eq!(said, format!("{document} is left out from now on, /drop {document} brings it back"));
     assert!(!is_in(&run, document.as_str()));
     run.enter(&format!("/drop {document}"));
     assert_eq!(run.said(), format!("{document} is not left out any more."));
