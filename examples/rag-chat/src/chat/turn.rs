@@ -177,7 +177,9 @@ impl Chat {
         let Turn::Answering(answering) = std::mem::replace(&mut self.turn, Turn::Idle) else { return };
         self.log.set_responding(false);
         match reply {
-            Ok((message, report)) if message.text().trim().is_empty() => self.is_empty(*answering, &report),
+            Ok((message, report)) if message.text().trim().is_empty() => {
+                self.refuse_empty(*answering, &report)
+            }
             Ok((message, report)) => {
                 self.commit(&answering.plan, message, report);
                 self.is_whole = true;
@@ -187,8 +189,8 @@ impl Chat {
         self.take_summary();
     }
 
-    /// A reply without a text is none: the question waits for `/retry`. Its cost is counted.
-    fn is_empty(&mut self, mut answering: Answering, report: &ReplyReport) {
+    /// Refuses a reply without a text, and counts its cost: the question waits for `/retry`.
+    fn refuse_empty(&mut self, mut answering: Answering, report: &ReplyReport) {
         // Blanks are no text.
         answering.text.clear();
         self.spent += self.cost_of(report);
@@ -212,7 +214,7 @@ impl Chat {
         self.watch();
     }
 
-    /// What a reply cost, in billionths of a dollar.
+    /// Returns the cost of a reply, in billionths of a dollar.
     fn cost_of(&self, report: &ReplyReport) -> u64 {
         report.usage.and_then(|usage| self.choice.model.usage_cost(usage, None)).unwrap_or_default()
     }

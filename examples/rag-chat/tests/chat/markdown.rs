@@ -41,7 +41,7 @@ fn headings_emphasis_code_and_lists_are_drawn() {
 }
 
 #[test]
-fn what_is_written_is_never_lost() {
+fn no_written_word_is_lost() {
     for (text, expected) in [
         ("[guide.md#2]: yes", "[guide.md#2]: yes"),
         ("see [pins] and [a](https://b.c/d)", "see [pins] and a (https://b.c/d)"),
