@@ -6,14 +6,16 @@ use context_window_ratatui::{DetailState, FilterLineState, Move, Shown};
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
+/// The most characters of a pasted text that a filter takes.
+const FILTER: usize = 200;
+
 impl Screen {
     /// Does what a key asks for; false where the chat is to end.
     pub(super) fn press(&mut self, chat: &mut Chat, event: &Event) -> bool {
         let key = match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => key,
             Event::Paste(text) => {
-                self.focus = Focus::Line;
-                (self.input, self.note) = line::paste(&self.input, text);
+                self.paste(chat, text);
                 return true;
             }
             _ => return true,
@@ -36,6 +38,21 @@ impl Screen {
             },
         }
         true
+    }
+
+    /// Inserts a pasted text into the filter that is typed, or else into the line to write in.
+    fn paste(&mut self, chat: &Chat, text: &str) {
+        match &mut self.filter {
+            Some(filter) => {
+                let letters = text.chars().filter(|letter| !letter.is_control()).take(FILTER);
+                letters.for_each(|letter| filter.insert(letter, &mut self.list));
+                self.refresh(chat);
+            }
+            None => {
+                self.focus = Focus::Line;
+                (self.input, self.note) = line::paste(&self.input, text);
+            }
+        }
     }
 
     /// Stops what is on its way; with nothing on its way empties the line, then ends.

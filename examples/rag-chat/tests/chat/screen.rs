@@ -362,6 +362,14 @@ fn the_screen_has_the_grid_keys_for_items_and_pasted_lines() {
     terminal.shows("hours.md#1 is left out from now on");
     terminal.escape(2);
     terminal.shows("┏Ask");
+    // A text that is pasted while a filter is typed belongs to the filter.
+    terminal.keys(&["Tab", "/"]);
+    terminal.shows("A filter, such as");
+    terminal.tmux(&["set-buffer", "no such item"]);
+    terminal.tmux(&["paste-buffer", "-p"]);
+    terminal.shows("no item matches");
+    terminal.escape(2);
+    terminal.shows("┏Ask");
 
     // What is pasted keeps its lines, and so does what is sent.
     terminal.tmux(&["set-buffer", "first line\nsecond line\n\tindented"]);
