@@ -71,6 +71,11 @@ fn items_are_pinned_and_left_out_by_their_rows() {
     run.enter(&format!("/drop {document}"));
     assert_eq!(run.said(), format!("{document} is not left out any more."));
     assert!(is_in(&run, document.as_str()));
+    let long = format!("{}page.md#1", "folder/".repeat(40));
+    let said = run.chat.exclude(&long.as_str().into(), true);
+    let hint = said.split_once("/drop ").and_then(|(_, hint)| hint.strip_suffix(" brings it back")).unwrap();
+    run.enter(&format!("/drop {hint}"));
+    assert!(run.said().ends_with(" is not left out any more."), "{said}: {}", run.said());
     let live = run.chat.plan.included.iter().find(|item| item.reason == IncludedReason::Required).unwrap();
     let live = live.id.clone();
     assert!(run.chat.exclude(&live, false).contains("it cannot be left out"), "{live}");
