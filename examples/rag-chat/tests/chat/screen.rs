@@ -67,11 +67,16 @@ impl Terminal {
 
     /// Kills the program that runs in it.
     fn kill(&self) {
+        self.signal("KILL");
+    }
+
+    /// Sends a signal to the program that runs in it.
+    fn signal(&self, name: &str) {
         let shell = String::from_utf8(self.tmux(&["display", "-p", "#{pane_pid}"]).stdout).unwrap();
         let shell = shell.trim();
         let programs = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
-        let killed = Command::new("sh").args(["-c", &format!("kill -9 {programs}")]).status().unwrap();
-        assert!(killed.success() && !programs.trim().is_empty(), "{programs}");
+        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {programs}")]).status().unwrap();
+        assert!(sent.success() && !programs.trim().is_empty(), "{programs}");
     }
 
     /// Keeps what is on the screen, for the documentation.
@@ -325,6 +330,26 @@ fn small_terminals_keys_and_an_end_by_ctrl_c() {
     terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
     let modes = terminal.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"]);
     assert_eq!(String::from_utf8(modes.stdout).unwrap().trim(), "0 1", "alternate screen, cursor");
+}
+
+/// A chat that is slow or stopped reads all keys that wait in the terminal, and the last of them waits for no
+/// other key.
+#[test]
+fn keys_that_wait_in_the_terminal_are_all_read() {
+    let Some(terminal) = Terminal::open("waiting", (80, 24)) else { return };
+    let place = Place::shop();
+    // The shell does not take the terminal from a program that is stopped.
+    terminal.type_in("set +m");
+    terminal.start(place.folder.path(), place.data.path(), "");
+    terminal.shows("4 files in 4 chunks");
+    terminal.signal("STOP");
+    let question = "yes ".repeat(700) + "?";
+    terminal.type_in(&question);
+    terminal.signal("CONT");
+    terminal.becomes("the question on disk", |_| questions(&stored(place.data.path())) == 1);
+    assert_eq!(stored(place.data.path()).messages()[1].text(), question);
+    terminal.type_in("/quit");
+    terminal.becomes("a shell", |picture| picture.trim_end().ends_with("ready>"));
 }
 
 #[test]
