@@ -183,8 +183,9 @@ impl Conversation {
         };
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
-        let figures = usage.and_then(|usage| self.figures_after(plan, usage));
         let doubted = usage.and_then(|usage| self.doubted(plan, usage));
+        let believed = usage.filter(|_| doubted.is_none());
+        let figures = believed.and_then(|usage| self.figures_after(plan, usage));
         self.record(Event::Sent {
             counted: plan.counted(),
             volatile_tokens: plan.usage.volatile_tokens,

@@ -21,11 +21,11 @@ impl Conversation {
         events
     }
 
-    /// The figures of the window right after a reply, from what its provider reported, as `ContextWindowManager::usage` gives
-    /// them; none where the report is not believed (rule N6).
+    /// Returns the figures of the window right after a reply, from a report that is believed, as
+    /// `ContextWindowManager::usage` gives them; `None` if the log was compacted or rewound since the plan.
     pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
         // A report on a prompt from before a compaction says nothing of what is left.
-        if plan.archives != self.archive_events || !self.believes(plan, usage) {
+        if plan.archives != self.archive_events {
             return None;
         }
         let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
@@ -35,19 +35,15 @@ impl Conversation {
         Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.usage_options))
     }
 
-    /// Returns whether a report on a plan is believed (rule N6): by the report before it, before it joins the
-    /// log.
-    fn believes(&self, plan: &ContextPlan, usage: Usage) -> bool {
+    /// Returns the event of a report on a plan that is not believed (rule N6); `None` if it is. The report
+    /// before it decides, so that it must not have joined the log.
+    pub(super) fn doubted(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
-        ReportedUsage::new(plan.counted(), usage)
-            .is_believed(before, plan.limits_source.most_reported(plan.limits))
-    }
-
-    /// Returns the event of a report that is not believed.
-    pub(super) fn doubted(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
-        let ReportedUsage { counted, reported } = ReportedUsage::new(plan.counted(), usage);
-        (!self.believes(plan, usage)).then_some(ContextEvent::ReportNotBelieved { reported, counted })
+        let report = ReportedUsage::new(plan.counted(), usage);
+        let is_believed = report.is_believed(before, plan.limits_source.most_reported(plan.limits));
+        let ReportedUsage { counted, reported } = report;
+        (!is_believed).then_some(ContextEvent::ReportNotBelieved { reported, counted })
     }
 
     /// Records one event of `tracing` for a reply, target `context_window::tokens`: why it ended, and what
