@@ -183,7 +183,7 @@ impl ContextWindowManager {
             match self.next_round(&mut round, &mut plan, request.log) {
                 Next::Again => {}
                 Next::Settled { left } => {
-                    plan.settings = request.settings();
+                    plan.settings = request.settings(&self.meter);
                     round.withheld.tell(&mut plan, request.log, left);
                     if self.config.conversation.reasoning == ReasoningPolicy::Provider {
                         plan.thoughts.switch = self.model.mismatch_switch();

@@ -8,7 +8,7 @@ use crate::{
         PromptSettings, TraceIds,
         anchor::{Anchor, Sender},
     },
-    provider::model::RequestLimits,
+    provider::{meter::Meter, model::RequestLimits},
     usage::TokenCalibration,
 };
 
@@ -169,9 +169,9 @@ impl<'a> PlanRequest<'a> {
     }
 
     /// Returns limits, tools and focus hint; a blank hint is none.
-    pub(crate) fn settings(&self) -> PromptSettings {
+    pub(crate) fn settings(&self, meter: &Meter) -> PromptSettings {
         let focus = self.focus.clone().filter(|focus| !focus.trim().is_empty());
-        PromptSettings { limits: self.limits, tools: self.tools.to_vec(), focus }
+        PromptSettings { limits: self.limits, tools: meter.shared_tools(self.tools), focus }
     }
 
     /// Limits of this request; what they leave unset comes from the model (rule B2).

@@ -9,13 +9,13 @@ use crate::{
     },
     tokens::TokenCount,
 };
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 /// Tools of one request, made for one target.
 #[derive(Debug)]
 pub(crate) struct DeclaredTools {
     /// As the application gave them.
-    pub(super) given: Vec<Tool>,
+    pub(super) given: Arc<[Tool]>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) count: TokenCount,
     /// What of them is declared otherwise or not at all.

@@ -13,7 +13,7 @@ use crate::{
     },
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 mod declared;
 #[cfg(feature = "chat-template")]
@@ -307,17 +307,31 @@ impl Meter {
 
     /// The tools as they are declared, and what they cost all together.
     pub(crate) fn declared(&self, given: &[Tool]) -> Result<Arc<DeclaredTools>, Error> {
-        // Whoever panicked here left a whole value behind.
-        let last = || self.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = last().as_ref().filter(|known| known.given == given) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.last_declared(given) {
+            return Ok(known);
         }
         let tools = self.profile.tools(given).into_owned();
         let count = if tools.is_empty() { self.counted(0) } else { self.count_tools(&tools)? };
         let notes = declared::notes(&self.profile, given, &tools);
-        let declared = Arc::new(DeclaredTools { given: given.to_vec(), tools, count, notes });
-        *last() = Some(Arc::clone(&declared));
+        let declared = Arc::new(DeclaredTools { given: given.into(), tools, count, notes });
+        *self.last_tools() = Some(Arc::clone(&declared));
         Ok(declared)
+    }
+
+    /// Returns the tools as the application gave them, shared with the last declaration if that was of the
+    /// same ones.
+    pub(crate) fn shared_tools(&self, given: &[Tool]) -> Arc<[Tool]> {
+        self.last_declared(given).map_or_else(|| given.into(), |known| Arc::clone(&known.given))
+    }
+
+    /// Returns the last declaration if it was of these tools.
+    fn last_declared(&self, given: &[Tool]) -> Option<Arc<DeclaredTools>> {
+        self.last_tools().as_ref().filter(|known| *known.given == *given).map(Arc::clone)
+    }
+
+    fn last_tools(&self) -> MutexGuard<'_, Option<Arc<DeclaredTools>>> {
+        // A panic elsewhere left a whole value behind.
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(feature = "chat-template")]
