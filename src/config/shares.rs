@@ -1,6 +1,7 @@
-//! Shares of a whole as people write them: `"15%"` is per cent, `0.15` is a fraction, and a whole number is in the unit of its
-//! option. The text itself is read: no binary fraction rounds it.
+//! Shares of a whole as people write them: `"15%"` is per cent, `0.15` is a fraction, and a whole number is
+//! in the unit of its option. The text itself is read: no binary fraction rounds it.
 
+use crate::text::plain::short;
 use std::{fmt::Write as _, ops::Range, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
@@ -109,8 +110,7 @@ impl Unit {
     /// Returns the number of this unit that a text stands for, or the reason why there is none.
     fn parse(self, written: &str, quoted: bool) -> Result<u32, String> {
         let quote = if quoted { "\"" } else { "" };
-        let found: String = written.chars().take(40).collect();
-        let found = format!("{quote}{found}{}{quote}", if found.len() < written.len() { "…" } else { "" });
+        let found = format!("{quote}{}{quote}", short(written));
         let fail = |reason: &str| Err(format!("{found} {reason}; expected {}", self.expected()));
         let percent = written.trim().strip_suffix('%');
         let (text, places) = match percent {

@@ -107,7 +107,8 @@ pub(crate) enum Repr {
     #[error("a reply is being received, or the log played back; nothing was archived, try again after it")]
     NotNow,
     #[error(
-        "an earlier summary and the newest messages do not fit a request of {window} tokens to `{model}`, so a summary without them would lose it; nothing was archived, make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)"
+        "an earlier summary and the newest messages do not fit a request of {window} tokens to `{}`, so a summary without them would lose it; nothing was archived, make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)",
+        short(.model)
     )]
     NoRequest { model: String, window: u64 },
     #[error("there is nothing that could be archived")]
