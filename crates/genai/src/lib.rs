@@ -146,11 +146,11 @@ impl Summariser {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Model` for a time-out, an HTTP error, a connection that fails or is cut, an error inside
-    /// of an answer, an answer that was held back, is empty, is a tool call or has more than 4,194,304 bytes, a missing
-    /// key, and outside of a Tokio runtime. The message has the status and the first of what the provider said, never a key, and
-    /// nothing of the prompt. As
-    /// [`CompactionRequest::smaller`] otherwise.
+    /// `ErrorKind::Model` for a request without room for the earlier summaries (rule C8), a time-out, an HTTP
+    /// error, a connection that fails or is cut, an error inside of an answer, an answer that was held back,
+    /// is empty, is a tool call or has more than 4,194,304 bytes, a missing key, and outside of a Tokio
+    /// runtime. The message has the status and the beginning of the provider's answer, never a key, and
+    /// nothing of the prompt. As [`CompactionRequest::smaller`] otherwise.
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
         if job.messages().is_empty() {
             let what = "the request does not fit its context window";
