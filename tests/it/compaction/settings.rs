@@ -3,7 +3,10 @@
 
 use super::*;
 use crate::support::generate;
-use context_window::{conversation::Event, events::LogEvent};
+use context_window::{
+    conversation::{Entry, Event},
+    events::LogEvent,
+};
 use proptest::prelude::*;
 
 fn tool(name: &str, size: usize) -> Tool {
@@ -101,13 +104,14 @@ proptest! {
             let documents = documents.then(|| RagItem::new("d", 1.0, "d".repeat(200)));
             let plan = manager.build_plan(&request(&log, settings, &tools).with_rag(documents)).unwrap();
             let reply = Message::assistant(format!("{at} {}", "a".repeat(said.1)));
-            let usage = reported.map(|percent| Usage::openai(plan.counted() * percent / 100, 0, said.1 as u64));
-            log.push_reply(&plan, reply, usage);
+            let input = reported.map(|percent| plan.counted() * percent / 100);
+            log.push_reply(&plan, reply, input.map(|input| Usage::openai(input, 0, said.1 as u64)));
 
-            prop_assert_eq!(manager.usage(&log).unwrap(), manager.usage(request(&log, settings, &tools)).unwrap());
-            prop_assert_eq!(manager.stats(&log).unwrap(), manager.stats(request(&log, settings, &tools)).unwrap());
-            prop_assert_eq!(compactor.state(&log).unwrap(), compactor.state(request(&log, settings, &tools)).unwrap());
-            let jobs = [compactor.due(&log).unwrap(), compactor.due(request(&log, settings, &tools)).unwrap()];
+            let like = request(&log, settings, &tools);
+            prop_assert_eq!(manager.usage(&log).unwrap(), manager.usage(like.clone()).unwrap());
+            prop_assert_eq!(manager.stats(&log).unwrap(), manager.stats(like.clone()).unwrap());
+            prop_assert_eq!(compactor.state(&log).unwrap(), compactor.state(like.clone()).unwrap());
+            let jobs = [compactor.due(&log).unwrap(), compactor.due(like).unwrap()];
             let [alone, asked] = jobs.map(|job| job.map(|job| {
                 (job.messages().to_vec(), job.tools().to_vec(), job.tokens(), job.archived_ids().to_vec())
             }));
@@ -121,7 +125,8 @@ proptest! {
             // Read back, from a store that is written entry by entry.
             stored.extend(log.events_from(stored.len()));
             let json = serde_json::to_string(&stored).unwrap();
-            let again = Conversation::from_events(serde_json::from_str::<Vec<LogEvent>>(&json).unwrap()).unwrap();
+            let again: Vec<LogEvent> = serde_json::from_str(&json).unwrap();
+            let again = Conversation::from_events(again).unwrap();
             prop_assert_eq!(manager.usage(&again).unwrap(), manager.usage(&log).unwrap());
             if compacts && let Some(job) = compactor.due(&log).unwrap() {
                 let _ = compactor.fall_back(&mut log, &job);
@@ -129,7 +134,7 @@ proptest! {
         }
         // Each tool is stored once.
         let held = log.entries().filter_map(|entry| match entry {
-            context_window::conversation::Entry::Event(Event::PromptSettings { new_tools, .. }) => Some(new_tools.len()),
+            Entry::Event(Event::PromptSettings { new_tools, .. }) => Some(new_tools.len()),
             _ => None,
         });
         prop_assert!(held.sum::<usize>() <= 2);
@@ -140,7 +145,8 @@ proptest! {
     /// it leaves out is taken at 4 bytes a token, and a token is a byte here: U2.)
     #[test]
     fn levels_of_a_growing_conversation_never_flap(
-        settings in (1u8..5, 0u8..4, 0u8..4), reported in prop_oneof![Just(None), (100u64..140).prop_map(Some)],
+        settings in (1u8..5, 0u8..4, 0u8..4),
+        reported in prop_oneof![Just(None), (100u64..140).prop_map(Some)],
         sizes in prop::collection::vec(200usize..500, 1..30),
     ) {
         let manager = bytes(config(|config| config.compaction.enabled = false));
