@@ -57,7 +57,8 @@ enum Outcome {
 /// The texts of earlier summaries that a digest begins with.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// Summaries that a model or a person wrote: never cut, because nothing else says the same in as few words.
+    /// Summaries that a model or a person wrote: never cut, because nothing else says the same in as few
+    /// words.
     pub(super) written: Vec<String>,
     /// Digests, without the written summaries that they begin with: cut to half of the room.
     pub(super) digests: Vec<String>,
@@ -79,8 +80,9 @@ fn joined(summaries: &[String]) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Builds the digest of messages, after earlier summaries, in at most `most` tokens. Written summaries are whole in it: if one
-/// takes more than half of that, the rest has the other half, and the digest is longer by as much.
+/// Builds the digest of messages, after earlier summaries, in at most `most` tokens. Written summaries are
+/// whole in it: if one takes more than half of that, the rest has the other half, and the digest is longer by
+/// as much.
 pub(super) fn text(
     earlier: &Earlier,
     messages: &[&Message],
@@ -349,8 +351,9 @@ pub(super) struct Line {
     pub(super) is_summary: bool,
 }
 
-/// Cuts lines to so many tokens: every earlier summary whole, then as many of the newest others as fit, and of the first that
-/// does not its beginning. Returns `None` if the summaries do not fit, or none of the others would be left beside them.
+/// Cuts lines to so many tokens: every earlier summary whole, then as many of the newest others as fit, and
+/// the beginning of the first that does not. Returns `None` if the summaries do not fit, or none of the
+/// others would be left beside them.
 pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
     let mut left = limit.saturating_sub(LEFT_OUT);
     for summary in lines.iter().filter(|line| line.is_summary) {

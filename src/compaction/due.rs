@@ -35,7 +35,7 @@ pub enum CompactionState {
 }
 
 impl CompactionState {
-    /// The name in JSON and events.
+    /// Returns the name in JSON and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ pub(super) enum Initiator {
 
 impl Compactor<'_> {
     /// Returns the state that the triggers and the conditions of rule C2 give, and the figures that it was
-    /// read from, where they were needed. It does not say whether there is anything to archive.
+    /// read from, if they were needed. A state of `Due` does not mean yet that anything can be archived.
     pub(super) fn condition(
         self,
         request: &PlanRequest<'_>,

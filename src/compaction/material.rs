@@ -61,13 +61,15 @@ impl EarlierSummary {
     }
 }
 
-/// Returns whether no model wrote the text of a summary: a digest, also one beside what a provider made and does not show.
+/// Checks if no model wrote the text of a summary: a digest, also one beside a summary of a provider that
+/// does not show its text.
 fn is_digest(record: &Compaction) -> bool {
     let is_shown = record.provider_summary.as_ref().is_none_or(|made| made.text().is_some());
     record.kind == CompactionKind::Digest || !is_shown
 }
 
-/// Returns the written summaries that a digest begins with: those that it folded, and those of the digests that it folded.
+/// Returns the written summaries that a digest begins with: those that it folded, and those of the digests
+/// that it folded.
 fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
     let records: BTreeMap<u32, &Compaction> =
         log.compactions().map(|record| (record.number, record)).collect();
@@ -158,7 +160,7 @@ impl Piece {
         }
     }
 
-    /// Returns whether a provider made it in place of messages.
+    /// Checks if a provider made it in place of messages.
     pub(super) fn is_by_provider(&self) -> bool {
         matches!(&self.is, Kind::Summary(summary) if summary.record.provider_summary.is_some())
     }
@@ -191,7 +193,7 @@ impl Material {
         earlier
     }
 
-    /// Returns whether an earlier summary is folded in.
+    /// Checks if an earlier summary is folded in.
     pub(super) fn folds_a_summary(&self) -> bool {
         self.pieces.iter().any(|piece| piece.summary().is_some())
     }

@@ -75,7 +75,7 @@ impl ContextWindowManager {
 }
 
 impl Compactor<'_> {
-    /// Returns whether a conversation is to be compacted now, and if not, why (rule C2). Documents and state
+    /// Checks if a conversation is to be compacted now, and if not, says why (rule C2). Documents and state
     /// of the request are no part of the question. After a reply pass `&log`: limits, tools and focus hint
     /// are those of the prompt that was sent ([`ContextWindowManager::usage`]).
     ///
@@ -196,8 +196,8 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Budget` where the job has no request because an
-    /// earlier summary does not fit it (rule C8), `Stale` where the conversation was
+    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Budget` where the job has no
+    /// request because an earlier summary does not fit it (rule C8), `Stale` where the conversation was
     /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
     /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
     /// [`ContextWindowManager::build_plan`]. Nothing changes then.
@@ -288,7 +288,8 @@ impl Compactor<'_> {
         self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
     }
 
-    /// The sliding window (rule C7): the boundary is found again, from the thresholds alone, and earlier summaries stay.
+    /// Drops messages by the sliding window (rule C7): the boundary is found again, from the thresholds
+    /// alone, and earlier summaries stay.
     fn slide(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);

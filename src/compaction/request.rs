@@ -185,9 +185,9 @@ impl CompactionRequest {
         self
     }
 
-    /// What is sent: the messages, the instruction last. Empty where the summariser's window has no room for the earlier
-    /// summaries and any of the conversation: then [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is
-    /// what is left (rule C8).
+    /// Returns the messages to send, the instruction last. They are empty if the summariser's window has no
+    /// room for the earlier summaries and any of the conversation: then
+    /// [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is left (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
@@ -318,7 +318,8 @@ impl CompactionRequest {
         digest::text(&self.material.earlier(), &messages, self.longest_digest, self.manager.counter())
     }
 
-    /// This job with the text of every earlier summary, also of one that a provider made: for a client that sends texts only.
+    /// Returns this job with the text of every earlier summary, also of one that a provider made: for a
+    /// client that sends texts only.
     ///
     /// # Errors
     ///
@@ -331,8 +332,8 @@ impl CompactionRequest {
         Self { summaries_as_text: true, ..self.clone() }.made_for(&self.manager, self.window)
     }
 
-    /// Fails if there is no request because an earlier summary does not fit it: a summary by somebody who did not see that one
-    /// would lose it (rule C8).
+    /// Fails if there is no request because an earlier summary does not fit it: a summary by somebody who did
+    /// not see that one would lose it (rule C8).
     pub(super) fn check_request(&self) -> Result<(), Error> {
         if self.prompt.messages.is_empty() && self.material.folds_a_summary() {
             return Err(Error::new(Repr::NoRequest { model: self.model().into(), window: self.window }));
@@ -468,8 +469,8 @@ impl CompactionRequest {
         }
     }
 
-    /// Builds a text of the earlier summaries, whole, and of as much of the newest messages as fits the window. Returns `None`
-    /// if that is nothing, or the summaries do not fit.
+    /// Builds a text of the earlier summaries, whole, and of as much of the newest messages as fits the
+    /// window. Returns `None` if that is nothing, or the summaries do not fit.
     fn transcript(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let lines: Vec<Line> = self.material.pieces.iter().flat_map(Piece::lines).collect();
         let instruction = self.instruction();

@@ -22,7 +22,8 @@ pub(super) fn boundary(
     Ok(kept.map(|kept| after_summaries(request.log, kept)))
 }
 
-/// Moves the beginning of the range behind the summaries in it if nothing before them is archived: they stay where they are.
+/// Moves the beginning of the range behind the summaries in it if nothing before them is archived: they stay
+/// where they are.
 fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoundary {
     let first = kept.first.unwrap_or_else(|| log.turns().messages());
     let apart = log.apart(kept.head);
@@ -35,7 +36,8 @@ fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoun
     RetentionBoundary { head: kept.head.filter(|head| *head >= from), from: Some(from), ..kept }
 }
 
-/// Joins the texts of the summaries that a range archives with messages before them: they are sent in its place.
+/// Joins the texts of the summaries that a range archives with messages before them: they are sent in its
+/// place.
 pub(super) fn carried(log: &Conversation, kept: &RetentionBoundary) -> Option<String> {
     let first = kept.first.unwrap_or_else(|| log.turns().messages());
     let from = kept.from.unwrap_or_else(|| log.turns().leading());

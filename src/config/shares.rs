@@ -91,7 +91,7 @@ impl Unit {
         }
     }
 
-    /// The largest number of it that an option takes.
+    /// Returns the largest number of it that an option takes.
     fn most(self) -> u32 {
         match self {
             Self::PerMille { most } => most,
@@ -99,7 +99,7 @@ impl Unit {
         }
     }
 
-    /// The decimal places by which a fraction is finer than this unit.
+    /// Returns the number of decimal places by which a fraction is finer than this unit.
     fn places(self) -> usize {
         match self {
             Self::PerMille { .. } => 3,
@@ -146,7 +146,7 @@ impl Unit {
         }
     }
 
-    /// The same in per cent.
+    /// Returns the largest number in per cent.
     fn most_percent(self) -> u32 {
         match self {
             Self::PerMille { most } => most / 10,

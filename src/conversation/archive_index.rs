@@ -186,7 +186,8 @@ impl ArchiveIndex {
         self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
-    /// Returns the numbers of the compactions whose summaries were sent until a compaction replaced them, in prompt order.
+    /// Returns the numbers of the compactions whose summaries were sent until a compaction replaced them, in
+    /// prompt order.
     pub(crate) fn folded_by(&self, number: u32) -> Vec<u32> {
         let Some(at) = self.records.iter().rposition(|record| record.number == number) else {
             return Vec::new();

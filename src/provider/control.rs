@@ -8,7 +8,8 @@ pub(crate) struct ControlTokens {
     tokens: Vec<String>,
     /// What they begin with: mostly one character for all of them.
     first: Vec<char>,
-    /// The rest of each token of which a template writes the beginning by itself, before something that it prints.
+    /// The rest of each token of which a template writes the beginning by itself, before something that it
+    /// prints.
     rests: Vec<String>,
 }
 
@@ -62,8 +63,8 @@ impl ControlTokens {
 }
 
 impl ControlTokens {
-    /// Takes texts that a template writes right before something that it prints: where one ends with the beginning of a
-    /// token, no text may begin with the rest of it.
+    /// Takes texts that a template writes right before something that it prints: if one ends with the
+    /// beginning of a token, no text may begin with the rest of it.
     pub(crate) fn after<'t>(mut self, written: impl Iterator<Item = &'t str>) -> Self {
         let mut rests = Vec::new();
         for text in written {
@@ -77,8 +78,8 @@ impl ControlTokens {
         self
     }
 
-    /// The text, with every control token in it broken, and every piece of one at either end that its neighbours in a
-    /// prompt could complete (rule N2).
+    /// Returns the text with every control token in it broken, and every piece of one at either end that its
+    /// neighbours in a prompt could complete (rule N2).
     pub(crate) fn guarded<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.broken(text);
         // Templates trim what they print.
@@ -94,7 +95,7 @@ impl ControlTokens {
         out
     }
 
-    /// The positions from which a text is the beginning of a token and no whole one, the first one first.
+    /// Returns the positions from which a text is the beginning of a token and no whole one, in order.
     fn beginnings<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
         let longest = self.tokens.iter().map(String::len).max().unwrap_or(0);
         let from = (text.len().saturating_sub(longest)..=text.len()).find(|at| text.is_char_boundary(*at));
@@ -103,14 +104,14 @@ impl ControlTokens {
         starts.filter(|at| !self.beginning_with(&text[*at..]).is_empty())
     }
 
-    /// The tokens that begin with a text and are longer.
+    /// Returns the tokens that begin with a text and are longer.
     fn beginning_with(&self, text: &str) -> &[String] {
         let from = self.tokens.partition_point(|token| token.as_str() <= text);
         let number = self.tokens[from..].iter().take_while(|token| token.starts_with(text)).count();
         &self.tokens[from..from + number]
     }
 
-    /// Whether a text goes on with a token that the template began, to its end or to the text's own.
+    /// Checks if a text goes on with a token that the template began, to its end or to the text's own.
     fn completes(&self, text: &str) -> bool {
         let goes_on = |rest: &String| text.starts_with(rest.as_str()) || rest.starts_with(text);
         !text.is_empty() && self.rests.iter().any(goes_on)

@@ -149,7 +149,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The name in JSON and events.
+    /// Returns the name in JSON and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -33,7 +33,7 @@ impl StopReason {
         }
     }
 
-    /// The name in JSON and events.
+    /// Returns the name in JSON and events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -446,8 +446,8 @@ fn shares() -> Vec<(String, u64, u64)> {
     page.lines().filter_map(row).collect()
 }
 
-/// Every key whose values are a range, as per cent and as a fraction, in a file, a variable and a flag. A new one is seen: the
-/// page has a row for each option.
+/// Every key whose values are a range, as per cent and as a fraction, in a file, a variable and a flag. A new
+/// one is seen: the page has a row for each option.
 #[test]
 fn every_share_is_read_as_percent_and_as_a_fraction() {
     let shares = shares();

@@ -452,12 +452,14 @@ fn event(event: &ContextEvent) -> serde_json::Value {
             request_tokens,
             max_tokens,
         } => {
-            json!({"event": "summary_requested", "messages": messages, "conversation_tokens": conversation_tokens,
-                   "limit": limit, "request_tokens": request_tokens, "max_tokens": max_tokens})
+            json!({"event": "summary_requested", "messages": messages,
+                   "conversation_tokens": conversation_tokens, "limit": limit,
+                   "request_tokens": request_tokens, "max_tokens": max_tokens})
         }
         ContextEvent::Compacted { number, messages, tokens_before, tokens_after, freed, limit, summary } => {
-            json!({"event": "compacted", "number": number, "messages": messages, "tokens_before": tokens_before,
-                   "tokens_after": tokens_after, "freed": freed, "limit": limit, "summary": summary})
+            json!({"event": "compacted", "number": number, "messages": messages,
+                   "tokens_before": tokens_before, "tokens_after": tokens_after, "freed": freed,
+                   "limit": limit, "summary": summary})
         }
         ContextEvent::ReportNotBelieved { reported, counted } => {
             json!({"event": "report_not_believed", "reported": reported, "counted": counted})

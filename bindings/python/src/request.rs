@@ -125,8 +125,8 @@ impl Asked {
         self.completed(PlanRequest::new(log))
     }
 
-    /// A request for figures of a conversation: without limits, tools and focus hint it stands for a prompt
-    /// like the last one.
+    /// Builds a request for figures of a conversation: without limits, tools and focus hint it stands for a
+    /// prompt like the last one.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
         self.completed(if is_alone { PlanRequest::from(log) } else { PlanRequest::new(log) })

@@ -273,7 +273,8 @@ pub struct RequestLimits {
     pub safety_buffer: Option<u64>,
     /// The prompt budget itself, in place of the formula of rule B1.
     pub prompt_budget: Option<u64>,
-    /// Nobody knows the context length, so nothing is compacted and no level is reported (rule B2). A `context_len` is known.
+    /// True if nobody knows the context length: nothing is compacted then, and no level is reported (rule
+    /// B2). Without effect beside a `context_len`, which is known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
 }
@@ -291,12 +292,13 @@ impl RequestLimits {
         Self { prompt_budget: Some(tokens), ..Self::default() }
     }
 
-    /// A context length that nobody knows: levels and compaction are off, with a notice. The prompt is planned within the
-    /// prompt budget that is set, or that of `[model.default]` (rule B2).
+    /// Returns limits with a context length that nobody knows: levels and compaction are off, with a notice.
+    /// The prompt is planned within the prompt budget that is set, or that of `[model.default]` (rule B2).
     ///
     /// ```
     /// use context_window::RequestLimits;
-    /// # use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+    /// # use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest};
+    /// # use context_window::TokenCounter;
     /// # fn main() -> Result<(), context_window::Error> {
     /// # let counter = TokenCounter::chars_per_4();
     /// # let manager = ContextWindowManager::new(Model::custom("mine"), counter, Config::default())?;
@@ -313,7 +315,7 @@ impl RequestLimits {
         Self { unknown: true, ..Self::default() }
     }
 
-    /// Returns whether nobody knows the context length.
+    /// Returns true if nobody knows the context length.
     pub(crate) fn is_unknown(&self) -> bool {
         self.unknown && self.context_len.is_none()
     }

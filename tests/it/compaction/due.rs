@@ -149,7 +149,8 @@ proptest! {
     /// compacts. A job is handed out exactly if the state says so.
     #[test]
     fn a_loop_that_compacts_while_it_is_due_ends(
-        session in generate::session(), strategy in 0u8..3, how in 0u8..4, context in 101u64..1_500, at_once: bool,
+        session in generate::session(), strategy in 0u8..3, how in 0u8..4, context in 101u64..1_500,
+        at_once: bool,
     ) {
         let mut session = session;
         session.config.compaction.strategy = match strategy {
@@ -318,7 +319,8 @@ fn a_compaction_that_helps_forgets_what_failed() {
     assert!(helped > 5, "{helped}");
 }
 
-/// A digest that is longer than what it stands for, and no turn that could slide out: the error has the figures (rule C5).
+/// A digest that is longer than its messages, and no turn that could slide out: the error has the figures
+/// (rule C5).
 #[test]
 fn a_compaction_without_a_model_that_does_not_shrink_has_figures() {
     let mut log = Conversation::from([Message::user("Hi."), Message::assistant("Yo.")]);

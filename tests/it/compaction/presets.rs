@@ -1,4 +1,5 @@
-//! Every preset as it is shipped: it compacts and warns exactly at the sizes that its words name (rules C2, C4, U3).
+//! Every preset as it is shipped: it compacts and warns exactly at the sizes that its words name (rules C2,
+//! C4, U3).
 
 use super::*;
 

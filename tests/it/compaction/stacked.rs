@@ -1,4 +1,4 @@
-//! Compactions on compactions: no earlier summary is lost, whatever the next one is asked of (rules C6, C7, C8).
+//! Compactions on compactions: no earlier summary is lost, whoever makes the next one (rules C6, C7, C8).
 
 use super::*;
 use context_window::{compaction::CompactionRequest, conversation::Compaction};

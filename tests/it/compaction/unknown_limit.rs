@@ -45,7 +45,8 @@ fn levels_and_compaction_are_off_and_a_notice_says_so() {
         is_off(&manager, PlanRequest::new(&log).with_limits(unknown), default);
         is_off(&manager, PlanRequest::new(&log).with_limits(own), 500_000);
     }
-    // A reply with a report of more than the default window: believed if it is near the count, and no level of anything.
+    // A reply with a report of more than the default window: believed if it is near the count, and no level
+    // of anything.
     let manager = bytes(Config::default());
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(own)).unwrap();
     log.push_reply(&plan, said(1_001, 160), Usage::openai(plan.total.n, 0, 160));
@@ -64,7 +65,8 @@ fn levels_and_compaction_are_off_and_a_notice_says_so() {
 
 #[test]
 fn a_session_file_says_it_and_keeps_it() {
-    let text = r#"{"model": "mine", "limits": {"unknown": true}, "messages": [{"role": "user", "content": "Hello"}]}"#;
+    let text = r#"{"model": "mine", "limits": {"unknown": true},
+        "messages": [{"role": "user", "content": "Hello"}]}"#;
     let session = Session::from_json(text).unwrap();
     assert_eq!(session.limits, RequestLimits::unknown());
     let manager = bytes(Config::default());

@@ -510,7 +510,8 @@ async fn a_summary_that_is_too_long_is_refused() {
     }
 }
 
-/// The summary of an earlier compaction reaches the model whole, also one that a provider made: this client sends texts.
+/// The summary of an earlier compaction reaches the model whole, also one that a provider made: this client
+/// sends texts.
 #[tokio::test]
 async fn an_earlier_summary_reaches_the_model_as_text() {
     let wire = Wire::Anthropic;
