@@ -2,13 +2,15 @@
 
 use crate::support::generate::is_full;
 use context_window::{
-    Config, ContextWindowManager, Conversation, Message, Model, RequestLimits, TokenCounter, ToolCall,
+    Config, ContextWindowManager, Conversation, Error, Message, Model, RequestLimits, TokenCounter, ToolCall,
     WireFormat,
     config::{ConfigLayers, LoadedConfig},
     provider::Registry,
     render,
 };
-use context_window_formats::{FieldMap, SessionFile, SessionTexts, push_json, session_json, tools_from_json};
+use context_window_formats::{
+    FieldMap, Session, SessionFile, SessionTexts, push_json, session_json, tools_from_json,
+};
 use serde_json::{Value, json};
 use std::fmt::Display;
 
@@ -25,7 +27,7 @@ fn long_values() -> Vec<String> {
 }
 
 /// Fails if a sentence is too long.
-fn check(what: &str, said: impl Display) {
+fn assert_short(what: &str, said: impl Display) {
     let said = said.to_string();
     let count = said.chars().count();
     let start: String = said.chars().take(300).collect();
@@ -145,71 +147,55 @@ fn replaced(value: &Value, old: &str, new: &str) -> Value {
     }
 }
 
-/// Reads a file, plans what is in it for two kinds of provider, and checks everything that is said.
-fn check_file(what: &str, text: &str, long: &str) {
+/// Returns every error, note and notice of a file: read, and planned for two kinds of provider.
+fn sentences(text: &str, long: &str) -> Vec<String> {
     let file = match SessionFile::new("file", text.as_bytes().to_vec()) {
         Ok(file) => file,
-        Err(error) => return check(what, error),
+        Err(error) => return vec![error.to_string()],
     };
-    file.session(Some(long)).err().into_iter().for_each(|error| check(what, error));
-    file.session(None).err().into_iter().for_each(|error| check(what, error));
+    let mut said = Vec::new();
+    said.extend(file.session(Some(long)).err().map(|error| error.to_string()));
+    said.extend(file.session(None).err().map(|error| error.to_string()));
     for session in file.sessions() {
         let session = match session {
             Ok(session) => session,
             Err(error) => {
-                check(what, error);
+                said.push(error.to_string());
                 continue;
             }
         };
-        session.ignored().iter().for_each(|note| check(what, note));
-        let options = session.options.as_deref().map(|text| Config::from_toml(text, "options"));
-        let config = match options {
-            Some(Err(error)) => {
-                check(what, error);
-                continue;
-            }
-            Some(Ok(config)) => config,
-            None => Config::default(),
-        };
+        said.extend(session.ignored().iter().map(ToString::to_string));
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
-            let model = session.model.as_deref().filter(|_| wire_format == WireFormat::OpenAiChat);
-            let named = model.map(Model::named);
-            let manager = match named {
-                Some(Err(error)) => {
-                    check(what, error);
-                    continue;
-                }
-                Some(Ok(model)) => {
-                    ContextWindowManager::new(model, TokenCounter::chars_per_4(), config.clone())
-                }
-                None => ContextWindowManager::new(
-                    Model::custom(long).with_wire_format(wire_format),
-                    TokenCounter::chars_per_4(),
-                    config.clone(),
-                ),
-            };
-            let manager = match manager {
-                Ok(manager) => manager,
-                Err(error) => {
-                    check(what, error);
-                    continue;
-                }
-            };
-            for budget in [120, 100_000_000] {
-                let request = session.request().with_limits(RequestLimits::budget(budget));
-                match manager.build_plan(&request) {
-                    Ok(plan) => plan.notices.iter().for_each(|notice| check(what, &notice.text)),
-                    Err(error) => check(what, error),
-                }
+            match planner(&session, wire_format, long) {
+                Ok(manager) => said.extend([120, 100_000_000].into_iter().flat_map(|budget| {
+                    let request = session.request().with_limits(RequestLimits::budget(budget));
+                    match manager.build_plan(&request) {
+                        Ok(plan) => plan.notices.into_iter().map(|notice| notice.text).collect(),
+                        Err(error) => vec![error.to_string()],
+                    }
+                })),
+                Err(error) => said.push(error.to_string()),
             }
         }
     }
+    said
+}
+
+/// Builds a planner with the options and, for the first kind of provider, the model that a session names.
+fn planner(session: &Session, wire_format: WireFormat, long: &str) -> Result<ContextWindowManager, Error> {
+    let options = session.options.as_deref();
+    let config = options.map_or_else(|| Ok(Config::default()), |text| Config::from_toml(text, "options"))?;
+    let model = match session.model.as_deref().filter(|_| wire_format == WireFormat::OpenAiChat) {
+        Some(name) => Model::named(name)?,
+        None => Model::custom(long).with_wire_format(wire_format),
+    };
+    ContextWindowManager::new(model, TokenCounter::chars_per_4(), config)
 }
 
 #[test]
 fn no_long_value_of_a_file_makes_a_long_sentence() {
     let values = long_values();
-    let mut nth = 0;
+    let (mut nth, mut number) = (0, 0);
     for (name, documents) in bodies() {
         let mut all = Vec::new();
         documents.iter().for_each(|value| strings(value, &mut all));
@@ -222,11 +208,14 @@ fn no_long_value_of_a_file_makes_a_long_sentence() {
                 }
                 let texts: Vec<String> =
                     documents.iter().map(|value| replaced(value, old, long).to_string()).collect();
-                check_file(&format!("{name}, {old}"), &texts.join("\n"), long);
+                for said in sentences(&texts.join("\n"), long) {
+                    assert_short(&format!("{name}, {old}"), said);
+                    number += 1;
+                }
             }
         }
     }
-    assert!(nth > 300, "{nth}");
+    assert!(nth > 300 && number > 300, "{number} sentences on {nth} strings");
 }
 
 #[test]
@@ -245,33 +234,36 @@ fn no_long_value_of_a_configuration_makes_a_long_sentence() {
             format!("a = {long}"),
         ] {
             let loaded = ConfigLayers::new().with_text(from, &*text).load();
-            loaded.err().into_iter().for_each(|error| check("options", error));
-            Config::from_toml(&text, from).err().into_iter().for_each(|error| check("options", error));
+            loaded.err().into_iter().for_each(|error| assert_short("options", error));
+            Config::from_toml(&text, from).err().into_iter().for_each(|error| assert_short("options", error));
         }
         for key in LoadedConfig::keys() {
             let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
             let table = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
             let text = format!("{table}{name} = {}", quoted(&long));
-            Config::from_toml(&text, from).err().into_iter().for_each(|error| check(key, error));
+            Config::from_toml(&text, from).err().into_iter().for_each(|error| assert_short(key, error));
             let variable = format!("CONTEXT_WINDOW_{}", key.replace('.', "__").to_uppercase());
             let layers = ConfigLayers::new().with_environment([(variable.as_str(), long.as_str())]);
-            layers.load().err().into_iter().for_each(|error| check(key, error));
+            layers.load().err().into_iter().for_each(|error| assert_short(key, error));
         }
         let pairs = ConfigLayers::new().with_pairs("flag ", [(long.as_str(), "1")]);
-        pairs.load().err().into_iter().for_each(|error| check("flag", error));
+        pairs.load().err().into_iter().for_each(|error| assert_short("flag", error));
         let variable = format!("CONTEXT_WINDOW_{long}");
         let layers = ConfigLayers::new().with_environment([(variable.as_str(), "1")]);
-        layers.load().err().into_iter().for_each(|error| check("variable", error));
+        layers.load().err().into_iter().for_each(|error| assert_short("variable", error));
 
         let model = format!("[[model]]\nname = {0}\nprovider = {0}\n", quoted(&long));
         for text in [model.repeat(2), format!("[[model]]\n{} = 1", quoted(&long)), model] {
-            Registry::from_toml(&text, from).err().into_iter().for_each(|error| check("registry", error));
+            Registry::from_toml(&text, from)
+                .err()
+                .into_iter()
+                .for_each(|error| assert_short("registry", error));
         }
         for text in [json!([{"model": 1, "provider": long}]), json!({"x": long}), json!(long)] {
             let read = Registry::default().import(&text.to_string(), "prices.json", "2026-01-01");
-            read.err().into_iter().for_each(|error| check("catalogue", error));
+            read.err().into_iter().for_each(|error| assert_short("catalogue", error));
         }
-        TokenCounter::named(&long).err().into_iter().for_each(|error| check("tokenizer", error));
+        TokenCounter::named(&long).err().into_iter().for_each(|error| assert_short("tokenizer", error));
     }
 }
 
@@ -279,14 +271,14 @@ fn no_long_value_of_a_configuration_makes_a_long_sentence() {
 fn no_long_value_of_a_call_makes_a_long_sentence() {
     for long in long_values() {
         let mut log = Conversation::from([Message::user("Hello?")]);
-        check("rewind", log.rewind_before(long.as_str()).unwrap_err());
-        check("pin", log.pin_message(long.as_str(), context_window::Priority::High).unwrap_err());
-        check("ttl", log.set_ttl(long.as_str(), context_window::Ttl::turns(1)).unwrap_err());
-        check("section", long.parse::<context_window::Section>().unwrap_err());
-        check("priority", long.parse::<context_window::Priority>().unwrap_err());
+        assert_short("rewind", log.rewind_before(long.as_str()).unwrap_err());
+        assert_short("pin", log.pin_message(long.as_str(), context_window::Priority::High).unwrap_err());
+        assert_short("ttl", log.set_ttl(long.as_str(), context_window::Ttl::turns(1)).unwrap_err());
+        assert_short("section", long.parse::<context_window::Section>().unwrap_err());
+        assert_short("priority", long.parse::<context_window::Priority>().unwrap_err());
         let manager = manager(WireFormat::OpenAiChat);
         let request = context_window::PlanRequest::new(&log);
-        check("explain", manager.explainer(&request).explain(&long).unwrap_err());
+        assert_short("explain", manager.explainer(&request).explain(&long).unwrap_err());
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic, WireFormat::Gemini] {
             for message in [
                 json!({"role": long, "content": "x"}),
@@ -294,16 +286,23 @@ fn no_long_value_of_a_call_makes_a_long_sentence() {
                 json!(long),
             ] {
                 let read = push_json(&mut log, &message.to_string(), wire_format);
-                read.err().into_iter().for_each(|error| check("pushed", error));
+                read.err().into_iter().for_each(|error| assert_short("pushed", error));
             }
         }
         for tools in [json!([{"type": long}]), json!([{"name": long, "parameters": long}]), json!(long)] {
-            tools_from_json(&tools.to_string()).err().into_iter().for_each(|error| check("tools", error));
+            tools_from_json(&tools.to_string())
+                .err()
+                .into_iter()
+                .for_each(|error| assert_short("tools", error));
         }
         for hits in
             [json!(long), json!({long.as_str(): 1}), json!([{"text": 1, long.as_str(): long}]), json!([long])]
         {
-            FieldMap::new().read(&hits.to_string()).err().into_iter().for_each(|error| check("hits", error));
+            FieldMap::new()
+                .read(&hits.to_string())
+                .err()
+                .into_iter()
+                .for_each(|error| assert_short("hits", error));
         }
     }
 }
