@@ -36,7 +36,7 @@ impl Stays {
                 // One that the request brings again is that document, wherever it is sent.
                 let stands = first.standing().place_of(&sent.id) == Some(at);
                 let again = request.rag.iter().position(|item| stands && item.id == sent.id);
-                let key = again.map(Key::Document).unwrap_or_else(|| stays.number(row.clone()));
+                let key = again.map_or_else(|| stays.number(row.clone()), Key::Document);
                 stays.documents.insert((at, nth), key);
                 stays.rows.insert(row, key);
             }
