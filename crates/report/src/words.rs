@@ -1,6 +1,6 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
-pub(super) use super::percent::{percent, percentages, usage_percent};
+pub(super) use super::percent::{percent, percentages};
 use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
 use context_window::{
     ContextPlan, IncludedReason, ItemId, WireFormat,

@@ -263,7 +263,7 @@ impl Pressure {
         Self {
             tokens: number(usage.conversation_tokens),
             limit: if limited { grouped(limit) } else { "an unknown context window".into() },
-            percent: if limited { words::usage_percent(usage) } else { "unknown".into() },
+            percent: if limited { crate::usage_percent(usage) } else { "unknown".into() },
             level,
             high: usage.level != Level::Normal,
             from: if usage.reported { "from the provider's last usage report" } else { "local count" },
