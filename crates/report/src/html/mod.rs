@@ -30,8 +30,8 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the style and of the script, in Base64: what the page's policy lets in. A test computes them again.
-const STYLE_HASH: &str = "cJUapRjIcG4frPdIg3ihajdSJjEnIrIVLtxPFE0h6tk=";
-const SCRIPT_HASH: &str = "zza0AJPU5aW/Tu/nyT0LtWzhSGTnn3KyQ9JJHNld8n8=";
+const STYLE_HASH: &str = "ci/tHewFSxlzWeMolBRZhnRekGnVU4lqKY4BCJDhCUk=";
+const SCRIPT_HASH: &str = "BqQoNU27zYrW+65Wu8p2ueq5ONuL0APmR8jBFEmTyLE=";
 
 /// A plan as a web page; [`Html::render`] gives its bytes.
 ///

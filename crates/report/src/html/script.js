@@ -249,15 +249,19 @@
     remember(row);
     return row;
   };
-  const unfold = (run) => {
-    if (!run.inside || unfolded.has(run)) return;
-    unfolded.add(run);
-    const made = insideOf.get(runs.indexOf(run)).map((one) => rowInside(one, run));
-    rows.splice(rows.indexOf(run) + 1, 0, ...made);
-    run.after(...made);
+  // The page is drawn once for all of them: each time it is, every row is looked at.
+  const unfold = (these) => {
+    const folded = these.filter((run) => run.inside && !unfolded.has(run));
+    if (folded.length === 0) return;
+    for (const run of folded) {
+      unfolded.add(run);
+      const made = insideOf.get(runs.indexOf(run)).map((one) => rowInside(one, run));
+      for (const row of made) homes.set(row, homes.get(run));
+      rows.splice(rows.indexOf(run) + 1, 0, ...made);
+      run.after(...made);
+    }
     show(shown);
     arrange();
-    apply();
   };
 
   // ---- Drawing a prompt. --------------------------------------------------------------------------------------------
@@ -558,10 +562,7 @@
       return;
     }
     if (!sorted) {
-      for (const row of rows) {
-        const home = homes.get(row) || homes.get(runs.find((run) => run.inside?.includes(of(row))));
-        home.append(row);
-      }
+      for (const row of rows) homes.get(row).append(row);
       return;
     }
     const key = new Map(rows.map((row) => [row, keys[by](row)]));
@@ -575,13 +576,13 @@
 
   field.addEventListener("input", apply);
   $("sort").addEventListener("change", arrange);
-  if ($("runs")) $("runs").addEventListener("click", () => runs.forEach(unfold));
+  if ($("runs")) $("runs").addEventListener("click", () => unfold(runs));
   for (const run of runs) {
     if (!run.inside) continue;
     const button = make("button", "", `show its newest messages: ${number(run.inside.length)}`);
     button.type = "button";
     button.addEventListener("click", () => {
-      unfold(run);
+      unfold([run]);
       button.disabled = true;
     });
     run.querySelector(".more").prepend(button);
@@ -617,7 +618,7 @@
   const goTo = (id) => {
     const at = items.findIndex((item) => item[0] === id);
     if (at < 0) return;
-    if (!rowOf.has(at)) runs.filter((run) => run.inside?.includes(at)).forEach(unfold);
+    if (!rowOf.has(at)) unfold(runs.filter((run) => run.inside?.includes(at)));
     const row = rowOf.get(at);
     if (!row) return;
     row.hidden = false;
