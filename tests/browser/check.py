@@ -19,7 +19,8 @@ light and in dark, with and without JavaScript:
 * text has the contrast of WCAG AA (4.5 to 1, 3 to 1 where it is large);
 * a dark page is dark; without JavaScript every row is there and the filter is not;
 * what a session says makes no element, whatever it says;
-* the slider, moved to every budget of the pages that `--pages` names, shows every number that planning at that budget shows;
+* the slider, moved to budgets of the pages that `--pages` names, shows every number that
+  planning shows at each;
   moved over each example, the page says what the page of `plan-inspect --budget` says; each prompt of a timeline, clicked, has
   the total that `replay` reports;
 * sorting keeps every row, a link opens its row, runs unfold.
@@ -28,10 +29,15 @@ light and in dark, with and without JavaScript:
 `--shots` writes pictures of the pages. `--self-test` breaks a page in each of these ways
 and sees that the check finds it. Exit: 0 all well, 1 something is wrong, 2 bad usage,
 no browser or missing packages.
+
+The slider is moved to the budgets on both sides of changes, and to some between; the long
+session has hundreds of rows. With `FULL=1` in the environment it is moved to every budget,
+and the long session has thousands.
 """
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -48,6 +54,14 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
+# Everything at every budget, and a page of thousands of rows.
+FULL = os.environ.get("FULL") == "1"
+# Messages of each side in the long session, changes that a slider is moved over, places of an example.
+TURNS, CHANGES, PLACES = (1500, sys.maxsize, 9) if FULL else (300, 12, 2)
+# Rows above which a page lays out those in sight only.
+MANY = 500
+# Milliseconds that a page has to do something: many, because a machine may be slow.
+PATIENCE = 60_000
 PHONE, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 INSTALL = (
     "python3 -m venv target/browser && "
@@ -179,59 +193,69 @@ class Checker:
     def __init__(self, browser):
         self.browser = browser
         self.wrong = []
-        self.name = ""
+        self.name = self.url = ""
+        self.patience = PATIENCE
+        self.opened = {}
 
     def expect(self, holds, what):
         if not holds:
-            self.wrong.append(f"{self.name}: {what}")
+            self.complain(what)
 
-    def open(self, path, viewport, scheme, script=True):
-        """A page in a context of its own, every complaint of which is written down."""
-        context = self.browser.new_context(
-            viewport=viewport, color_scheme=scheme, java_script_enabled=script
-        )
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        self.name = f"{path.stem}, {viewport['width']} {scheme}{'' if script else ', no script'}"
-        name, url = self.name, path.as_uri()
+    def complain(self, what):
+        self.wrong.append(f"{self.name}: {what}")
 
-        def complain(what):
-            self.wrong.append(f"{name}: {what}")
+    def open(self, path, viewport, scheme="light", script=True):
+        """A page whose complaints are written down. A file takes the place of the one before of its width."""
+        key = (viewport["width"], script)
+        if key not in self.opened:
+            self.opened[key] = self.listen(viewport, script)
+        page = self.opened[key]
+        page.set_default_timeout(self.patience)
+        page.emulate_media(color_scheme=scheme)
+        self.name = f"{path.stem}, {viewport['width']}{'' if script else ', no script'}"
+        self.url = path.as_uri()
+        page.goto(self.url)
+        return page
+
+    def listen(self, viewport, script):
+        """An empty page in a context of its own, whose complaints are written down."""
+        page = self.browser.new_context(viewport=viewport, java_script_enabled=script).new_page()
 
         def dialog(one):
-            complain(f"a dialog: {one.message}")
+            self.complain(f"a dialog: {one.message}")
             one.dismiss()
 
-        page.on("console", lambda one: complain(f"the console: {one.type} {one.text}"))
-        page.on("pageerror", lambda error: complain(f"an error: {error}"))
+        page.on("console", lambda one: self.complain(f"the console: {one.type} {one.text}"))
+        page.on("pageerror", lambda error: self.complain(f"an error: {error}"))
         page.on("dialog", dialog)
-        page.on("request", lambda one: one.url == url or complain(f"a request: {one.url}"))
-        page.goto(url)
+        page.on("request", lambda one: one.url == self.url or self.complain(f"a request: {one.url}"))
         return page
 
     def page(self, path, rows):
         """Everything of one page. `rows` is how many it has."""
-        for viewport in (PHONE, WIDE):
-            for scheme in ("light", "dark"):
-                page = self.open(path, viewport, scheme)
-                self.looks(page, scheme)
-                page.context.close()
-        page = self.open(path, WIDE, "light")
+        for _ in self.steps(path, rows):
+            pass
+
+    def steps(self, path, rows):
+        """The same, one step after the other."""
+        yield self.looks(self.open(path, PHONE))
+        page = self.open(path, WIDE)
         self.expect(page.locator("li.item").count() == rows, f"not {rows} rows")
-        self.filters(page, rows)
-        page.context.close()
-        page = self.open(path, WIDE, "light")
-        self.keys(page, rows)
-        page.context.close()
-        page = self.open(path, WIDE, "light")
-        self.sorts(page)
-        page.context.close()
-        page = self.open(path, PHONE, "light", script=False)
-        # The page's own scripts are off; the browser still answers questions about it.
+        lazy = page.locator("#items.many").count() > 0
+        self.expect(lazy == (rows > MANY), f"{rows} rows, out of sight {'not ' * lazy}laid out")
+        # Tab begins at the top of a page that nobody has touched.
+        yield self.keys(page, rows)
+        yield self.filters(page, rows)
+        yield self.sorts(page)
+        # With the rows that the script has made by now.
+        yield self.looks(page)
+        yield self.static(self.open(path, PHONE, script=False), rows)
+
+    def static(self, page, rows):
+        """A page whose own scripts are off; the browser still answers questions about it."""
         visible = page.evaluate(SHOWN)
         self.expect(visible == rows, f"{visible} of {rows} rows are there")
         self.expect(not page.locator("#filter").is_visible(), "a filter that does nothing")
-        page.context.close()
 
     def sorts(self, page):
         """Sorting, runs, and a link to an item."""
@@ -258,10 +282,9 @@ class Checker:
         self.expect(opened == items[-1], f"a link to {items[-1][:40]!r} opens {opened[:40]!r}")
 
     def budgets(self, path, expected):
-        """The slider at every budget, beside what planning shows."""
-        page = self.open(path, WIDE, "light")
+        """The slider at budgets, beside what planning shows."""
+        page = self.open(path, WIDE)
         drawn = page.evaluate(AT_BUDGETS, [one[0] for one in expected])
-        page.context.close()
         for (budget, total, ids, kinds, planned), (_, seen, rows, seen_kinds, of, every_kind, figures) in zip(expected, drawn):
             self.figures(budget, planned, figures)
             # Placeholders have rows only where the plan itself has them.
@@ -310,28 +333,25 @@ class Checker:
 
     def moved(self, binary, path, folder):
         """A page moved to other budgets, beside the pages that are planned at them."""
-        def make(*flags):
+        def planned_with(*flags):
             made = folder / "moved.html"
-            command = [str(binary), "plan", str(path), *flags, "--format", "html", "-o", str(made)]
-            subprocess.run(command, check=True)
+            tell(binary, "plan", path, *flags, "--format", "html", "-o", made)
             return made
 
-        page = self.open(make(), WIDE, "light")
+        page = self.open(planned_with(), WIDE)
         here = self.name
         if not page.locator("#slider").is_visible():
-            page.context.close()
             return 0
         steps = page.evaluate("() => JSON.parse(document.getElementById('data').textContent).budgets")
         edges = [one[0] for one in steps["steps"]]
-        asked = {edges[len(edges) * part // 9] + off for part in range(9) for off in (-1, 0, 3)} | {steps["to"]}
+        places = [edges[len(edges) * part // PLACES] for part in range(PLACES)]
+        asked = {place + off for place in places for off in (-1, 0, 3)} | {steps["to"]}
         own = page.evaluate("() => Number(document.getElementById('budget').value)")
         asked = sorted(budget for budget in asked if edges[0] <= budget <= steps["to"] and budget != own)
         seen = dict(zip(asked, (one[6] for one in page.evaluate(AT_BUDGETS, asked))))
-        page.context.close()
         for budget in asked:
-            page = self.open(make("--budget", str(budget)), WIDE, "light")
+            page = self.open(planned_with("--budget", budget), WIDE)
             wanted = page.evaluate(f"{FIGURES}")
-            page.context.close()
             self.name = here
             moved = seen[budget]
             names = ["total", "of", "percent", "says", "given", "held", "out", "legend", "kinds", "ledger", "title"]
@@ -357,32 +377,33 @@ class Checker:
 
     def prompts(self, path, totals):
         """Each prompt of a timeline, clicked."""
-        page = self.open(path, WIDE, "light")
+        page = self.open(path, WIDE)
         seen = page.evaluate("""() => [...document.querySelectorAll('.hit')].map(hit => {
             hit.dispatchEvent(new MouseEvent('click'));
             return Number(document.getElementById('total').textContent.replace(/[^0-9]/g, ''));
         })""")
         self.expect(seen == totals, f"prompts of {seen}, replayed {totals}")
-        page.context.close()
 
-    def looks(self, page, scheme):
-        """Widths, colours and elements, closed and open."""
+    def looks(self, page):
+        """Widths, colours and elements, closed and open, in light and dark."""
         foreign = set(page.evaluate(ELEMENTS_USED)) - ELEMENTS
         self.expect(not foreign, f"elements that the template does not write: {foreign}")
         handlers = page.evaluate(HANDLERS)
         self.expect(not handlers, f"attributes that the template does not write: {handlers}")
-        back = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-        dark = max(int(part) for part in re.findall(r"\d+", back)[:3]) < 64
-        self.expect(dark == (scheme == "dark"), f"the background is {back}")
         # A page of many rows lays out what is in sight; to ask about all of them, it must lay out all of them.
         page.evaluate("() => document.getElementById('items').classList.remove('many')")
-        for state in ("closed", "open"):
-            if state == "open":
-                page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
+        for state, is_open in (("closed", False), ("open", True)):
+            page.evaluate("to => document.querySelectorAll('details').forEach(d => d.open = to)", is_open)
+            # A scheme has colours alone: nothing has another width in it.
             poking = page.evaluate(POKING)
             self.expect(not poking, f"{state}: pokes out: {poking}")
-            low = page.evaluate(CONTRAST)
-            self.expect(not low, f"{state}: too little contrast: {low}")
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                back = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+                dark = max(int(part) for part in re.findall(r"\d+", back)[:3]) < 64
+                self.expect(dark == (scheme == "dark"), f"{scheme}: the background is {back}")
+                low = page.evaluate(CONTRAST)
+                self.expect(not low, f"{state}, {scheme}: too little contrast: {low}")
 
     def filters(self, page, rows):
         """Typing, buttons and the count."""
@@ -425,14 +446,14 @@ class Checker:
     def keys(self, page, rows):
         """Everything without a mouse."""
         focused = "() => document.activeElement.id || document.activeElement.localName"
-        ring = "() => getComputedStyle(document.activeElement).outlineStyle"
+        outline = "() => getComputedStyle(document.activeElement).outlineStyle"
         seen = []
         for _ in range(40):
             page.keyboard.press("Tab")
-            seen.append(page.evaluate(focused))
+            name, ring = page.evaluate(f"() => [({focused})(), ({outline})()]")
+            seen.append(name)
             # Behind the last element it is the page's own turn.
-            shows = seen[-1] == "body" or page.evaluate(ring) != "none"
-            self.expect(shows, f"{seen[-1]} does not show the focus")
+            self.expect(name == "body" or ring != "none", f"{name} does not show the focus")
         self.expect("words" in seen, f"Tab does not come to the filter: {seen}")
         self.expect(rows == 0 or "summary" in seen, f"Tab does not come to the rows: {seen}")
         page.evaluate("() => document.activeElement.blur()")
@@ -448,6 +469,17 @@ class Checker:
         for key, is_open in (("Enter", True), ("Space", False)):
             page.keyboard.press(key)
             self.expect(row.evaluate("d => d.open") == is_open, f"{key} does nothing to a row")
+
+
+def near_changes(page):
+    """What is planned on both sides of changes of the rows, spread evenly, and at some budgets between."""
+    planned = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    if FULL:
+        return planned
+    changes = [at for at in range(1, len(planned)) if planned[at][2] != planned[at - 1][2]]
+    some = {changes[len(changes) * part // CHANGES] for part in range(CHANGES)} if changes else set()
+    some |= {at - 1 for at in some} | {(len(planned) - 1) * part // 4 for part in range(5)}
+    return [planned[at] for at in sorted(some)]
 
 
 def sessions():
@@ -473,7 +505,7 @@ def sessions():
         ]
     hostile["messages"].append({"role": "user", "content": HOSTILE[1]})
     long = {"model": "gpt-4o", "messages": []}
-    for n in range(1500):
+    for n in range(TURNS):
         long["messages"] += [
             {"role": "user", "content": f"Question {n}: " + "what is it? " * (n % 7)},
             {"role": "assistant", "content": f"Answer {n}. " + "It is so. " * (n % 40)},
@@ -492,27 +524,35 @@ def build(binary, folder):
         files.append(path)
     made, totals = [], {}
     for path in files:
-        # One page of thousands of rows is enough.
-        kinds = (("", []), ("-small", ["--budget", "400"]), ("-redacted", ["--redact"]))
-        for kind, flags in kinds[: 2 if path.stem == "long" else 3]:
-            page = folder / f"{path.stem}{kind}.html"
-            command = [str(binary), "plan", str(path), *[one for one in flags if one != "--redact"]]
-            subprocess.run(
-                [str(binary), "plan", str(path), *flags, "--format", "html", "-o", str(page)], check=True
-            )
-            plan = subprocess.run([*command, "--format", "json"], check=True, capture_output=True)
-            plan = json.loads(plan.stdout)
-            made.append((page, len(plan["included"]) + len(plan["excluded"])))
-            if kind == "" and path.stem in ("long-talk", "support-chat"):
-                # The same rows, and a timeline of the prompts before.
-                timeline = folder / f"{path.stem}-timeline.html"
-                replay = [str(binary), "replay", str(path), "--format", "html", "-o", str(timeline)]
-                subprocess.run(replay, check=True)
-                told = subprocess.run([*replay[:3], "--format", "json"], check=True, capture_output=True)
-                lines = [json.loads(line) for line in told.stdout.splitlines()]
-                totals[timeline] = [line["estimated_tokens_total"] for line in lines if "prompt" in line]
-                made.append((timeline, made[-1][1]))
+        made.append(make(binary, path, folder))
+        made.append(make(binary, path, folder, "-small", "--budget", "400"))
+        # One page of many rows is enough.
+        if path.stem != "long":
+            redacted = folder / f"{path.stem}-redacted.html"
+            tell(binary, "plan", path, "--redact", "--format", "html", "-o", redacted)
+            made.append((redacted, made[-2][1]))
+        if path.stem in ("long-talk", "support-chat"):
+            # The same rows, and a timeline of the prompts before.
+            timeline = folder / f"{path.stem}-timeline.html"
+            tell(binary, "replay", path, "--format", "html", "-o", timeline)
+            told = tell(binary, "replay", path, "--format", "json")
+            lines = [json.loads(line) for line in told.splitlines()]
+            totals[timeline] = [line["estimated_tokens_total"] for line in lines if "prompt" in line]
+            made.append((timeline, made[-3][1]))
     return made, totals
+
+
+def make(binary, session, folder, kind="", *flags):
+    """The page of a session, and how many rows it has."""
+    page = folder / f"{session.stem}{kind}.html"
+    tell(binary, "plan", session, *flags, "--format", "html", "-o", page)
+    plan = json.loads(tell(binary, "plan", session, *flags, "--format", "json"))
+    return page, len(plan["included"]) + len(plan["excluded"])
+
+
+def tell(binary, *arguments):
+    """What the binary says."""
+    return subprocess.run([str(binary), *map(str, arguments)], check=True, stdout=subprocess.PIPE).stdout
 
 
 BREAKS = {
@@ -564,28 +604,37 @@ def self_test(checker, page, rows, folder, slider):
     """Each break is found, and the policy alone stops a script that is put in."""
     text = page.read_text(encoding="utf-8")
     missed = []
-    expected = json.loads(slider.with_suffix(".json").read_text(encoding="utf-8"))[100:600:5] if slider else []
-    for name, (old, new) in SLIDER_BREAKS.items() if slider else []:
-        path = folder / "broken.html"
+    planned = near_changes(slider) if slider else []
+    checker.wrong = []
+    checker.page(page, rows)
+    if slider:
+        checker.budgets(slider, planned)
+    missed += [f"not broken, and wrong: {one}" for one in checker.wrong]
+    # Each file has a name of its own: nothing that one still asks for is taken for the next one's.
+    for at, (name, (old, new)) in enumerate(SLIDER_BREAKS.items() if slider else []):
+        path = folder / f"slider-{at}.html"
         path.write_text(break_page(slider.read_text(encoding="utf-8"), old, new, ""), encoding="utf-8")
         checker.wrong = []
-        checker.budgets(path, expected)
+        checker.budgets(path, planned)
         if not checker.wrong:
             missed.append(f"{name} is not found")
-    for name, (old, new, script, found) in BREAKS.items():
-        path = folder / "broken.html"
+    for at, (name, (old, new, script, found)) in enumerate(BREAKS.items()):
+        path = folder / f"broken-{at}.html"
         path.write_text(break_page(text, old, new, script), encoding="utf-8")
         checker.wrong = []
+        # What shows as a time-out need not be waited for as long.
+        checker.patience = 3_000 if found == "Timeout" else PATIENCE
         try:
-            checker.page(path, rows)
+            if not any(any(found in one for one in checker.wrong) for _ in checker.steps(path, rows)):
+                missed.append(f"{name} is not found; found: {checker.wrong[:3]}")
         except Exception as error:  # a page may be too broken to be driven
-            checker.wrong.append(f"broken: {error}")
-        if not any(found in one for one in checker.wrong):
-            missed.append(f"{name} is not found; found: {checker.wrong[:3]}")
+            if not any(found in one for one in [*checker.wrong, str(error)]):
+                missed.append(f"{name} is not found; broken: {error}")
+    checker.patience = PATIENCE
     path = folder / "injected.html"
     path.write_text(text.replace("</main>", "<script>alert(1)</script><img src=x onerror=alert(2)></main>"), encoding="utf-8")
     checker.wrong = []
-    checker.open(path, WIDE, "light").context.close()
+    checker.open(path, WIDE)
     if any("a dialog" in one for one in checker.wrong):
         missed.append("the page's policy lets an injected script run")
     if not any("the console" in one for one in checker.wrong):
@@ -605,7 +654,6 @@ def shoot(checker, pages, folder):
         ):
             page = checker.open(path, viewport, scheme)
             page.screenshot(path=str(folder / f"{path.stem}-{name}.png"), full_page="long" not in path.stem)
-            page.context.close()
 
 
 def main():
@@ -622,15 +670,16 @@ def main():
         give_up(f"{arguments.browser} is not there; install it with: apt-get install chromium")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        pages, totals = build(arguments.binary.resolve(), folder)
+        binary = arguments.binary.resolve()
         browser = playwright.chromium.launch(executable_path=arguments.browser, args=ARGUMENTS)
         checker = Checker(browser)
         if arguments.self_test:
-            one = next(one for one in pages if one[0].stem == "support-chat-small")
-            slider = arguments.pages and arguments.pages / "support-chat.html"
+            one = make(binary, ROOT / "examples/support-chat.json", folder, "-small", "--budget", "400")
+            slider = arguments.pages and arguments.pages.resolve() / "support-chat.html"
             self_test(checker, *one, folder, slider)
             done = f"{len(BREAKS) + (len(SLIDER_BREAKS) if slider else 0) + 1} broken pages"
         else:
+            pages, totals = build(binary, folder)
             for page, rows in pages:
                 checker.page(page, rows)
             if arguments.shots:
@@ -638,10 +687,10 @@ def main():
             for page, expected in totals.items():
                 checker.prompts(page, expected)
             files = [path for path in sorted((ROOT / "examples").glob("*.json")) if path.stem != "agent-anchor"]
-            moves = sum(checker.moved(arguments.binary.resolve(), path, folder) for path in files)
+            moves = sum(checker.moved(binary, path, folder) for path in files)
             sliders = sorted(arguments.pages.resolve().glob("*.html")) if arguments.pages else []
             for page in sliders:
-                checker.budgets(page, json.loads(page.with_suffix(".json").read_text(encoding="utf-8")))
+                checker.budgets(page, near_changes(page))
             done = f"{len(pages)} pages, {len(sliders)} more at every budget, {moves} moves of the slider"
         browser.close()
     for one in checker.wrong:
