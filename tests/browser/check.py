@@ -107,7 +107,8 @@ POKING = """() => {
         const card = e.closest('.card, .items')?.getBoundingClientRect() ?? { left: 0, right: innerWidth };
         // A text that is not broken shows behind its own box, over what stands beside it.
         const over = e.matches('.state') && e.scrollWidth > e.clientWidth + 1;
-        if (box.width && (over || box.right > card.right + 1 || box.left < card.left - 1)) out.push(`${e.localName}.${e.className}`);
+        const outside = box.right > card.right + 1 || box.left < card.left - 1;
+        if (box.width && (over || outside)) out.push(`${e.localName}.${e.className}`);
     }
     return out.slice(0, 5);
 }"""
@@ -308,7 +309,7 @@ class Checker:
         seen = {
             "in": number(shown["held"]),
             "out": number(shown["out"]),
-            "percent": shown["percent"].replace(",", ""),
+            "percent": shown["percent"],
             "overhead": [number(row[1]) for row in shown["ledger"][:-3]],
             "items": number(shown["ledger"][-2][1]),
             "largest": [number(row[1]) for row in shown["largest"]],

@@ -52,7 +52,7 @@ impl Widget for UsageBar<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         const LONG_LABELS: u16 = 60;
         let usage = *self.usage;
-        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, percent, level, .. } = usage;
+        let ContextUsage { prompt_tokens, budget, conversation_tokens, limit, level, .. } = usage;
         if area.is_empty() {
             return;
         }
@@ -64,7 +64,10 @@ impl Widget for UsageBar<'_> {
         };
         let all = match limit {
             0 => report::tokens(conversation_tokens),
-            _ => format!("{} / {} {percent} %{sign}", report::tokens(conversation_tokens), grouped(limit)),
+            _ => {
+                let (tokens, percent) = (report::tokens(conversation_tokens), report::usage_percent(&usage));
+                format!("{tokens} / {} {percent}{sign}", grouped(limit))
+            }
         };
         // Where there is little room the bar is worth more than the context length.
         let sent = if area.width < LONG_LABELS {

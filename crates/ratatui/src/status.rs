@@ -12,8 +12,8 @@ use ratatui_core::{
     widgets::Widget,
 };
 
-/// `ctx tokens: 61,204 / 112,000 (54 % of budget)`: the tokens of the last plan and its budget. If the conversation as a whole comes near
-/// its limit, the percentage of that limit follows (rule V2).
+/// `ctx tokens: 61,204 / 112,000 (54 % of budget)`: the tokens of the last plan and its budget. If the
+/// conversation as a whole comes near its limit, the percentage of that limit follows (rule V2).
 ///
 /// One row; what has no room is left out.
 ///
@@ -78,15 +78,14 @@ impl<'a> StatusLine<'a> {
     }
 }
 
-/// Returns how near the full conversation is to its limit, in words: `conversation at 79 % of its limit`. Returns `None` below the level
-/// `Approaching`.
+/// Returns how near the full conversation is to its limit, in words: `conversation at 79 % of its limit`.
+/// Returns `None` below the level `Approaching`.
 pub(super) fn conversation_level(usage: &ContextUsage) -> Option<String> {
+    let percent = context_window_report::usage_percent(usage);
     match usage.level {
         Level::Normal => None,
-        Level::AtLimit if usage.percent > 100 => {
-            Some(format!("conversation over its limit ({} %)", usage.percent))
-        }
-        _ => Some(format!("conversation at {} % of its limit", usage.percent)),
+        Level::AtLimit if usage.percent > 100 => Some(format!("conversation over its limit ({percent})")),
+        _ => Some(format!("conversation at {percent} of its limit")),
     }
 }
 

@@ -50,7 +50,7 @@ impl fmt::Display for Markdown<'_> {
         }
         writeln!(f, "\n| largest items | | tokens | share |\n| --- | --- | ---: | ---: |")?;
         for item in &composition.largest {
-            let share = words::percent(item.tokens.n, composition.total);
+            let share = words::share(item.tokens.n, composition.total);
             let what = super::cut(&words::large_item(item), 80);
             let (id, tokens) = (markdown_cell(&short(item.id.as_str())), number(item.tokens));
             writeln!(f, "| {id} | {} | {tokens} | {share} |", markdown_cell(&what))?;

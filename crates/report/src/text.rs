@@ -75,8 +75,8 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Adds advice on a full prompt, as [`Explainer::advice`](context_window::analysis::Explainer::advice) returns it for this plan's request
-    /// (default: none).
+    /// Adds advice on a full prompt, as [`Explainer::advice`](context_window::analysis::Explainer::advice)
+    /// returns it for this plan's request (default: none).
     #[must_use]
     pub fn with_advice(mut self, advice: Option<Advice>) -> Self {
         self.advice = advice;
@@ -186,7 +186,7 @@ impl Text<'_> {
         let ids = ids.min(self.page.columns() / 3);
         let cut = cut_ids((1..).zip(named.iter().map(String::as_str)), ids);
         for (item, id) in composition.largest.iter().zip(cut) {
-            let percent = words::percent(item.tokens.n, composition.total);
+            let percent = words::share(item.tokens.n, composition.total);
             let tokens = number(item.tokens);
             let label = format!("{tokens:>numbers$}  {percent:>5}  {}  ", fitted(&id, ids));
             let room = self.page.columns().saturating_sub(label.width());
@@ -210,7 +210,7 @@ impl Text<'_> {
             Level::AtLimit => self.at_limit("at its limit"),
         };
         let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
-        format!("full conversation {pressure} of {limit}, {} %: {level}", grouped(usage.percent))
+        format!("full conversation {pressure} of {limit}, {}: {level}", words::usage_percent(usage))
     }
 
     /// Red if the prompt does not fit either.

@@ -47,8 +47,14 @@ pub(super) fn capital(text: &str) -> String {
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Returns the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less than half of the budget is used.
-/// [`advised`] adds what to do about it.
+/// Returns one item's share of a prompt in per cent, as the kinds of the prompt have theirs: an item that is
+/// all of its kind has the figure of that kind.
+pub(super) fn share(tokens: u64, whole: u64) -> String {
+    percentages(&[tokens], whole).concat()
+}
+
+/// Returns the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less
+/// than half of the budget is used. [`advised`] adds what to do about it.
 #[must_use]
 pub fn advice(plan: &ContextPlan) -> Option<String> {
     if per_cent(plan.total.n, plan.prompt_budget) < 50 {
@@ -58,15 +64,15 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     let groups = composition.by_group();
     let (kind, _) = groups.kinds.first()?;
     let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
-    let share = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
+    let of_kind = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
     let largest = format!(
         "the largest item is {name}: {} tokens, {}",
         grouped(item.tokens.n),
-        percent(item.tokens.n, composition.total)
+        share(item.tokens.n, composition.total)
     );
-    Some(printable(&format!("{} {share} % of the prompt; {largest}", kind.text())))
+    Some(printable(&format!("{} {of_kind} % of the prompt; {largest}", kind.text())))
 }
 
 /// Returns advice in words, with the tokens that it promises.
@@ -97,7 +103,8 @@ pub fn advised(advice: &Advice) -> String {
     }
 }
 
-/// Returns the message that the kept history starts at; of a trimmed turn, its question too. Returns `None` if no history is kept.
+/// Returns the message that the kept history starts at; of a trimmed turn, its question too. Returns `None`
+/// if no history is kept.
 pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     let start = short(plan.window_start.as_ref()?.as_str());
     let question = plan.included.iter().find(|item| item.reason == IncludedReason::Question);
@@ -160,7 +167,7 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
     }
 }
 
-/// Where the budget comes from, and the context length if that does not say it.
+/// Returns the source of the budget, and the context length if that does not say it.
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),

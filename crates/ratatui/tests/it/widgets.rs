@@ -103,7 +103,7 @@ fn they_look_as_they_did() {
 fn the_status_line_is_tokens_of_budget() {
     let plan = plan("support-chat", Some(RequestLimits::budget(400)));
     let line = StatusLine::new(&plan.usage).line().to_string();
-    assert_eq!(line, "ctx tokens: 370 / 400 (93 % of budget)");
+    assert_eq!(line, "ctx tokens: 370 / 400 (92 % of budget)");
     assert_eq!((plan.total.n, plan.prompt_budget), (370, 400));
 }
 

@@ -85,7 +85,7 @@ impl Overview {
         let scale = whole.largest.first().map_or(0, |item| item.tokens.n);
         let largest = whole.largest.iter().map(|item| {
             let name = if html.redact { item.kind.group().text() } else { words::large_item(item) };
-            let percent = words::percent(item.tokens.n, whole.total);
+            let percent = words::share(item.tokens.n, whole.total);
             let names = (&*short(item.id.as_str()), &*cut(&name, 160));
             Line::new(&item.kind, names, (number(item.tokens), percent), (item.tokens.n, scale))
         });

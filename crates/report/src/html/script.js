@@ -123,8 +123,7 @@
   const percent = (part, whole) => {
     if (whole === 0) return "0 %";
     const down = Math.floor((part * 100) / whole);
-    const nearest = down < 99 ? Math.floor((part * 100 + Math.floor(whole / 2)) / whole) : down;
-    return nearest === 0 && part > 0 ? "<1 %" : `${number(nearest)} %`;
+    return down === 0 && part > 0 ? "<1 %" : `${number(down)} %`;
   };
   // Of all parts of a whole; they sum to 100.
   const percentages = (parts, whole) => {
@@ -267,7 +266,7 @@
   // ---- Drawing a prompt. --------------------------------------------------------------------------------------------
 
   let shown = now;
-  // Whether rows stand elsewhere than in the page's own order.
+  // True while rows stand elsewhere than in the page's own order.
   let moved = false;
   const ownLargest = Array.from($("largest").tBodies[0].rows);
   const list = (names, items_, sum, mark) => {
@@ -399,7 +398,7 @@
       const what = make("span", "unit", labels.get(items[item][0]) ?? labelOf(item));
       what.dir = "auto";
       name.append(swatch(kinds[items[item][1]][0]), id, " ", what);
-      row.append(name, make("td", "", view.mark + number(tokens)), make("td", "", percent(tokens, view.total)));
+      row.append(name, make("td", "", view.mark + number(tokens)), make("td", "", percentages([tokens], view.total)[0]));
       return row;
     };
     $("largest").tBodies[0].replaceChildren(...(view === now ? ownLargest : top.map(large)));

@@ -1,6 +1,7 @@
 //! Per cents: parts of a prompt sum to all of it, in every report.
 
 use super::html::all;
+use context_window::{text::plain::per_cent, usage::Level};
 use context_window_report as report;
 
 /// The per cents of these lines; `<1 %` is none.
@@ -13,7 +14,8 @@ fn shares<'a>(lines: impl Iterator<Item = &'a str>) -> u64 {
     lines.filter_map(share).sum()
 }
 
-/// Whatever a prompt holds, the kinds of each report sum to 100 % of it, and one kind has one figure in all of them.
+/// Whatever a prompt holds, the kinds of each report sum to 100 % of it, and one kind has one figure in all
+/// of them.
 #[test]
 fn shares_sum_to_the_whole_in_every_report() {
     let mut plans = 0;
@@ -56,7 +58,7 @@ fn shares_sum_to_the_whole_in_every_report() {
     assert!(plans > 150, "{plans}");
 }
 
-/// One part is rounded to the nearest, and is the whole only where it is.
+/// One part is rounded down, as the level that it belongs to is, and is the whole only where it is.
 #[test]
 fn a_share_is_never_more_than_it_is() {
     let shares = |parts: &[u64], whole: u64| report::percentages(parts, whole).join(", ");
@@ -68,12 +70,60 @@ fn a_share_is_never_more_than_it_is() {
     for (part, whole, expected) in [
         (0_u64, 0_u64, "0 %"),
         (1, 1_000, "<1 %"),
-        (5, 1_000, "1 %"),
+        (5, 1_000, "<1 %"),
+        (806, 1_000, "80 %"),
         (995, 1_000, "99 %"),
         (1_000, 1_000, "100 %"),
         (246, 180, "136 %"),
+        (12_345, 1_000, "1,234 %"),
+        (5, 0, "0 %"),
         (u64::MAX, u64::MAX, "100 %"),
     ] {
         assert_eq!(report::percent(part, whole), expected, "{part} of {whole}");
     }
+}
+
+/// Returns these tokens of a limit as every report must show them: the whole per cents that the core finds,
+/// rounded down.
+fn rounded_down(tokens: u64, of: u64) -> String {
+    match per_cent(tokens, of) {
+        0 if tokens > 0 && of > 0 => "<1 %".into(),
+        percent => format!("{} %", report::grouped(percent)),
+    }
+}
+
+/// A prompt's tokens of its budget are the same per cents in every report, and so are those of the full
+/// conversation.
+#[test]
+fn a_figure_is_rounded_down_in_every_report() {
+    let (mut nearer_above, mut levels) = (0, 0);
+    for planned in all() {
+        for budget in (40..400).step_by(27) {
+            let request = planned.session.request().with_limits(planned.at(budget));
+            let Ok(plan) = planned.manager.build_plan(&request) else { continue };
+            let (tokens, of) = (plan.total.n, plan.prompt_budget);
+            nearer_above += u32::from(tokens < of && tokens * 100 % of >= of.div_ceil(2));
+            let (percent, usage) = (rounded_down(tokens, of), &plan.usage);
+            assert_eq!(report::percent(tokens, of), percent);
+            let text = report::text(&plan).to_string();
+            assert!(text.lines().next().unwrap().ends_with(&format!(", {percent}")), "{percent}\n{text}");
+            let markdown = report::markdown(&plan).to_string();
+            assert!(
+                markdown.lines().next().unwrap().contains(&format!("({percent})")),
+                "{percent}\n{markdown}"
+            );
+            let page = report::html(&plan).render().unwrap();
+            assert!(page.contains(&format!("id=\"percent\">{}<", percent.replace('<', "&lt;"))), "{percent}");
+            if usage.level == Level::Normal || usage.limit == 0 {
+                continue;
+            }
+            levels += 1;
+            let full = rounded_down(usage.conversation_tokens.n, usage.limit);
+            assert_eq!(full, format!("{} %", report::grouped(usage.percent)));
+            let line = text.lines().find(|line| line.contains("full conversation ")).unwrap();
+            assert!(line.contains(&format!(", {full}: ")), "{full}\n{text}");
+            assert!(page.contains(&format!(" tokens, {full}</p>")), "{full}");
+        }
+    }
+    assert!(nearer_above > 100 && levels > 20, "{nearer_above} {levels}");
 }

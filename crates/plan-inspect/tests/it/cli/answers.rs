@@ -85,7 +85,7 @@ fn a_diff_names_one_cause_a_change() {
     insta::assert_snapshot!(said, @r"
     before  370 / 400 tokens, 13 in, 2 out
     after   280 / 300 tokens, 11 in, 4 out
-    cached  246 of the second prompt's 280 tokens, 69 % of the first one's items, cache break at faults: dropped: budget
+    cached  246 of the second prompt's 280 tokens, 68 % of the first one's items, cache break at faults: dropped: budget
 
     item     before        after            cause   verified by
     faults   in: relevant  dropped: budget  budget  this change alone
