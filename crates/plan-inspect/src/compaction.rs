@@ -146,8 +146,8 @@ fn plan_with(prepared: &Prepared, log: &Conversation) -> Result<ContextPlan> {
     Ok(changed.manager.build_plan(&changed.request())?)
 }
 
-/// Returns why a compaction is refused that leaves the prompt no smaller. If messages have no room in the prompt without it, its summary
-/// stands for them: then it is not refused.
+/// Returns why a compaction is refused that leaves the prompt no smaller. If messages have no room in the
+/// prompt without it, its summary stands for them: then it is not refused.
 fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     let is_dropped = |row: &ExcludedItem| {
         row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })

@@ -20,7 +20,8 @@ pub(crate) struct Listed {
     pub(crate) model: Option<String>,
     /// None where it cannot be read: what is wrong, `--id` says.
     pub(crate) messages: Option<usize>,
-    /// The tokens of its next prompt as `plan` plans it, and how sure that is; of a store, those of its newest prompt.
+    /// The tokens of its next prompt as `plan` plans it, and how sure that is; of a store, those of its
+    /// newest prompt.
     tokens: Option<TokenCount>,
     /// Of a store: when it was last written.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -123,8 +123,8 @@ impl Output {
     }
 }
 
-/// Writes a file so that it is either the old one or the new one, never half of it. A new one can be read by its owner
-/// alone: it holds texts of a conversation.
+/// Writes a file so that it is either the old one or the new one, never half of it. A new one can be read by
+/// its owner alone: it holds texts of a conversation.
 fn save(path: &Path, text: &str) -> Result<()> {
     save_by(path, |path| save_whole(path, text.as_bytes()))
 }

@@ -16,7 +16,8 @@ pub(crate) fn error(error: &anyhow::Error) {
     format!("plan-inspect: {error:#}").lines().for_each(|text| line("\u{1b}[1;31m", text));
 }
 
-/// A line, cut where it is long (rule V4), whose beginning, the name of the tool, is in this colour where standard error has colours.
+/// A line, cut where it is long (rule V4), whose beginning, the name of the tool, is in this colour where
+/// standard error has colours.
 fn line(colour: &str, text: &str) {
     const NAME: &str = "plan-inspect:";
     let text = report::printable(&plain::bounded(&masked(text)));

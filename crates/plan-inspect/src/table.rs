@@ -67,8 +67,9 @@ impl<const N: usize> Table<N> {
         Self { align: columns.map(|(_, align)| align), rows, limit: None, colour: false }
     }
 
-    /// No line is longer than this many columns: names in the first column lose their middle, and texts in the last one go on in the
-    /// next line, or stand below. Numbers stay whole, also where that takes more columns than there are.
+    /// No line is longer than this many columns: names in the first column lose their middle, and texts in
+    /// the last one go on in the next line, or stand below. Numbers stay whole, also where that takes more
+    /// columns than there are.
     pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
         self.limit = columns;
         self

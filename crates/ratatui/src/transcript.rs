@@ -106,9 +106,9 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// Draws what the model said by this function, for an application that shows Markdown: it takes a text, the columns that there
-    /// are and the styles. The same rules hold for its lines: what a terminal would act on is not drawn, and archived answers are
-    /// faint.
+    /// Draws what the model said by this function, for an application that shows Markdown: it takes a text,
+    /// the columns that there are and the styles. The same rules hold for its lines: what a terminal would
+    /// act on is not drawn, and archived answers are faint.
     #[must_use]
     pub fn with_answers(mut self, lines: fn(&str, usize, Theme) -> Vec<Line<'static>>) -> Self {
         self.answers = Some(lines);

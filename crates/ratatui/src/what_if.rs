@@ -97,8 +97,9 @@ impl WhatIf {
         &self.excluded
     }
 
-    /// Items that the request no longer has, and whether each is a document: excluded documents and removed notes, in the order
-    /// of their ids. Messages whose pin is taken away are among them; a plan still has a row for those.
+    /// Items that the request no longer has, and whether each is a document: excluded documents and removed
+    /// notes, in the order of their ids. Messages whose pin is taken away are among them; a plan still has a
+    /// row for those.
     pub fn left_out(&self) -> impl Iterator<Item = (&ItemId, bool)> {
         let notes = self.pins.iter().filter(|(_, pinned)| !**pinned).map(|(id, _)| (id, false));
         self.excluded.iter().map(|id| (id, true)).chain(notes)

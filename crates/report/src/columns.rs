@@ -32,8 +32,8 @@ pub fn fitted_id(id: &str, columns: usize) -> String {
     fitted(&cut_id(id, columns), columns)
 }
 
-/// Ids in at most `columns` columns each, without their middle where they are longer. Where two ids would look the same, each
-/// ends in the number that comes with it.
+/// Ids in at most `columns` columns each, without their middle where they are longer. Where two ids would
+/// look the same, each ends in the number that comes with it.
 #[must_use]
 #[doc(hidden)]
 pub fn cut_ids<'a>(ids: impl IntoIterator<Item = (usize, &'a str)>, columns: usize) -> Vec<String> {
@@ -123,8 +123,8 @@ pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
     Some(&text[..before.filter(|before| *before > 0).unwrap_or(at)])
 }
 
-/// A text of more than `characters` characters without its middle: its beginning and its end, with an ellipsis between them.
-/// `None` if it is not longer.
+/// A text of more than `characters` characters without its middle: its beginning and its end, with an
+/// ellipsis between them. `None` if it is not longer.
 pub(super) fn middle_cut(text: &str, characters: usize) -> Option<String> {
     text.char_indices().nth(characters)?;
     let end = (characters - 1) / 2;

@@ -16,7 +16,7 @@ const NAMED: usize = 8;
 pub struct Explained<'a>(pub(super) &'a Explanation, pub(super) bool);
 
 impl Explained<'_> {
-    /// Whether another item has this id too (default: no): a document then shows its namespace (rule O5).
+    /// Sets if another item has this id too (default: no): a document then shows its namespace (rule O5).
     #[must_use]
     pub fn with_shared_id(self, is_shared: bool) -> Self {
         Self(self.0, is_shared)
@@ -39,7 +39,7 @@ impl Explained<'_> {
         self.0.run_tokens.map(row::number).or_else(|| self.own_cost())
     }
 
-    /// What comes in first costs: of a run, its newest message and its exchange.
+    /// Returns the cost of what comes in first: of a run, its newest message and its exchange.
     fn own_cost(&self) -> Option<String> {
         let tokens = self.0.tokens?;
         Some(row::number(TokenCount { n: tokens, certainty: self.0.certainty }))

@@ -179,8 +179,8 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
-/// A printable text of at most 60 characters: enough of an id to know it by. A longer one loses its middle, as ids often
-/// differ at their end.
+/// A printable text of at most 60 characters: enough of an id to know it by. A longer one loses its middle,
+/// as ids often differ at their end.
 #[must_use]
 pub fn brief(text: &str) -> String {
     const MOST: usize = 60;

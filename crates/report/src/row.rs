@@ -72,7 +72,8 @@ fn others(plan: &ContextPlan) -> impl Iterator<Item = &ItemId> {
     included.chain(excluded.flat_map(|row| std::iter::once(&row.id).chain(&row.last_id)))
 }
 
-/// The id of a row, or those of the run it represents; with the namespace of a document that shares it (rule O5).
+/// The id of a row, or those of the run it represents; with the namespace of a document that shares it (rule
+/// O5).
 fn id(row: Decision<'_>, is_shared: bool) -> String {
     let namespace = if is_shared { "rag:" } else { "" };
     match row {
@@ -234,7 +235,7 @@ pub(crate) fn beginning(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }
 
-/// How much of this prompt is the cached prefix, how much of the last one that is, and where and why it breaks.
+/// Returns the cached prefix in words: its share of this prompt and of the last one, its break and the cause.
 #[must_use]
 #[doc(hidden)]
 pub fn repeats(plan: &ContextPlan, prefix: &Prefix) -> String {

@@ -385,7 +385,7 @@ impl Counts {
         }
     }
 
-    /// Whether counting texts of so many bytes takes no time that a person notices.
+    /// Returns true if counting texts of so many bytes takes no time that a person notices.
     pub(crate) fn is_unnoticed(bytes: usize) -> bool {
         /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
         const UNNOTICED: usize = 2_000_000;

@@ -71,8 +71,8 @@ pub(crate) enum Command {
     /// Import sessions into a store (SQLite, PostgreSQL), export them, check a store
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Find the damaged line of a log on disk; with --cut, cut the log off before it and keep a copy. Exits with 1 where it is
-    /// damaged
+    /// Find the damaged line of a log on disk; with --cut, cut the log off before it and keep a copy. Exits
+    /// with 1 where it is damaged
     Repair(Repair),
     /// Plan test vectors and compare with the expected plans
     Vectors(Vectors),

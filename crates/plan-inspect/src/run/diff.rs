@@ -148,7 +148,7 @@ fn cache_break(diff: &analysis::Diff) -> Option<String> {
     Some(format!("{at}: {}", if moved { "order changed" } else { cause.text() }))
 }
 
-/// What differs between the declared tools, in words.
+/// Returns the differences between the declared tools, in words.
 fn tools(change: &analysis::ToolsChange) -> String {
     const NAMED: usize = 8;
     let named = |what: &str, names: &[String]| {

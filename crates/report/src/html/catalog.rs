@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Serialize)]
 struct Known(String, usize, &'static str, Option<i64>);
 
-/// A line of what is sent beside the items: the number of its kind, its name, its tokens, and how sure they are.
+/// A line of what is sent beside the items: the number of its kind, its name, its tokens, and how sure they
+/// are.
 #[derive(Debug, Serialize)]
 pub(super) struct Line(usize, &'static str, i64, &'static str);
 
@@ -98,7 +99,7 @@ impl Catalog {
         rows.map(|one| (self.of_a_prompt(one.key(), &one.kind), (one.row.tokens.n, one.reasoning))).collect()
     }
 
-    /// What is sent beside the items: of each line its kind, its name, its tokens and their certainty.
+    /// The lines sent beside the items: of each its kind, its name, its tokens and their certainty.
     pub(super) fn overhead(&mut self, lines: &[LedgerLine]) -> Vec<Line> {
         let line = |line: &LedgerLine| {
             Line(self.kind(&line.what.kind()), words::overhead(line.what), line.tokens, line.certainty.name())

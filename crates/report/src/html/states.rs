@@ -71,7 +71,8 @@ struct Budgets {
     /// The budgets that the slider and the lanes go over.
     from: u64,
     until: u64,
-    /// Each with its smallest budget, its total and its mark, its overhead, its sections, what enters and what leaves.
+    /// Each with its smallest budget, its total and its mark, its overhead, its sections, what enters and
+    /// what leaves.
     steps: Vec<Step>,
 }
 

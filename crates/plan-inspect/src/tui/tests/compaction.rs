@@ -118,7 +118,7 @@ fn a_short_conversation_has_nothing_to_compact() {
     assert_eq!((it.app.popup, it.app.view), (None, View::Items));
 }
 
-/// What it frees is taken by a document: the prompt grows, and nothing is applied.
+/// A document takes the tokens that it frees: the prompt grows, and nothing is applied.
 #[test]
 fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
     let mut it = screen(CHAT, (100, 30), "c");

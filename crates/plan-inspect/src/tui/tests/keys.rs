@@ -424,7 +424,8 @@ fn a_fix_is_tried_by_a_key() {
     it.press("f").unwrap();
 }
 
-/// The key goes round all fixes, also those that only somebody else can make, and says which of them it is at.
+/// The key goes round all fixes, also those that only somebody else can make, and says which of them it is
+/// at.
 #[test]
 fn fixes_are_shown_in_turn() {
     for arguments in [super::OVER, "examples/overflow.json --budget 210"] {
@@ -451,7 +452,7 @@ fn fixes_are_shown_in_turn() {
     }
 }
 
-/// What is left out of the request keeps its row, marked and selected, and the same key brings it back.
+/// An item left out of the request keeps its row, marked and selected, and the same key brings it back.
 #[test]
 fn what_is_excluded_keeps_its_row() {
     for size in [(80, 24), (120, 40)] {

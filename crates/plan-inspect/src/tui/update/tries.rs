@@ -51,8 +51,9 @@ pub(super) fn try_with_item(
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
-/// Shows the next single change that makes a prompt fit, after the last one the first, and tries it beside what is tried already
-/// if it is another budget or a pin less. What shortens an item, or leaves less for the reply, cannot be tried here.
+/// Shows the next single change that makes a prompt fit, after the last one the first, and tries it beside
+/// what is tried already if it is another budget or a pin less. What shortens an item, or leaves less for the
+/// reply, cannot be tried here.
 pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     let last = app.fix.take().filter(|fix| fix.after == *app.what_if.changes() && fix.at == app.at);
     // The one before is taken back, also where it helped.

@@ -75,7 +75,7 @@ fn too_small(area: Rect) -> Vec<String> {
     wrapped.find(fits).unwrap_or_default()
 }
 
-/// Whether lines hold a part of a word.
+/// Checks if lines hold a part of a word.
 fn breaks_a_word(lines: &[String], texts: &[String]) -> bool {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let parts: Vec<String> = lines.iter().flat_map(|line| words(line)).collect();

@@ -667,7 +667,8 @@ fn a_filter_finds_texts_and_reasons_of_what_is_out() {
     assert!(!large.contains(&"b".to_owned()), "{large:?}");
 }
 
-/// Documents of one corpus: their ids have a long beginning, a long end, or both in common. No two rows look the same.
+/// Documents of one corpus: their ids have a long beginning, a long end, or both in common. No two rows look
+/// the same.
 #[test]
 fn long_ids_are_told_apart() {
     let common = "corpus/2026/quarterly/reports-of-all-branches/".repeat(2);
@@ -699,7 +700,8 @@ fn long_ids_are_told_apart() {
     }
 }
 
-/// What a what-if takes out of the request keeps a row where the list knows of it, and one key brings it back.
+/// An item that a what-if takes out of the request keeps a row if the list knows of it; one key brings it
+/// back.
 #[test]
 fn what_is_left_out_has_a_row() {
     let (log, documents) = desk();
