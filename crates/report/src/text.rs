@@ -210,7 +210,7 @@ impl Text<'_> {
             Level::AtLimit => self.at_limit("at its limit"),
         };
         let (pressure, limit) = (number(usage.conversation_tokens), grouped(usage.limit));
-        format!("full conversation {pressure} of {limit}, {}: {level}", words::usage_percent(usage))
+        format!("full conversation {pressure} of {limit}, {}: {level}", crate::usage_percent(usage))
     }
 
     /// Red if the prompt does not fit either.
