@@ -112,7 +112,7 @@ impl Widget for PromptGrid<'_> {
             let by_name = |(kind, tokens): &(Kind, u64)| {
                 let name =
                     kind.text().split_once(": ").map(|(_, name)| format!("  {}", report::brief(name)))?;
-                let percent = report::percentages(&[*tokens], groups.total).concat();
+                let percent = report::share(*tokens, groups.total);
                 Some((None, name, *tokens, percent, self.theme.kind(kind)))
             };
             let of_group = composition.kinds.iter().filter(|(kind, _)| kind.group() == *group);
@@ -160,7 +160,7 @@ impl Widget for PromptGrid<'_> {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),
             };
-            let percent = report::percentages(&[item.tokens.n], composition.total).concat();
+            let percent = report::share(item.tokens.n, composition.total);
             let said = format!("{tokens}{percent:>4} {}", report::large_item(item));
             let room = usize::from(largest.right().saturating_sub(x));
             buffer.set_stringn(x, y, cut(&said, room), room, Style::new());

@@ -36,7 +36,7 @@ pub use grid::columns as grid_columns;
 pub use html::{Error, Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
-pub use percent::{percent, percentages, usage_percent};
+pub use percent::{percent, percentages, share, usage_percent};
 pub use row::{RowText, repeats, row, section, source, ttl, why};
 pub use text::Text;
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
 
-pub(super) use super::percent::{percent, percentages};
+pub(super) use super::percent::{percent, percentages, share};
 use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
 use context_window::{
     ContextPlan, IncludedReason, ItemId, WireFormat,
@@ -45,12 +45,6 @@ pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64
 pub(super) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
-}
-
-/// Returns one item's share of a prompt in per cent, as the kinds of the prompt have theirs: an item that is
-/// all of its kind has the figure of that kind.
-pub(super) fn share(tokens: u64, whole: u64) -> String {
-    percentages(&[tokens], whole).concat()
 }
 
 /// Returns the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less

@@ -26,7 +26,7 @@ pub(crate) const SIZES: &[Sizes] = &[
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
     Sizes { name: "context-window-store", types: 10, hidden: 4, root: 12 },
-    Sizes { name: "context-window-report", types: 12, hidden: 11, root: 51 },
+    Sizes { name: "context-window-report", types: 12, hidden: 11, root: 52 },
     Sizes { name: "context-window-ratatui", types: 40, hidden: 0, root: 40 },
     Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
 ];

@@ -211,7 +211,7 @@ fn most(plan: &ContextPlan) -> Option<String> {
     let parts: Vec<u64> = groups.iter().map(|(_, tokens)| *tokens).collect();
     let share = report::percentages(&parts, composition.total).into_iter().next()?;
     let (id, size) = (report::brief(item.id.as_str()), report::tokens(item.tokens));
-    let own = report::percentages(&[item.tokens.n], composition.total).concat();
+    let own = report::share(item.tokens.n, composition.total);
     Some(format!("{} {share}, largest {id} {size} ({own})", kind.text()))
 }
 
