@@ -114,12 +114,12 @@ impl SentWith {
         self.state.of(id)
     }
 
-    /// Returns all documents, by the positions of the messages that they stand before.
+    /// Returns all documents, by the positions of the messages after them.
     pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &[SentText])> {
         self.documents.by_position.iter().map(|(at, sent)| (*at, sent.as_slice()))
     }
 
-    /// Returns all state, each piece with the position of the reply that it stands before.
+    /// Returns all state, each piece with the position of the reply after it.
     pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
         self.state.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
     }

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// The texts that were sent beside messages.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
-    /// Documents by the position of the message that they stand before, and their number among its documents: several
-    /// may have one id (rule O5).
+    /// Documents by the position of the message after them, and their number among its documents: several may have one
+    /// id (rule O5).
     documents: BTreeMap<(u32, usize), Key>,
     /// The same documents by their rows in the present plan.
     rows: BTreeMap<ItemId, Key>,

@@ -84,12 +84,13 @@ impl<'a> Subjects<'a> {
             Decision::Included(row) => Some(row.source),
             Decision::Excluded(row) => row.source,
         };
+        // A document that competes and a message are candidates of their own.
+        let competes = |row: &PlannedItem| {
+            let is_document = row.kind.is_document();
+            is_document && row.section == Section::Rag || !is_document && self.log.position_of(id).is_some()
+        };
         if let Decision::Included(row) = row
-            && (if row.kind.is_document() {
-                row.section != Section::Rag
-            } else {
-                self.log.position_of(id).is_none()
-            })
+            && !competes(row)
             && let Some(key) = self.stays.key(id, row.kind.is_document())
         {
             return Some(key);

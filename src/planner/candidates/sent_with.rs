@@ -26,7 +26,7 @@ pub(crate) struct Standing {
     pub(crate) documents_come_last: bool,
     /// What documents and state of earlier questions cost (rule S11).
     pub(crate) upkeep: Option<Upkeep>,
-    /// Documents that the request brings again, with the positions of the messages that they stand before.
+    /// Documents that the request brings again, with the positions of the messages after them.
     pub(super) documents: BTreeMap<ItemId, u32>,
     /// Documents of the request that do not stand already.
     new_documents: BTreeSet<ItemId>,
@@ -92,8 +92,7 @@ impl Standing {
         !self.documents.is_empty() || !self.state.is_empty()
     }
 
-    /// Returns the position of the message that a document stands before. Returns `None` if the request does not bring it
-    /// again.
+    /// Returns the position of the message after a document. Returns `None` if the request does not bring it again.
     pub(crate) fn place_of(&self, id: &ItemId) -> Option<u32> {
         self.documents.get(id).copied()
     }
@@ -113,9 +112,8 @@ impl Standing {
     ) -> Vec<usize> {
         let mut new = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
-            let mut places = self.documents_of(log, &item.id);
-            let place = places.find(|(_, sent)| sent.text == meter.fenced(item)).map(|(place, _)| place);
-            drop(places);
+            let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.fenced(item);
+            let place = self.documents_of(log, &item.id).find(is_it).map(|(place, _)| place);
             let goes_again = again.is_some_and(|again| again.documents.contains(&item.id));
             if let Some(place) = place.filter(|_| !goes_again) {
                 self.documents.insert(item.id.clone(), place);

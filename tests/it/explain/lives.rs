@@ -213,8 +213,8 @@ impl Life {
     }
 }
 
-/// The documents that the request brings again, each with the position of the message that it stands before. Where it is
-/// sent again it has a row beside that one, and both are one item: at other budgets there is only one of them.
+/// The documents that the request brings again, each with the position of the message after it. A document that is sent
+/// again has a row beside that one, and both are one item: at other budgets there is only one of them.
 struct Places(BTreeMap<String, u32>);
 
 impl Places {
@@ -234,7 +234,7 @@ impl Places {
         Self(places)
     }
 
-    /// Returns the id without the place of the message that it stands before.
+    /// Returns the id without its place, if the document is one that the request brings again.
     fn bare(&self, id: &str) -> String {
         let Some((bare, place)) = id.split_once('@') else { return id.into() };
         let stands = self.0.get(bare.trim_start_matches("rag:")).is_some_and(|at| at.to_string() == place);
