@@ -39,7 +39,7 @@ pub(super) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     (mended.into(), lone)
 }
 
-/// The number of an escape `\uXXXX` at a byte offset.
+/// Returns the number of a JSON escape of four digits at a byte offset. Returns `None` if there is none.
 fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)? as u16))

@@ -60,7 +60,8 @@ impl Chat {
 
 /// Returns the end of an id, by which `/drop` finds it; a short one is whole.
 fn end(id: &ItemId) -> String {
+    const SHOWN: usize = 60;
     let all = id.as_str();
-    let from = all.char_indices().rev().nth(59).map_or(0, |(at, _)| at);
+    let from = all.char_indices().rev().nth(SHOWN - 1).map_or(0, |(at, _)| at);
     report::printable(&all[from..])
 }
