@@ -57,12 +57,9 @@ impl Terminal {
         ));
     }
 
-    /// Presses Escape so many times. Two that come at once are read as one.
+    /// Presses Escape so many times.
     fn escape(&self, times: usize) {
-        for _ in 0..times {
-            self.keys(&["Escape"]);
-            sleep(Duration::from_millis(300));
-        }
+        self.keys(&vec!["Escape"; times]);
     }
 
     /// Kills the program that runs in it.
