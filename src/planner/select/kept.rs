@@ -1,17 +1,12 @@
 //! What is in, documents apart.
 
-use super::{slots::SlotSet, trail::Trail};
+use super::{pin_slots::PinSlots, slots::SlotSet, trail::Trail};
 use crate::{
     item::Section,
     plan::reason::IncludedReason,
-    planner::candidates::{CandidateId, CandidateIndex, CandidateMap, Slot},
+    planner::candidates::{CandidateId, CandidateIndex, CandidateMap},
 };
-use foldhash::fast::FixedState;
-use indexmap::IndexSet;
 use std::rc::Rc;
-
-/// The pins of a request, each at its slot.
-pub(super) type PinSlots = IndexSet<CandidateId, FixedState>;
 
 /// A candidate that is in.
 #[derive(Debug, Clone, Copy)]
@@ -26,17 +21,19 @@ const WALKED: Kept = Kept { section: Section::Conversation, reason: IncludedReas
 /// What a pin lets in.
 const PINNED: Kept = Kept { section: Section::SystemPinned, reason: IncludedReason::Pinned };
 
-/// The candidates that are in: one by one, and where selections for many budgets share them, as slots of pinned notes and as
-/// the first steps of a trail.
+/// The candidates that are in: one by one, and where selections for many budgets share them, as slots of pins and as the first
+/// steps of a trail. What is in as a pin may be one of those steps too.
 #[derive(Debug, Default)]
 pub(crate) struct KeptCandidates {
     each: Vec<(CandidateId, Kept)>,
     /// Where each of them stands.
     places: CandidateMap<u32>,
-    /// Pinned notes, and which of them are in; some may be in one by one too.
-    notes: Option<(Rc<PinSlots>, SlotSet)>,
+    /// The pins, and which of them are in; some may be in one by one too.
+    pins: Option<(Rc<PinSlots>, SlotSet)>,
     /// A trail, and how many of its steps are in.
     trail: Option<(Rc<Trail>, usize)>,
+    /// Whether pins that are among those steps are in by their slots only: the window awaits them.
+    awaits_pins: bool,
     is_off_the_trail: bool,
 }
 
@@ -66,26 +63,52 @@ impl KeptCandidates {
         }
     }
 
-    /// Lets in notes by their slots; some may be in already.
-    pub(super) fn keep_notes(&mut self, pins: Rc<PinSlots>, slots: SlotSet) {
-        self.notes = Some((pins, slots));
+    /// Lets in pins by their slots, with the user messages that they bring; some may be in already.
+    pub(super) fn keep_pins(&mut self, pins: Rc<PinSlots>, slots: SlotSet) {
+        self.pins = Some((pins, slots));
     }
 
-    /// The notes that are in by their slots alone.
-    fn notes(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
-        let notes =
-            self.notes.iter().flat_map(|(pins, slots)| slots.iter().map(|slot| pins[slot.to_usize()]));
-        notes.filter(|id| self.places.get(*id).is_none())
+    /// The pins that are in by their slots alone, and the user messages that they bring: those as often as they are brought.
+    fn pins(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
+        let pins =
+            self.pins.iter().flat_map(|(pins, slots)| slots.iter().flat_map(|slot| pins.with_pin(slot)));
+        pins.filter(|id| self.places.get(*id).is_none())
     }
 
-    fn has_note(&self, id: CandidateId) -> bool {
-        let slot = |pins: &PinSlots| pins.get_index_of(&id).map(|slot| Slot::new(slot as u32));
-        self.notes.as_ref().is_some_and(|(pins, slots)| slot(pins).is_some_and(|slot| slots.has(slot)))
+    fn has_pin(&self, id: CandidateId) -> bool {
+        self.pins.as_ref().is_some_and(|(pins, slots)| pins.has(id, slots))
+    }
+
+    /// From here on pins and messages come in one by one, and so does what is in by its slot or as a step of a trail.
+    pub(super) fn leave_the_slots(&mut self, pins: &PinSlots, slots: &SlotSet) {
+        for id in slots.iter().flat_map(|slot| pins.with_pin(slot)) {
+            if self.places.get(id).is_none() {
+                self.insert(id, PINNED);
+            }
+        }
+        self.is_off_the_trail = true;
+        let walked: Vec<CandidateId> = self.trail_ids().filter(|id| self.places.get(*id).is_none()).collect();
+        self.trail = None;
+        self.extend(walked.into_iter());
     }
 
     /// Lets in the steps of a trail up to this one; some may be in already.
     pub(super) fn walk_to(&mut self, trail: Rc<Trail>, steps: usize) {
         self.trail = Some((trail, steps));
+    }
+
+    /// Whether pins that are steps of the trail are in by their slots only.
+    pub(super) fn awaits_pins(&self) -> bool {
+        self.awaits_pins
+    }
+
+    pub(super) fn await_pins(&mut self, awaits: bool) {
+        self.awaits_pins = awaits;
+    }
+
+    /// Whether a step of the trail is a pin that is awaited.
+    fn is_awaited(&self, id: CandidateId) -> bool {
+        self.awaits_pins && self.pins.as_ref().is_some_and(|(pins, _)| pins.slot(id).is_some())
     }
 
     /// The trail whose first steps are in, and how many of them.
@@ -115,15 +138,15 @@ impl KeptCandidates {
         self.each.iter().filter(|(_, kept)| kept.reason == IncludedReason::Pinned).map(|(id, _)| *id)
     }
 
-    /// How many there are; a note that is in by its slot too counts twice.
+    /// How many there are; a pin that is in by its slot too counts twice.
     pub(crate) fn len(&self) -> usize {
         self.each.len()
-            + self.notes.as_ref().map_or(0, |(_, slots)| slots.len())
+            + self.pins.as_ref().map_or(0, |(_, slots)| slots.len())
             + self.trail().map_or(0, |(_, steps)| steps)
     }
 
     pub(crate) fn has(&self, id: CandidateId) -> bool {
-        self.places.get(id).is_some() || self.is_on_the_trail(id) || self.has_note(id)
+        self.places.get(id).is_some() || self.is_on_the_trail(id) || self.has_pin(id)
     }
 
     /// What is known of a candidate that is in.
@@ -136,18 +159,20 @@ impl KeptCandidates {
 
     pub(super) fn get(&self, id: CandidateId) -> Option<Kept> {
         let one = self.places.get(id).map(|place| self.each[place as usize].1);
-        let one = one.or_else(|| self.is_on_the_trail(id).then_some(WALKED));
-        one.or_else(|| self.has_note(id).then_some(PINNED))
+        let one = one.or_else(|| self.has_pin(id).then_some(PINNED));
+        one.or_else(|| self.is_on_the_trail(id).then_some(WALKED))
     }
 
     fn is_on_the_trail(&self, id: CandidateId) -> bool {
-        self.trail.as_ref().is_some_and(|(trail, steps)| trail.place(id).is_some_and(|place| place < *steps))
+        let is_walked =
+            |(trail, steps): &(Rc<Trail>, usize)| trail.place(id).is_some_and(|place| place < *steps);
+        self.trail.as_ref().is_some_and(is_walked) && !self.is_awaited(id)
     }
 
-    /// What came in one by one, as it came in, then notes by their slots, and then what a trail let in. Mostly from the newest
-    /// to the oldest.
+    /// What came in one by one, as it came in, then pins by their slots, and then what a trail let in: from all but a plan's own
+    /// selection some may come twice. Mostly from the newest to the oldest.
     pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
-        self.each().chain(self.notes()).chain(self.trail_ids())
+        self.each().chain(self.pins()).chain(self.trail_ids())
     }
 
     /// The messages and exchanges that are in, and what else came in one by one.
@@ -156,29 +181,37 @@ impl KeptCandidates {
     }
 
     fn trail_ids(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
-        self.trail().into_iter().flat_map(|(trail, steps)| trail.ids(steps))
+        let steps = self.trail().into_iter().flat_map(|(trail, steps)| trail.ids(steps));
+        steps.filter(|id| !self.is_awaited(*id))
     }
 
     /// What is in here and not there.
     pub(crate) fn without(&self, other: &Self) -> Vec<CandidateId> {
         // Two budgets that follow each other mostly begin with the same: only what comes after that is looked for.
         let same = self.each().zip(other.each()).take_while(|(here, there)| here == there).count();
+        // Other candidates of the request may have other pins.
+        let shared = match (&self.pins, &other.pins) {
+            (Some((here, _)), Some((there, slots))) if Rc::ptr_eq(here, there) => Some(slots),
+            _ => None,
+        };
+        let common = other.trail().filter(|(there, _)| {
+            let is_longer = |trail: &Rc<Trail>| shared.is_some() && trail.holds_pins && there.holds_pins;
+            let is_common =
+                self.trail().is_some_and(|(trail, _)| Rc::ptr_eq(trail, there) || is_longer(trail));
+            is_common && !self.awaits_pins && !other.awaits_pins
+        });
         let walked = self.trail().map(|(trail, steps)| {
-            let common = other.trail().filter(|(there, _)| Rc::ptr_eq(trail, there));
-            trail.ids(steps).skip(common.map_or(0, |(_, steps)| steps))
+            let new = trail.ids(steps).skip(common.map_or(0, |(_, steps)| steps));
+            new.filter(|id| !self.has_pin(*id) && !self.is_awaited(*id))
         });
         let nothing = SlotSet::default();
-        // Other candidates of the request may have other pins.
-        let notes = self.notes.iter().flat_map(|(pins, slots)| {
-            let same = other
-                .notes
-                .as_ref()
-                .filter(|(there, _)| Rc::ptr_eq(pins, there) || pins.iter().eq(there.iter()));
-            let there = same.map_or(&nothing, |(_, slots)| slots);
-            slots.without(there).map(|slot| pins[slot.to_usize()]).collect::<Vec<_>>()
+        let pins = self.pins.iter().flat_map(|(pins, slots)| {
+            slots.without(shared.unwrap_or(&nothing)).flat_map(|slot| pins.with_pin(slot))
         });
-        let notes = notes.filter(|id| self.places.get(*id).is_none());
-        let ids = self.each().skip(same).chain(notes).chain(walked.into_iter().flatten());
+        let mut pins: Vec<CandidateId> = pins.filter(|id| self.places.get(*id).is_none()).collect();
+        pins.sort_unstable();
+        pins.dedup();
+        let ids = self.each().skip(same).chain(pins).chain(walked.into_iter().flatten());
         ids.filter(|id| !other.has(*id)).collect()
     }
 }

@@ -33,11 +33,16 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{collections::BTreeMap, ops::Range};
 
+mod tree;
 mod slots;
 mod trail;
+mod pin_slots;
+mod pin_fill;
+mod walk_sums;
 mod kept;
 mod room;
 mod trails;
+mod laid_out;
 mod pinned;
 mod window;
 mod documents;
@@ -45,7 +50,7 @@ mod documents;
 use kept::Kept;
 pub(crate) use kept::KeptCandidates;
 use room::Room;
-pub(crate) use room::merges_state;
+pub(crate) use room::{merges_state, saved_by_merging};
 pub(crate) use slots::SlotSet;
 use trails::Pins;
 pub(crate) use trails::Trails;
@@ -57,9 +62,12 @@ pub(crate) struct Selection {
     pub(crate) kept: KeptCandidates,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
-    /// The notes that are in, by their slots among the pins: only where all pins are notes. With one budget they are among
-    /// `kept` at once, with many in the end.
-    notes: SlotSet,
+    /// The pins that are in, by their slots: where all of them are notes, and where they are laid out for many budgets. With one
+    /// budget they are among `kept` at once, with many in the end.
+    pins: SlotSet,
+    /// How often pins were offered something where they are laid out, and how often the walk was.
+    offers: usize,
+    walks: usize,
     // Exclusion reasons are kept in five fields, by when they are known: `ineligible` and `fallen_pins` after the walk, the
     // two `dropped_` fields after each offer, `before_window` where the walk stops.
     /// Messages and exchanges that the walk examined and that can never be sent as they are.
@@ -159,7 +167,7 @@ impl Selection {
         }
     }
 
-    fn pay_for_notes(&mut self, tokens: u64) {
+    fn pay_for_pins(&mut self, tokens: u64) {
         let used = &mut self.used[Section::SystemPinned as usize];
         *used = used.saturating_add(tokens);
     }
@@ -176,7 +184,7 @@ impl Selection {
 
     /// How many candidates are in.
     fn len(&self) -> usize {
-        self.kept.len() + self.documents.len() + self.notes.len()
+        self.kept.len() + self.documents.len() + self.pins.len()
     }
 
     /// Whether a candidate other than a document is included.
@@ -222,6 +230,8 @@ pub(crate) struct Selector<'s, O> {
     pub(crate) config: &'s Config,
     pub(crate) observer: &'s O,
     pub(crate) trails: &'s Trails,
+    /// Whether only what is in is asked for, of many budgets, and pinned messages may be laid out for that.
+    pub(crate) lays_out_pins: bool,
 }
 
 impl<O: Observer> Selector<'_, O> {
@@ -241,12 +251,13 @@ impl<O: Observer> Selector<'_, O> {
             None => self.begin(Pins::Awaited, budgets)?,
         };
         let mut chosen = self.go_on(begun, budgets)?;
-        if chosen.awaited.iter().any(|pin| !chosen.has(*pin)) && !chosen.gave_up_the_set {
+        let waits = self.waits_in_vain(&mut chosen)? || chosen.awaited.iter().any(|pin| !chosen.has(*pin));
+        if waits && !chosen.gave_up_the_set {
             chosen = self.go_on(self.begin(Pins::Paid, budgets)?, budgets)?;
         }
-        // The notes of many budgets are not let in one by one: each budget lets in about those of the one before it.
-        if self.costs.most().is_some() && !chosen.notes.is_empty() {
-            chosen.kept.keep_notes(self.pins_by_slots(), chosen.notes.clone());
+        // The pins of many budgets are not let in one by one: each budget lets in about those of the one before it.
+        if self.costs.most().is_some() && !chosen.pins.is_empty() {
+            chosen.kept.keep_pins(self.pins_by_slots(), chosen.pins.clone());
         }
         Ok(chosen)
     }
@@ -468,7 +479,8 @@ impl<O: Observer> Selector<'_, O> {
         let before = chosen.used[Section::SystemPinned as usize];
         self.take_pins_first(available, &mut chosen)?;
         let tokens = chosen.used[Section::SystemPinned as usize] - before;
-        let taken = PinsTaken { tokens, merges: room::merges_state(self.index, &chosen) };
+        let taken =
+            PinsTaken { tokens, merges: available.merge > 0 && room::merges_state(self.index, &chosen) };
         self.trails.pinned_first.replace(Some((available.tokens, chosen)));
         Ok(taken)
     }
@@ -488,7 +500,7 @@ impl<O: Observer> Selector<'_, O> {
         passed_over: &'a [PassedOver],
         chosen: &'a Selection,
     ) -> impl Iterator<Item = (CandidateId, ExcludedReason)> + 'a {
-        let reasons = passed_over.iter().flat_map(|one| one.reasons(&chosen.notes));
+        let reasons = passed_over.iter().flat_map(|one| one.reasons(&chosen.pins));
         reasons.map(|(slot, reason)| (self.costs.id_at(List::Notes, slot), reason))
     }
 
@@ -518,3 +530,6 @@ fn within(budgets: &Budgets, section: Section, chosen: &Selection) -> Room {
 fn left_of(budget: u64, section: Section, chosen: &Selection) -> u64 {
     budget.saturating_sub(chosen.used[section as usize])
 }
+
+#[cfg(test)]
+pub(crate) use tree::tests::visited;

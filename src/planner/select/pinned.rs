@@ -13,6 +13,7 @@
 
 use super::{
     PassedOver, Selection, Selector,
+    pin_fill::{InBefore, LaidOutPins},
     room::{AfterQuestion, Room},
 };
 use crate::{
@@ -27,6 +28,7 @@ use crate::{
     provider::weight::Weight,
 };
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 impl<O: Observer> Selector<'_, O> {
     /// Offers every pin what the room holds. What is in stays in; the reasons of the others are replaced.
@@ -34,6 +36,10 @@ impl<O: Observer> Selector<'_, O> {
         chosen.dropped_pins.clear();
         if self.index.pins_are_notes() {
             return self.fill_with_notes(room, chosen);
+        }
+        if let Some(pins) = self.laid_out_pins(chosen)? {
+            self.fill_by_slots(&pins, room, chosen);
+            return Ok(());
         }
         let mut spent = 0;
         // Once something follows the live question, what merging state into it would save is gone for the rest too.
@@ -66,18 +72,18 @@ impl<O: Observer> Selector<'_, O> {
 
     /// Where all pins are notes: none brings anything along, and none follows the live question.
     fn fill_with_notes(&self, room: Room, chosen: &mut Selection) -> Result<(), Error> {
-        if chosen.notes.is_empty() {
+        if chosen.pins.is_empty() {
             for slot in &self.index.undroppable {
-                chosen.notes.insert(*slot);
+                chosen.pins.insert(*slot);
             }
         }
         let sizes = self.costs.sizes(List::Notes)?;
-        let filled = chosen.notes.offer_all(&sizes, room.tokens(AfterQuestion::No), RagFill::Backfill)?;
+        let filled = chosen.pins.offer_all(&sizes, room.tokens(AfterQuestion::No), RagFill::Backfill)?;
         filled.tell(self.observer, room.constraint(AfterQuestion::No));
-        chosen.notes.extend(&filled);
+        chosen.pins.extend(&filled);
         let is_one_budget = self.costs.most().is_none();
         if !is_one_budget {
-            chosen.pay_for_notes(filled.tokens);
+            chosen.pay_for_pins(filled.tokens);
         }
         for slot in filled.runs.into_iter().flatten().take_while(|_| is_one_budget) {
             let id = self.index.pins[slot as usize].id;
@@ -86,6 +92,22 @@ impl<O: Observer> Selector<'_, O> {
         let held_by = room.held_by(AfterQuestion::No, HeldBy::Size);
         chosen.notes_passed_over = PassedOver::all(filled.passed_over, held_by, held_by);
         Ok(())
+    }
+
+    /// Where only what is in is asked for, of many budgets.
+    fn fill_by_slots(&self, pins: &LaidOutPins, room: Room, chosen: &mut Selection) {
+        if chosen.offers == 0 {
+            chosen.pins = pins.costs.required.clone();
+        }
+        let walked = chosen.kept.trail().map(|(trail, steps)| (Rc::clone(trail), steps));
+        let awaits_pins = chosen.kept.awaits_pins();
+        let mut is_in = InBefore { pins: std::mem::take(&mut chosen.pins), walked, awaits_pins };
+        let filled = pins.offer(chosen.offers, room.tokens(AfterQuestion::No), &mut is_in);
+        filled.tell(self.observer, room.constraint(AfterQuestion::No));
+        chosen.offers += 1;
+        chosen.kept.keep_pins(Rc::clone(&pins.slots), is_in.pins.clone());
+        chosen.pins = is_in.pins;
+        chosen.pay_for_pins(filled.tokens);
     }
 
     /// What each costs, if all of them fit.

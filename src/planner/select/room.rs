@@ -2,6 +2,7 @@
 
 use super::{Selection, Selector};
 use crate::{
+    conversation::ExchangeIndex,
     error::Error,
     item::Section,
     plan::reason::HeldBy,
@@ -78,6 +79,11 @@ impl Room {
         }
     }
 
+    /// Whether it is the same for everything, because merging state saves nothing.
+    pub(super) fn is_one_for_all(self) -> bool {
+        self.left == self.left_without_merge
+    }
+
     fn uncapped(self, after: AfterQuestion) -> u64 {
         self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left_for(after))
     }
@@ -126,7 +132,7 @@ impl<O> Selector<'_, O> {
         let opens_block = section == Section::Rag && !chosen.has_documents();
         let block = chosen.has_documents() || available.reserves_block || opens_block;
         let left = available.free(chosen.used(), block);
-        let merged = if merges_state(self.index, chosen) { i128::from(available.merge) } else { 0 };
+        let merged = i128::from(saved_by_merging(self.index, available, chosen));
         Room {
             left: clamped(left + merged),
             left_without_merge: clamped(left),
@@ -143,6 +149,14 @@ fn under_cap(section: Section, available: &Available, chosen: &Selection) -> u64
     available.cap(section).map_or(u64::MAX, left)
 }
 
+/// Returns the tokens that merging state into the live question saves with what is in.
+pub(crate) fn saved_by_merging(index: &CandidateIndex<'_>, available: &Available, chosen: &Selection) -> u64 {
+    if available.merge > 0 && merges_state(index, chosen) { available.merge } else { 0 }
+}
+
+/// So many exchanges are looked up, and not looked for.
+const FEW: u32 = 64;
+
 /// Whether state is merged into the live question: while nothing follows it (rule O1).
 pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bool {
     let documents_follow = index.documents_come_last && chosen.has_documents();
@@ -152,6 +166,10 @@ pub(crate) fn merges_state(index: &CandidateIndex<'_>, chosen: &Selection) -> bo
     else {
         return false;
     };
+    let count = exchanges.end.number() - exchanges.start.number();
+    if count <= FEW {
+        return !ExchangeIndex::each(exchanges).any(|at| chosen.has(CandidateId::Exchange(at)));
+    }
     let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
     !chosen.kept.without_notes().any(follows)
 }

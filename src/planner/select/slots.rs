@@ -1,4 +1,4 @@
-//! Which slots of a list are in: mostly the first so many, and a few after them.
+//! Which slots of a list are in: mostly the first so many, and a few runs after them.
 
 use crate::{
     config::RagFill,
@@ -8,23 +8,21 @@ use crate::{
         observer::{Constraint, Observer},
     },
 };
-use std::{collections::BTreeSet, ops::Range};
+use std::ops::Range;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SlotSet {
-    /// So many from the first are in.
-    first: u32,
-    /// And these, none of which is right after them.
-    more: BTreeSet<u32>,
+    /// In ascending order, with slots that are out between them: what does not fit parts two long runs.
+    runs: Vec<Range<u32>>,
 }
 
 impl SlotSet {
     pub(crate) fn is_empty(&self) -> bool {
-        self.first == 0 && self.more.is_empty()
+        self.runs.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.first as usize + self.more.len()
+        self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
     pub(crate) fn has(&self, slot: Slot) -> bool {
@@ -32,7 +30,25 @@ impl SlotSet {
     }
 
     fn holds(&self, slot: u32) -> bool {
-        slot < self.first || self.more.contains(&slot)
+        self.runs.get(self.first_ending_behind(slot)).is_some_and(|run| run.start <= slot)
+    }
+
+    /// The place of the first run that has this slot, or slots after it.
+    fn first_ending_behind(&self, slot: u32) -> usize {
+        self.runs.partition_point(|run| run.end <= slot)
+    }
+
+    /// Whether all of these slots are in.
+    pub(super) fn covers(&self, slots: &Range<u32>) -> bool {
+        let run = self.runs.get(self.first_ending_behind(slots.start));
+        slots.is_empty() || run.is_some_and(|run| run.start <= slots.start && slots.end <= run.end)
+    }
+
+    /// Returns those of these slots that are in and stand together, the first of them first.
+    pub(super) fn first_of(&self, slots: Range<u32>) -> Option<Range<u32>> {
+        let run = self.runs.get(self.first_ending_behind(slots.start))?;
+        let (start, end) = (run.start.max(slots.start), run.end.min(slots.end));
+        (start < end).then_some(start..end)
     }
 
     /// Says whether it was not in before.
@@ -41,20 +57,22 @@ impl SlotSet {
         if self.holds(at) {
             return false;
         }
-        self.insert_run(at, at + 1);
+        self.insert_run(at..at + 1);
         true
     }
 
-    /// All from one slot up to another, none of which is in.
-    fn insert_run(&mut self, from: u32, to: u32) {
-        if from != self.first {
-            self.more.extend(from..to);
+    /// All of these slots; some may be in already.
+    pub(super) fn insert_run(&mut self, slots: Range<u32>) {
+        if slots.is_empty() {
             return;
         }
-        self.first = to;
-        while self.more.remove(&self.first) {
-            self.first += 1;
-        }
+        // The runs that it touches become one with it.
+        let from = self.runs.partition_point(|run| run.end < slots.start);
+        let to = from + self.runs[from..].partition_point(|run| run.start <= slots.end);
+        let touched = &self.runs[from..to];
+        let start = touched.first().map_or(slots.start, |run| run.start.min(slots.start));
+        let end = touched.last().map_or(slots.end, |run| run.end.max(slots.end));
+        self.runs.splice(from..to, std::iter::once(start..end));
     }
 
     /// What fits into so many tokens beside what is in, in order. What is in does not change on the way, so that nothing is met, and
@@ -66,9 +84,10 @@ impl SlotSet {
         fill: RagFill,
     ) -> Result<Filled, Error> {
         let mut filled = Filled { left: tokens, ..Filled::default() };
-        let mut at = self.first;
+        let mut at = 0;
         while at < sizes.len() {
-            let end = self.more.range(at..).next().copied().unwrap_or(sizes.len());
+            let known = self.runs.get(self.first_ending_behind(at));
+            let end = known.map_or(sizes.len(), |run| run.start.max(at));
             let (to, cost) = sizes.run(at, end, filled.left)?;
             if to > at {
                 filled.left -= cost;
@@ -76,7 +95,7 @@ impl SlotSet {
                 filled.runs.push(at..to);
             }
             if to == end {
-                at = end + 1;
+                at = known.map_or(end, |run| run.end);
                 continue;
             }
             let (next, over) = match fill {
@@ -93,19 +112,36 @@ impl SlotSet {
     /// Lets in what fitted.
     pub(super) fn extend(&mut self, filled: &Filled) {
         for run in &filled.runs {
-            self.insert_run(run.start, run.end);
+            self.insert_run(run.clone());
         }
+    }
+
+    pub(super) fn into_runs(self) -> Vec<Range<u32>> {
+        self.runs
     }
 
     /// In order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Slot> + '_ {
-        (0..self.first).chain(self.more.iter().copied()).map(Slot::new)
+        self.runs.iter().flat_map(Clone::clone).map(Slot::new)
     }
 
     /// What is in here and not there.
     pub(crate) fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Slot> + 'a {
-        let first = (other.first.min(self.first)..self.first).filter(|slot| !other.more.contains(slot));
-        first.chain(self.more.iter().copied().filter(|slot| !other.holds(*slot))).map(Slot::new)
+        // The runs there that may end behind what was looked at; both lists ascend.
+        let mut there = other.runs.iter().peekable();
+        let mut parts = Vec::new();
+        for run in &self.runs {
+            let mut at = run.start;
+            while at < run.end {
+                while there.next_if(|known| known.end <= at).is_some() {}
+                let (start, end) = there.peek().map_or((run.end, run.end), |known| (known.start, known.end));
+                if at < start {
+                    parts.push(at..start.min(run.end));
+                }
+                at = end.max(at);
+            }
+        }
+        parts.into_iter().flatten().map(Slot::new)
     }
 }
 
@@ -117,17 +153,18 @@ pub(super) struct Filled {
     /// What they come to.
     pub(super) tokens: u64,
     /// What is left of the offer; tokens.
-    left: u64,
+    pub(super) left: u64,
     /// Ranges of slots that do not fit (except slots already included), with the tokens left at that point.
     pub(super) passed_over: Vec<(Range<u32>, u64)>,
     /// How many more tokens would have let one of them in, where that is known.
-    over: Option<u64>,
+    pub(super) over: Option<u64>,
 }
 
 impl Filled {
     /// What is left only falls on the way, so the last of it is what binds.
     pub(super) fn tell(&self, observer: &impl Observer, offer: Constraint) {
-        if !self.runs.is_empty() {
+        // What costs nothing fits whatever is left.
+        if self.tokens > 0 {
             observer.fits(offer, self.left);
         }
         if let Some(by) = self.over {
@@ -141,6 +178,7 @@ mod tests {
     use super::*;
     use crate::planner::candidates::SizeIndex;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     proptest! {
         /// One offer after the other, as sections, leftover and released reserves offer them: each slot is paid for once,
@@ -186,6 +224,32 @@ mod tests {
                 // far the decision bears, and never too much.
                 let bears = |by: Option<u64>| by.unwrap_or(u64::MAX);
                 prop_assert!(bears(filled.over) <= bears(least), "{:?} {:?}", filled.over, least);
+            }
+        }
+
+        #[test]
+        fn runs_are_a_set(
+            here in prop::collection::vec((0u32..30, 0u32..6), 0..8), there in prop::collection::vec((0u32..30, 0u32..6), 0..8),
+        ) {
+            let build = |runs: &[(u32, u32)]| {
+                let (mut slots, mut set) = (SlotSet::default(), BTreeSet::new());
+                for (from, len) in runs {
+                    slots.insert_run(*from..from + len);
+                    set.extend(*from..from + len);
+                }
+                (slots, set)
+            };
+            let ((here, here_set), (there, there_set)) = (build(&here), build(&there));
+            prop_assert!(here.iter().map(Slot::number).eq(here_set.iter().copied()));
+            prop_assert_eq!(here.len(), here_set.len());
+            prop_assert!((0..40).all(|slot| here.has(Slot::new(slot)) == here_set.contains(&slot)));
+            prop_assert!(here.runs.windows(2).all(|two| two[0].end < two[1].start));
+            let less: Vec<u32> = here.without(&there).map(Slot::number).collect();
+            prop_assert_eq!(less, here_set.difference(&there_set).copied().collect::<Vec<_>>());
+            for from in 0..40 {
+                let first = here.first_of(from..from + 5).map(|found| found.start);
+                prop_assert_eq!(first, here_set.range(from..from + 5).next().copied());
+                prop_assert_eq!(here.covers(&(from..from + 3)), (from..from + 3).all(|slot| here_set.contains(&slot)));
             }
         }
     }

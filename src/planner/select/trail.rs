@@ -4,6 +4,7 @@
 //! back. A trail holds them with the running sum of their tokens, so the walk of one budget is a search for the first step
 //! that no longer fits. What is in beside the walk, pins for example, changes what it meets: a trail holds for one such set.
 
+use super::tree::{Summary, Tree};
 use crate::planner::candidates::CandidateId;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
@@ -17,6 +18,8 @@ pub(super) struct Trail {
     pub(super) beside: Vec<CandidateId>,
     /// Nothing before this comes in.
     pub(super) floor: Option<CandidateId>,
+    /// Whether pinned messages are on it, in or not: of two such trails one is the beginning of the other.
+    pub(super) holds_pins: bool,
     steps: IndexMap<CandidateId, Step, FixedState>,
     end: End,
     /// After so many steps the live turn is in, as far as it can be sent.
@@ -61,11 +64,26 @@ struct Step {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     /// Its first step.
-    first: usize,
+    pub(super) first: usize,
     /// Whether that one is its user message.
-    has_head: bool,
+    pub(super) has_head: bool,
     /// Whether some of it may be in without the rest.
     may_be_cut: bool,
+}
+
+/// Steps of a trail that are not in as pins.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Steps {
+    pub(super) tokens: u64,
+    pub(super) count: u32,
+}
+
+impl Summary for Steps {
+    const NOTHING: Self = Self { tokens: 0, count: 0 };
+
+    fn join(self, after: Self) -> Self {
+        Self { tokens: self.tokens.saturating_add(after.tokens), count: self.count + after.count }
+    }
 }
 
 /// How far a budget lets the walk come.
@@ -84,7 +102,12 @@ pub(super) struct Reach {
 
 impl Trail {
     pub(super) fn new(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
-        Self { beside, floor, steps: IndexMap::default(), end: End::Whole, live: None }
+        Self { beside, floor, holds_pins: false, steps: IndexMap::default(), end: End::Whole, live: None }
+    }
+
+    /// One with the pinned messages on it; `beside` is the minimum.
+    pub(super) fn with_pins(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
+        Self { holds_pins: true, ..Self::new(beside, floor) }
     }
 
     /// A turn that begins at the end of the trail.
@@ -113,6 +136,28 @@ impl Trail {
     /// What so many steps cost; tokens.
     pub(super) fn sum(&self, steps: usize) -> u64 {
         steps.checked_sub(1).map_or(0, |last| self.steps[last].sum)
+    }
+
+    pub(super) fn id(&self, place: usize) -> CandidateId {
+        self.steps.get_index(place).map_or_else(|| unreachable!("no step {place}"), |(id, _)| *id)
+    }
+
+    /// Returns the turn of the last step.
+    pub(super) fn last_turn(&self) -> Option<Turn> {
+        self.steps.last().map(|(_, step)| step.turn)
+    }
+
+    /// Returns the tokens of one step.
+    pub(super) fn cost(&self, place: usize) -> u64 {
+        self.sum(place + 1) - self.sum(place)
+    }
+
+    /// Returns the room that it was laid out for. Returns `None` if no more of it can be laid out.
+    pub(super) fn laid_out_for(&self) -> Option<u64> {
+        match self.end {
+            End::LaidOutFor(room) => Some(room),
+            End::Whole | End::Barrier(_) | End::Unknown => None,
+        }
     }
 
     pub(super) fn place(&self, id: CandidateId) -> Option<usize> {
@@ -152,5 +197,45 @@ impl Trail {
             over: next.map(|step| step.sum - end),
             stopped: stopped_in.is_some(),
         })
+    }
+
+    /// How far the walk comes where some of the steps are in as pins, and what it pays; `not_in` holds the others, and
+    /// `ends_whole` says whether the pins complete the turn that the trail ends in. Returns `None` if the trail ends before that
+    /// is known.
+    pub(super) fn walk_beside_pins(
+        &self,
+        from: usize,
+        room: u64,
+        not_in: &Tree<Steps>,
+        ends_whole: bool,
+    ) -> Option<(Reach, u64)> {
+        let (fitting, passed) = not_in.search(from, self.len(), |steps| steps.tokens <= room);
+        let next = self.steps.get_index(fitting).map(|(_, step)| step);
+        let stopped_in = match (next, self.end) {
+            (Some(step), _) => Some(step.turn),
+            (None, End::Whole) => None,
+            (None, End::Barrier(_)) if ends_whole => Some(self.turn(false, false)),
+            (None, End::Barrier(turn)) => Some(turn),
+            (None, End::LaidOutFor(_) | End::Unknown) => return None,
+        };
+        // Of a turn that is cut its user message and at least one exchange come in, now or before; otherwise nothing of it.
+        let is_kept = |turn: Turn| {
+            let exchanges = turn.first + usize::from(turn.has_head);
+            let comes_in = || fitting > exchanges && not_in.fold(exchanges, fitting).count > 0;
+            turn.may_be_cut && (from > turn.first || comes_in())
+        };
+        let steps = match stopped_in {
+            Some(turn) if !is_kept(turn) => turn.first.max(from),
+            _ => fitting,
+        };
+        let paid = not_in.fold(from, steps).tokens;
+        let reach = Reach {
+            steps,
+            left: room - paid,
+            least_left: (passed.count > 0).then(|| room - passed.tokens),
+            over: next.map(|_| passed.tokens.saturating_add(not_in.get(fitting).tokens) - room),
+            stopped: stopped_in.is_some(),
+        };
+        Some((reach, paid))
     }
 }

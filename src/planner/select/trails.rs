@@ -2,8 +2,10 @@
 
 use super::{
     Selection, Selector,
-    kept::PinSlots,
+    pin_fill::LaidOutPins,
+    pin_slots::PinSlots,
     trail::{End, Reach, Trail, WindowTrail},
+    walk_sums::WalkSums,
 };
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -13,6 +15,7 @@ use crate::{
 };
 use std::{
     cell::{OnceCell, RefCell},
+    collections::BTreeMap,
     rc::Rc,
 };
 
@@ -29,6 +32,20 @@ pub(crate) struct Trails {
     pub(super) pinned_first: RefCell<Option<(i128, Selection)>>,
     /// The last prompt's window, by what becomes of its pins.
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
+    /// The pins with their costs; none where they have to be looked at one by one.
+    pub(super) laid_out_pins: OnceCell<Option<Rc<LaidOutPins>>>,
+    /// The walk with the pinned messages on it.
+    pub(super) beside_pins: RefCell<Option<Rc<Trail>>>,
+    /// What of that is not in as pins, by the number of the walk under its budget, and whether pins that are out count.
+    pub(super) walks: RefCell<BTreeMap<(usize, bool), WalkSums>>,
+}
+
+/// A trail, and how far the walk comes on it.
+pub(super) struct WalkFound {
+    pub(super) trail: Rc<Trail>,
+    pub(super) reach: Reach,
+    /// What comes in costs so many tokens.
+    pub(super) paid: u64,
 }
 
 /// Whether pins that got no room of their own budget are awaited from what is free, or paid for as the ordinary messages
@@ -42,8 +59,7 @@ pub(super) enum Pins {
 impl<O: Observer> Selector<'_, O> {
     /// The pins by their slots.
     pub(super) fn pins_by_slots(&self) -> Rc<PinSlots> {
-        let pins = || Rc::new(self.index.pins.iter().map(|pin| pin.id).collect());
-        Rc::clone(self.trails.pins.get_or_init(pins))
+        Rc::clone(self.trails.pins.get_or_init(|| Rc::new(PinSlots::new(&self.index.pins))))
     }
 
     /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.
@@ -52,7 +68,7 @@ impl<O: Observer> Selector<'_, O> {
         room: u64,
         floor: Option<CandidateId>,
         chosen: &mut Selection,
-    ) -> Option<(Rc<Trail>, Reach)> {
+    ) -> Option<WalkFound> {
         let most = self.most_on_a_trail(chosen)?;
         let begun = chosen.kept.trail().map(|(trail, steps)| (Rc::clone(trail), steps));
         let (known, from) = match begun {
@@ -67,43 +83,44 @@ impl<O: Observer> Selector<'_, O> {
             // Its steps are those of the shorter one, and more.
             Some(short) => {
                 let room = short.sum(from).saturating_add(room);
-                Some(self.lay_out(most, room, floor, short.beside.clone()))
+                Some(self.lay_out_and_share(most, room, Trail::new(short.beside.clone(), floor)))
             }
             None if from > 0 => None,
             None => {
                 let beside: Vec<CandidateId> = beside_the_walk(chosen).collect();
                 // More is laid out than one walk looks at, which pays where the same is asked again.
                 let asked = self.trails.asked.replace(beside.clone());
-                (asked == beside).then(|| self.lay_out(most, room, floor, beside))
+                (asked == beside).then(|| self.lay_out_and_share(most, room, Trail::new(beside, floor)))
             }
         };
         let reached = trail.and_then(|trail| Some((trail.walk(from, room)?, trail)));
         if reached.is_none() {
             chosen.kept.leave_the_trail();
         }
-        reached.map(|(reach, trail)| (trail, reach))
+        reached.map(|(reach, trail)| {
+            let paid = trail.sum(reach.steps) - trail.sum(from);
+            WalkFound { trail, reach, paid }
+        })
     }
 
-    /// The walk with twice this room: what the next budgets need is mostly there then, and no more is counted than that.
-    /// `most` is what any budget leaves; tokens.
-    fn lay_out(
-        &self,
-        most: u64,
-        room: u64,
-        floor: Option<CandidateId>,
-        beside: Vec<CandidateId>,
-    ) -> Rc<Trail> {
-        let mut chosen = Selection::begin(self.index);
-        chosen.kept.extend(beside.iter().copied());
-        let mut trail = Trail::new(beside, floor);
-        let end = self.lay_out_turns(most, room.saturating_mul(2), &chosen, &mut trail);
-        // An error is for the walk to run into, where it comes so far.
-        let trail = Rc::new(trail.ending(end.unwrap_or(End::Unknown)));
+    /// The walk with twice this room, for the next budgets too.
+    fn lay_out_and_share(&self, most: u64, room: u64, trail: Trail) -> Rc<Trail> {
+        let trail = Rc::new(self.lay_out(most, room, trail));
         *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
         trail
     }
 
-    fn lay_out_turns(
+    /// The walk with twice this room: what the next budgets need is mostly there then, and no more is counted than that.
+    /// `most` is what any budget leaves; tokens.
+    pub(super) fn lay_out(&self, most: u64, room: u64, mut trail: Trail) -> Trail {
+        let mut chosen = Selection::begin(self.index);
+        chosen.kept.extend(trail.beside.iter().copied());
+        let end = self.lay_out_turns(most, room.saturating_mul(2), &chosen, &mut trail);
+        // An error is for the walk to run into, where it comes so far.
+        trail.ending(end.unwrap_or(End::Unknown))
+    }
+
+    pub(super) fn lay_out_turns(
         &self,
         most: u64,
         room: u64,
@@ -193,7 +210,7 @@ impl<O: Observer> Selector<'_, O> {
 }
 
 /// What of the conversation is in one by one: as pins, or required.
-fn beside_the_walk(chosen: &Selection) -> impl Iterator<Item = CandidateId> {
+pub(super) fn beside_the_walk(chosen: &Selection) -> impl Iterator<Item = CandidateId> {
     let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
     chosen.kept.each().filter(walked)
 }

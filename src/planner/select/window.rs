@@ -13,7 +13,7 @@
 use super::{
     Selection, Selector, Window,
     room::{AfterQuestion, Room},
-    trails::Pins,
+    trails::{Pins, WalkFound},
 };
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -47,18 +47,21 @@ impl<O: Observer> Selector<'_, O> {
         chosen: &mut Selection,
     ) -> Result<(), Error> {
         chosen.before_window = None;
-        let after = self.after_question(chosen)?;
+        let after = if room.is_one_for_all() { AfterQuestion::No } else { self.after_question(chosen)? };
         let constraint = Constraint { in_walk: true, ..room.constraint(after) };
         let left = room.tokens(after);
-        if let Some((trail, reach)) = self.walk_along(left, floor, chosen) {
-            let from = chosen.kept.trail().map_or(0, |(_, steps)| steps);
+        let found = match self.laid_out_pins(chosen)? {
+            Some(pins) => self.walk_beside_pins(&pins, left, chosen),
+            None => self.walk_along(left, floor, chosen),
+        };
+        if let Some(WalkFound { trail, reach, paid }) = found {
             reach.least_left.into_iter().for_each(|left| self.observer.fits(constraint, left));
             reach.over.into_iter().for_each(|by| self.observer.too_large(constraint, by));
             if reach.stopped {
                 let held_by = room.held_by(after, otherwise);
                 chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, held_by });
             }
-            chosen.pay_for_the_walk(trail.sum(reach.steps) - trail.sum(from));
+            chosen.pay_for_the_walk(paid);
             chosen.kept.walk_to(trail, reach.steps);
             return Ok(());
         }
@@ -135,6 +138,11 @@ impl<O: Observer> Selector<'_, O> {
         chosen: &mut Selection,
     ) -> Result<bool, Error> {
         let constraint = Constraint::of(variable);
+        if let Some(laid_out) = self.laid_out_pins(chosen)?
+            && let Some(window) = &laid_out.window
+        {
+            return Ok(self.resume_beside_pins(&laid_out, window, (tokens, constraint), pins, chosen));
+        }
         if let Some(window) = self.window_along(start, pins, chosen)? {
             let Some(left) = window.tokens.and_then(|needed| tokens.checked_sub(needed)) else {
                 if let Some(needed) = window.tokens {
@@ -243,7 +251,12 @@ impl<O: Observer> Selector<'_, O> {
 
     /// Whether a turn that is cut has anything left from the exchange `from` on that the conversation pays for. Of a turn
     /// without a user message, unless it is the only one, nothing may be missing before it either.
-    fn reaches(&self, turn: TurnIndex, from: ExchangeIndex, chosen: &Selection) -> Result<bool, Error> {
+    pub(super) fn reaches(
+        &self,
+        turn: TurnIndex,
+        from: ExchangeIndex,
+        chosen: &Selection,
+    ) -> Result<bool, Error> {
         let exchanges = self.index.exchanges(turn);
         let lives = |at: ExchangeIndex| -> Result<bool, Error> {
             let id = CandidateId::Exchange(at);
@@ -334,7 +347,7 @@ impl<O: Observer> Selector<'_, O> {
 
 impl Selection {
     /// The last prompt's window is in, and leaves so many tokens.
-    fn note_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
+    pub(super) fn note_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
         self.awaited = awaited;
         self.window = Window::Sticky;
         self.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });

@@ -1,0 +1,172 @@
+//! The pins of a request in the order of rule S2, each at its slot, and the user messages that they bring.
+
+use super::slots::SlotSet;
+use crate::{
+    conversation::TurnIndex,
+    item::Priority,
+    planner::candidates::{CandidateId, Pin, Slot},
+};
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
+use std::ops::Range;
+
+/// The pins of a request, each at its slot.
+#[derive(Debug, Default)]
+pub(crate) struct PinSlots {
+    ids: IndexMap<CandidateId, PinSlot, FixedState>,
+    /// The turns of which a pin brings the user message, or is it.
+    turns: IndexMap<TurnIndex, PinnedTurn, FixedState>,
+    /// The slots of each priority that some pin has.
+    pub(super) priorities: Vec<Range<u32>>,
+    /// By slot, the turn whose pins of the same priority stand before and behind it, or at it.
+    within: Vec<Option<u32>>,
+    /// Whether the pins of each turn stand together in each priority, but for notes and pins without a turn.
+    pub(super) is_in_order: bool,
+}
+
+/// A pin at its slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PinSlot {
+    /// The turn whose user message it brings or is, by its number here.
+    pub(super) turn: Option<u32>,
+    /// Whether it is that message.
+    pub(super) is_user_message: bool,
+}
+
+/// A turn of which a pin brings the user message.
+#[derive(Debug)]
+pub(super) struct PinnedTurn {
+    pub(super) head: CandidateId,
+    /// The pins with which the user message is in, in order.
+    slots: Vec<u32>,
+}
+
+/// Up to so many slots are looked up one by one.
+const FEW: usize = 8;
+
+impl PinSlots {
+    pub(super) fn new(pins: &[Pin]) -> Self {
+        let mut found = Self::default();
+        let mut before: Option<Priority> = None;
+        for (pin, slot) in pins.iter().zip(0..) {
+            let is_user_message = matches!(pin.id, CandidateId::UserMessage(_));
+            let head = if is_user_message { Some(pin.id) } else { pin.brings };
+            let turn = head.map(|head| found.number_turn(head, slot));
+            found.ids.insert(pin.id, PinSlot { turn, is_user_message });
+            match found.priorities.last_mut() {
+                Some(last) if before == Some(pin.priority) => last.end = slot + 1,
+                _ => found.priorities.push(slot..slot + 1),
+            }
+            before = Some(pin.priority);
+        }
+        found.within = vec![None; pins.len()];
+        found.is_in_order = true;
+        for slots in &found.priorities {
+            for (turn, number) in found.turns.values().zip(0..) {
+                let of_it = turn.slots_within(slots);
+                let (Some(first), Some(last)) = (of_it.first(), of_it.last()) else { continue };
+                for within in &mut found.within[*first as usize..=*last as usize] {
+                    found.is_in_order &= within.replace(number).is_none();
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the number of the turn whose pins of the same priority stand before and behind a slot, or at it.
+    pub(super) fn within(&self, slot: u32) -> Option<u32> {
+        self.within[slot as usize]
+    }
+
+    /// Returns the number of the turn of a user message, to which a pin belongs.
+    fn number_turn(&mut self, head: CandidateId, slot: u32) -> u32 {
+        let CandidateId::UserMessage(turn) = head else { unreachable!("{head:?} heads no turn") };
+        let entry = self.turns.entry(turn);
+        let number = entry.index() as u32;
+        entry.or_insert_with(|| PinnedTurn { head, slots: Vec::new() }).slots.push(slot);
+        number
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(super) fn id(&self, slot: Slot) -> CandidateId {
+        self.ids.get_index(slot.to_usize()).map_or_else(|| unreachable!("no pin at {slot:?}"), |(id, _)| *id)
+    }
+
+    pub(super) fn pin(&self, slot: u32) -> PinSlot {
+        self.ids[slot as usize]
+    }
+
+    pub(super) fn turns(&self) -> impl ExactSizeIterator<Item = &PinnedTurn> {
+        self.turns.values()
+    }
+
+    pub(super) fn turn(&self, number: u32) -> &PinnedTurn {
+        &self.turns[number as usize]
+    }
+
+    /// Returns the slot of a pin.
+    pub(super) fn slot(&self, id: CandidateId) -> Option<u32> {
+        self.ids.get_index_of(&id).map(|slot| slot as u32)
+    }
+
+    /// Returns the number of the turn of a user message. Returns `None` if no pin brings it.
+    pub(super) fn turn_of(&self, id: CandidateId) -> Option<u32> {
+        let CandidateId::UserMessage(turn) = id else { return None };
+        self.turns.get_index_of(&turn).map(|number| number as u32)
+    }
+
+    /// Whether a candidate is in where the pins at these slots are.
+    pub(super) fn has(&self, id: CandidateId, slots: &SlotSet) -> bool {
+        if let Some(turn) = self.turn_of(id) {
+            return self.turn(turn).is_brought(slots);
+        }
+        self.slot(id).is_some_and(|slot| slots.has(Slot::new(slot)))
+    }
+
+    /// What is in with the pin at a slot: itself, and the user message that it brings.
+    pub(super) fn with_pin(&self, slot: Slot) -> impl DoubleEndedIterator<Item = CandidateId> {
+        let pin = self.pin(slot.number());
+        let brought = pin.turn.filter(|_| !pin.is_user_message).map(|turn| self.turn(turn).head);
+        brought.into_iter().chain([self.id(slot)])
+    }
+}
+
+impl PinnedTurn {
+    /// Returns the first pin from a slot on with which the user message is in, before another slot.
+    pub(super) fn first_within(&self, slots: &Range<u32>) -> Option<u32> {
+        let at = self.slots.partition_point(|slot| *slot < slots.start);
+        self.slots.get(at).copied().filter(|slot| *slot < slots.end)
+    }
+
+    /// Returns the last pin before a slot with which the user message is in.
+    pub(super) fn last_before(&self, end: u32) -> Option<u32> {
+        let at = self.slots.partition_point(|slot| *slot < end);
+        at.checked_sub(1).map(|last| self.slots[last])
+    }
+
+    /// The pins of one priority with which the user message is in.
+    pub(super) fn slots_within(&self, slots: &Range<u32>) -> &[u32] {
+        let from = self.slots.partition_point(|slot| *slot < slots.start);
+        let to = self.slots.partition_point(|slot| *slot < slots.end);
+        &self.slots[from..to]
+    }
+
+    /// Whether the user message is in where the pins at these slots are.
+    pub(super) fn is_brought(&self, slots: &SlotSet) -> bool {
+        if self.slots.len() <= FEW {
+            return self.slots.iter().any(|slot| slots.has(Slot::new(*slot)));
+        }
+        // Runs that hold none of them are of notes between them.
+        let (mut from, end) = (self.slots[0], self.slots[self.slots.len() - 1] + 1);
+        while let Some(run) = slots.first_of(from..end) {
+            if self.first_within(&run).is_some() {
+                return true;
+            }
+            from = run.end;
+        }
+        false
+    }
+}

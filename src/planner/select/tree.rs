@@ -1,0 +1,170 @@
+//! A list of values with the summary of each stretch of it, for selections under many budgets: one value changes, and the
+//! first place at which a sum or a minimum crosses a limit is found, in logarithmic time.
+
+/// The summary of a stretch.
+pub(super) trait Summary: Copy {
+    /// The summary of nothing.
+    const NOTHING: Self;
+
+    /// Joins the summary of a stretch with that of the one after it.
+    fn join(self, after: Self) -> Self;
+}
+
+/// Values by place, each a summary of itself.
+#[derive(Debug)]
+pub(super) struct Tree<S> {
+    /// The root at 1, the children of a node at twice its place; the values from `leaves` on.
+    nodes: Vec<S>,
+    leaves: usize,
+    len: usize,
+}
+
+impl<S: Summary> Tree<S> {
+    pub(super) fn new(values: impl Iterator<Item = S>) -> Self {
+        let values: Vec<S> = values.collect();
+        let (len, leaves) = (values.len(), values.len().next_power_of_two());
+        let mut nodes = vec![S::NOTHING; leaves];
+        nodes.extend(values);
+        nodes.resize(2 * leaves, S::NOTHING);
+        for at in (1..leaves).rev() {
+            nodes[at] = nodes[2 * at].join(nodes[2 * at + 1]);
+        }
+        Self { nodes, leaves, len }
+    }
+
+    pub(super) fn get(&self, at: usize) -> S {
+        self.nodes[self.leaves + at]
+    }
+
+    pub(super) fn set(&mut self, at: usize, value: S) {
+        let mut node = self.leaves + at;
+        self.nodes[node] = value;
+        while node > 1 {
+            visit();
+            node /= 2;
+            self.nodes[node] = self.nodes[2 * node].join(self.nodes[2 * node + 1]);
+        }
+    }
+
+    /// Returns the summary of all from one place up to another.
+    pub(super) fn fold(&self, from: usize, to: usize) -> S {
+        let (mut left, mut right) = (S::NOTHING, S::NOTHING);
+        let (mut from, mut to) = (self.leaves + from, self.leaves + to);
+        while from < to {
+            visit();
+            if from % 2 == 1 {
+                left = left.join(self.nodes[from]);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                right = self.nodes[to].join(right);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+        left.join(right)
+    }
+
+    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the summary of what
+    /// is before it. `holds` is true of nothing, and once it is false it stays false.
+    pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
+        debug_assert!(end <= self.len, "{end} of {}", self.len);
+        let place = self.first_beyond(from, holds).min(end).max(from);
+        (place, self.fold(from, place))
+    }
+
+    fn first_beyond(&self, from: usize, holds: impl Fn(S) -> bool) -> usize {
+        if from >= self.len {
+            return self.len;
+        }
+        let (mut node, mut before) = (self.leaves + from, S::NOTHING);
+        // Up, over whole blocks that hold, then down into the first that does not.
+        loop {
+            visit();
+            while node.is_multiple_of(2) {
+                node /= 2;
+            }
+            let with = before.join(self.nodes[node]);
+            if !holds(with) {
+                break;
+            }
+            before = with;
+            node += 1;
+            if node.is_power_of_two() {
+                return self.len;
+            }
+        }
+        while node < self.leaves {
+            visit();
+            node *= 2;
+            let with = before.join(self.nodes[node]);
+            if holds(with) {
+                before = with;
+                node += 1;
+            }
+        }
+        node - self.leaves
+    }
+}
+
+/// Counts the nodes that are looked at, in tests.
+fn visit() {
+    #[cfg(test)]
+    tests::VISITED.with(|visited| visited.set(visited.get() + 1));
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// How many nodes of all trees were looked at.
+        pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Returns the number of nodes that were looked at since the last call.
+    pub(crate) fn visited() -> u64 {
+        VISITED.with(|visited| visited.replace(0))
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct SumAndLeast(u64, u64);
+
+    impl Summary for SumAndLeast {
+        const NOTHING: Self = Self(0, u64::MAX);
+
+        fn join(self, after: Self) -> Self {
+            Self(self.0 + after.0, self.1.min(after.1))
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn searching_is_a_walk(
+            sizes in prop::collection::vec(0u64..50, 1..40),
+            changes in prop::collection::vec((0usize..40, 0u64..50), 0..10),
+            (from, end) in (0usize..40, 0usize..41),
+            limit in 0u64..200,
+        ) {
+            let mut sizes = sizes;
+            let mut tree = Tree::new(sizes.iter().map(|size| SumAndLeast(*size, *size)));
+            for (at, size) in changes.into_iter().filter(|(at, _)| *at < 40) {
+                let at = at % sizes.len();
+                sizes[at] = size;
+                tree.set(at, SumAndLeast(size, size));
+            }
+            let end = end % (sizes.len() + 1);
+            let from = from % (end + 1);
+            let fold = |to: usize| {
+                let part = &sizes[from..to];
+                SumAndLeast(part.iter().sum(), part.iter().copied().min().unwrap_or(u64::MAX))
+            };
+            let sum = (from..end).find(|at| fold(at + 1).0 > limit).unwrap_or(end);
+            prop_assert_eq!(tree.search(from, end, |all| all.0 <= limit), (sum, fold(sum)));
+            let least = (from..end).find(|at| sizes[*at] <= limit).unwrap_or(end);
+            prop_assert_eq!(tree.search(from, end, |all| all.1 > limit), (least, fold(least)));
+        }
+    }
+}

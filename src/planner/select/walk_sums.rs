@@ -1,0 +1,66 @@
+//! The walk of rule S4 among pinned messages, under many budgets.
+//!
+//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are in cost the walk
+//! nothing; [`WalkSums`] holds what the others come to, and changes with the pins that are in, from one budget to the next by
+//! a few.
+
+use super::{
+    pin_slots::PinSlots,
+    slots::SlotSet,
+    trail::{Reach, Steps, Trail},
+    tree::{Summary, Tree},
+};
+use crate::planner::candidates::CandidateId;
+use std::rc::Rc;
+
+/// What the steps of a trail cost that are not in as pins.
+#[derive(Debug)]
+pub(super) struct WalkSums {
+    trail: Rc<Trail>,
+    tree: Tree<Steps>,
+    /// The pins that are in.
+    pins: SlotSet,
+    /// Whether pins that are not in count, as the ordinary messages that they are otherwise.
+    counts_pins: bool,
+}
+
+impl WalkSums {
+    pub(super) fn new(trail: Rc<Trail>, slots: &PinSlots, pins: SlotSet, counts_pins: bool) -> Self {
+        let mut sums = Self { tree: Tree::new(std::iter::empty()), trail, pins, counts_pins };
+        sums.tree = Tree::new((0..sums.trail.len()).map(|at| sums.step(at, slots)));
+        sums
+    }
+
+    pub(super) fn is_along(&self, trail: &Rc<Trail>) -> bool {
+        Rc::ptr_eq(&self.trail, trail)
+    }
+
+    /// Changes the sums to those with which these pins are in. Costs what differs.
+    pub(super) fn move_to(&mut self, pins: &SlotSet, slots: &PinSlots) {
+        let old = std::mem::replace(&mut self.pins, pins.clone());
+        let changed: Vec<CandidateId> =
+            old.without(pins).chain(pins.without(&old)).flat_map(|slot| slots.with_pin(slot)).collect();
+        for place in changed.into_iter().filter_map(|id| self.trail.place(id)) {
+            self.tree.set(place, self.step(place, slots));
+        }
+    }
+
+    /// How far the walk comes from a step on with so much room, and what it pays. Returns `None` if the trail ends before
+    /// that is known.
+    pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<(Reach, u64)> {
+        self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
+    }
+
+    /// What of the steps from one up to another is not in.
+    pub(super) fn missing(&self, from: usize, to: usize) -> Steps {
+        self.tree.fold(from, to)
+    }
+
+    fn step(&self, place: usize, slots: &PinSlots) -> Steps {
+        let id = self.trail.id(place);
+        if slots.has(id, &self.pins) || !self.counts_pins && slots.slot(id).is_some() {
+            return Steps::NOTHING;
+        }
+        Steps { tokens: self.trail.cost(place), count: 1 }
+    }
+}
