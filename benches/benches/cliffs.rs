@@ -88,6 +88,63 @@ fn many_of_a_kind(criterion: &mut Criterion, manager: &ContextWindowManager, lim
     group.finish();
 }
 
+/// A conversation of which every message is pinned; the priority of each by its position.
+fn pinned(mut log: Conversation, count: usize, priority: impl Fn(usize) -> Priority) -> Conversation {
+    for at in 0..count {
+        log.pin_message(format!("m{at}"), priority(at)).expect("it is there");
+    }
+    log
+}
+
+/// Answers among pinned messages.
+fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
+    let mut group = criterion.benchmark_group("pinned messages");
+    let both = [Role::User, Role::Assistant];
+    let by_turns = |at: usize| [Priority::High, Priority::Normal, Priority::Low][at % 3];
+    for count in [2_000, 4_000, 10_000, 20_000] {
+        let limits = RequestLimits::budget(count as u64);
+        let alike = pinned(talk(count, &both), count, |_| Priority::Normal);
+        let questions = pinned(talk(count, &[Role::User]), count, |_| Priority::Normal);
+        let mut one_turn = Conversation::from([Message::user("Go.")]);
+        one_turn.extend((1..count).map(|at| Message::assistant(format!("message {at} of some words"))));
+        one_turn.push(Message::user("And then?"));
+        let one_turn = pinned(one_turn, count, |_| Priority::Normal);
+        let priorities = pinned(talk(count, &both), count, by_turns);
+        let mut large_first = talk(count, &both);
+        large_first.push(Message::user("words about boats ".repeat(9_000)));
+        large_first.push(Message::user("And then?"));
+        let large_first = pinned(large_first, count + 1, |_| Priority::Normal);
+        for (name, log) in [
+            ("explain one", &alike),
+            ("explain one, of questions alone", &questions),
+            ("explain one, of one turn", &one_turn),
+            ("explain one, of all priorities", &priorities),
+            ("explain one, behind a large one", &large_first),
+        ] {
+            let request = PlanRequest::new(log).with_limits(limits);
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
+            });
+        }
+        let mut anchor = Anchor::default();
+        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let request = PlanRequest::new(&alike).with_limits(limits);
+        let sticky = request.clone().with_previous(anchor);
+        let with_state = request.clone().with_state("time", "It is noon.");
+        for (name, request) in
+            [("explain one, under a last prompt", &sticky), ("explain one, with state", &with_state)]
+        {
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.explainer(black_box(request)).explain("m5"));
+            });
+        }
+        group.bench_function(BenchmarkId::new("explain all", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&request)).explain_all());
+        });
+    }
+    group.finish();
+}
+
 /// What `docs/performance.md` lists as still growing.
 fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
@@ -113,14 +170,6 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
         });
     }
     for count in [500, 1_000] {
-        let mut pinned = talk(count, &[Role::User, Role::Assistant]);
-        for at in 0..count {
-            pinned.pin_message(format!("m{at}"), Priority::Normal).expect("it is there");
-        }
-        let request = PlanRequest::new(&pinned).with_limits(RequestLimits::budget(count as u64));
-        group.bench_function(BenchmarkId::new("explain one of pinned messages", count), |bench| {
-            bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
-        });
         let log = talk(2 * count, &[Role::User, Role::Assistant]);
         let request = PlanRequest::new(&log);
         group.bench_function(BenchmarkId::new("replay, turns", count), |bench| {
@@ -189,6 +238,7 @@ fn main() {
     }
     group.finish();
     many_of_a_kind(&mut criterion, &manager, limits);
+    pinned_messages(&mut criterion, &manager);
     what_still_grows(&mut criterion, &manager, limits);
     two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");

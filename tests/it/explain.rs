@@ -275,6 +275,12 @@ proptest! {
         agrees_as_it_is(session)?;
     }
 
+    /// Where pinned messages compete, each with the question that it brings.
+    #[test]
+    fn every_counterfactual_of_pinned_messages_is_what_every_budget_shows(session in generate::pinned()) {
+        agrees_as_it_is(session)?;
+    }
+
     /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
     #[test]
     fn every_counterfactual_of_a_talk_is_what_every_budget_shows(session in generate::talk()) {

@@ -373,6 +373,25 @@ pub fn talk() -> impl Strategy<Value = Session> {
     })
 }
 
+/// Conversations in which most messages are pinned, by turns of several exchanges: with notes and documents, and under a last
+/// prompt or without.
+pub fn pinned() -> impl Strategy<Value = Session> {
+    let pins = prop::collection::vec(prop::option::weighted(0.8, priority()), 14);
+    let without = (prop::bool::weighted(0.7), prop::bool::weighted(0.6));
+    (session(), pins, without).prop_map(|(mut session, pins, (no_state, no_last_prompt))| {
+        for (line, priority) in session.lines.iter_mut().zip(pins) {
+            line.life.pin = priority;
+        }
+        if no_state {
+            session.states.clear();
+        }
+        if no_last_prompt {
+            session.before = None;
+        }
+        session
+    })
+}
+
 fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
