@@ -1,0 +1,270 @@
+//! Selections of many budgets against those of each budget by itself, which look at every pin and every
+//! message.
+
+use crate::{
+    config::{Config, ToolResults},
+    conversation::Conversation,
+    item::{PinnedItem, Priority, RagItem, Ttl},
+    message::{Message, ToolCall},
+    plan::Anchor,
+    planner::{
+        candidates::CandidateId,
+        manager::ContextWindowManager,
+        observer::{Constraint, Observer},
+        request::PlanRequest,
+        select::visited,
+        solve::Solution,
+    },
+    provider::model::{Model, RequestLimits},
+    tokens::TokenCounter,
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// The largest budget: less than some of these conversations need.
+const MOST: u64 = 700;
+
+/// The number of talks: few by default, many with `FULL=1`.
+fn cases() -> ProptestConfig {
+    let is_full = std::env::var_os("FULL").is_some_and(|full| full == "1");
+    ProptestConfig::with_cases(if is_full { 10_000 } else { 60 })
+}
+
+/// Hears nothing, and leaves it to the selection how it walks.
+#[derive(Clone)]
+struct Deaf;
+
+impl Observer for Deaf {
+    type Heard = ();
+
+    fn count_to(&self, _offer: Constraint, left: u64) -> u64 {
+        left.max(MOST)
+    }
+
+    fn follows_the_walk(&self) -> bool {
+        false
+    }
+
+    fn take(&self) {}
+}
+
+#[derive(Debug, Clone)]
+struct Line {
+    asks: bool,
+    /// A call with its result in place of an answer.
+    calls: bool,
+    size: usize,
+    pin: Option<(Priority, bool)>,
+    /// A note that is pinned after it.
+    note: Option<(usize, Priority, bool)>,
+}
+
+#[derive(Debug, Clone)]
+struct Talk {
+    lines: Vec<Line>,
+    documents: Vec<usize>,
+    state: Option<usize>,
+    /// The line at which the last prompt's window started.
+    start: Option<usize>,
+    /// Per mille: the limit of pins, the share of their section, the low mark.
+    options: (u16, u16, u16),
+    cap: Option<u64>,
+    budgets: Vec<u64>,
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![4 => 1usize..20, 2 => 20usize..90, 1 => 90usize..400, 1 => Just(900)]
+}
+
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![2 => Just(Priority::Normal), 1 => Just(Priority::High), 1 => Just(Priority::Low)]
+}
+
+fn line(asks: u32, pinned: f64) -> impl Strategy<Value = Line> {
+    let unlimited = || prop::bool::weighted(0.05);
+    let pin = prop::option::weighted(pinned, (priority(), unlimited()));
+    let note = prop::option::weighted(0.15, (size(), priority(), unlimited()));
+    let asks = prop::bool::weighted(f64::from(asks) / 11.0);
+    (asks, prop::bool::weighted(0.2), size(), pin, note).prop_map(|(asks, calls, size, pin, note)| Line {
+        asks,
+        calls,
+        size,
+        pin,
+        note,
+    })
+}
+
+fn talk() -> impl Strategy<Value = Talk> {
+    let lines =
+        (prop_oneof![Just(0u32), Just(1), Just(4), Just(10)], prop_oneof![Just(0.3), Just(0.8), Just(0.98)])
+            .prop_flat_map(|(asks, pinned)| prop::collection::vec(line(asks, pinned), 1..30));
+    let limit = prop_oneof![3 => Just(500u16), 2 => 0u16..=1000];
+    (
+        (lines, prop::collection::vec(1usize..90, 0..4), prop::option::weighted(0.2, 1usize..40)),
+        prop::option::weighted(0.3, 0usize..30),
+        (limit, 0u16..=600, 1u16..=1000),
+        prop::option::weighted(0.15, 0u64..300),
+        prop::collection::vec(1u64..MOST, 1..40),
+    )
+        .prop_map(|((lines, documents, state), start, options, cap, budgets)| Talk {
+            lines,
+            documents,
+            state,
+            start,
+            options,
+            cap,
+            budgets,
+        })
+}
+
+impl Talk {
+    fn config(&self) -> Config {
+        let mut config = Config::default();
+        let (limit, share, low_mark) = self.options;
+        config.sections.system_pinned.pins_limit = limit;
+        config.sections.system_pinned.cap = self.cap;
+        (config.sections.system_pinned.share, config.sections.conversation.share) = (share, 900 - share);
+        config.sections.rag.share = 100;
+        config.conversation.low_mark = low_mark;
+        // Results are clipped for one budget only.
+        config.conversation.tool_results = ToolResults::Keep;
+        config
+    }
+
+    fn log(&self) -> Conversation {
+        let mut log = Conversation::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            let text = "x".repeat(line.size);
+            let id = format!("l{at}");
+            if line.asks {
+                log.push(Message::user(text).with_id(&*id));
+            } else if line.calls {
+                let call = ToolCall::new(format!("c{at}"), "f", "{}");
+                log.push(Message::assistant("").with_tool_calls([call]).with_id(&*id));
+                log.push(Message::tool(format!("c{at}"), text));
+            } else {
+                log.push(Message::assistant(text).with_id(&*id));
+            }
+            if let Some((priority, unlimited)) = line.pin {
+                log.pin_message(&*id, priority).unwrap();
+                if unlimited {
+                    log.set_ttl(&*id, Ttl::Unlimited).unwrap();
+                }
+            }
+            if let Some((size, priority, unlimited)) = line.note {
+                let note = PinnedItem::new(format!("n{at}"), "n".repeat(size)).with_priority(priority);
+                log.pin(if unlimited { note.with_ttl(Ttl::Unlimited) } else { note });
+            }
+        }
+        log
+    }
+
+    fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
+        let document =
+            |(at, size): (u32, &usize)| RagItem::new(format!("d{at}"), -f64::from(at), "d".repeat(*size));
+        let mut request = PlanRequest::new(log)
+            .with_rag((0..).zip(&self.documents).map(document))
+            .with_limits(RequestLimits::budget(100).with_context_len(MOST).with_safety_buffer(0));
+        if let Some(size) = self.state {
+            request = request.with_state("s", "s".repeat(size));
+        }
+        if let Some(start) = self.start {
+            let window_start = Some(format!("l{}", start % self.lines.len()).into());
+            request = request.with_previous(Anchor { window_start, ..Anchor::default() });
+        }
+        request
+    }
+}
+
+fn manager(config: Config) -> ContextWindowManager {
+    let bytes = TokenCounter::from_fn("bytes", |text| Ok::<_, std::fmt::Error>(text.len() as u64));
+    ContextWindowManager::new(Model::custom("test"), bytes, config).unwrap()
+}
+
+/// Returns the candidates that are in, the number of documents among them, and the tokens that are left.
+fn included<O: Observer>(solution: &Solution<'_, O>) -> (BTreeSet<CandidateId>, usize, i128) {
+    let chosen = &solution.chosen;
+    (chosen.kept.ids().collect(), chosen.documents.len(), solution.left())
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn many_budgets_are_solved_as_each_by_itself(talk in talk()) {
+        let log = talk.log();
+        let request = talk.request(&log);
+        let manager = manager(talk.config());
+        let context = manager.context(&request).unwrap();
+        let candidates = manager.candidates(&request, manager.sticky(&request, &context)).unwrap();
+        let many = manager.solver(&candidates).observed(Deaf, MOST);
+        let mut before: Option<(Solution<'_, Deaf>, BTreeSet<CandidateId>)> = None;
+        let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
+        for budget in talk.budgets.iter().copied().chain(up).chain(down) {
+            let one = manager.solver(&candidates).solve(&context, budget).unwrap();
+            let found = many.solve(&context, budget).unwrap();
+            prop_assert_eq!(one.is_minimal(), found.is_minimal());
+            prop_assert_eq!(included(&found), included(&one), "{}", budget);
+            let all = included(&one).0;
+            prop_assert!(all.iter().all(|id| found.chosen.has(*id)));
+            if let Some((other, its)) = &before {
+                let less: BTreeSet<_> = its.difference(&all).copied().collect();
+                let more: BTreeSet<_> = all.difference(its).copied().collect();
+                let (here, there) = (&found.chosen.kept, &other.chosen.kept);
+                let (lost, came) = (there.without(here), here.without(there));
+                prop_assert_eq!((lost.len(), came.len()), (less.len(), more.len()), "no key twice");
+                prop_assert_eq!(lost.into_iter().collect::<BTreeSet<_>>(), less);
+                prop_assert_eq!(came.into_iter().collect::<BTreeSet<_>>(), more);
+            }
+            before = Some((found, all));
+        }
+    }
+}
+
+type Asks = fn(&Conversation) -> PlanRequest<'_>;
+
+/// Returns the work of an answer among so many pinned messages, in nodes of the trees.
+fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
+    let mut log: Conversation = (0..count).map(message).collect();
+    for at in 0..count {
+        let priority = [Priority::Normal, Priority::High, Priority::Low][at % 40 / 38 * (at % 3)];
+        log.pin_message(format!("m{at}"), priority).unwrap();
+    }
+    log.push(Message::user("And now?"));
+    let manager = manager(Config::default());
+    let limits = RequestLimits::budget(500).with_context_len(100_000).with_safety_buffer(0);
+    let request = request(&log).with_limits(limits);
+    visited();
+    manager.explainer(&request).explain("m5").unwrap();
+    visited()
+}
+
+/// Each pin that comes or goes takes a selection whose work follows the changes: twice as many pins are twice
+/// the work, and a little for the height of the trees.
+#[test]
+fn an_answer_among_twice_as_many_pins_is_twice_the_work() {
+    let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
+    let both = |at: usize| {
+        if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }
+    };
+    let one_turn = |at: usize| if at == 0 { Message::user("Go.") } else { Message::assistant(text(at)) };
+    let large = |at: usize| if at == 190 { Message::user("x".repeat(30_000)) } else { both(at) };
+    let plain: Asks = |log| PlanRequest::new(log);
+    let with_state: Asks = |log| PlanRequest::new(log).with_state("s", "now");
+    let sticky: Asks = |log| {
+        let window_start = Some("m50".into());
+        PlanRequest::new(log).with_previous(Anchor { window_start, ..Anchor::default() })
+    };
+    let kinds: [(&str, [u64; 2]); 6] = [
+        ("both", [200, 400].map(|count| work(count, plain, both))),
+        ("questions", [200, 400].map(|count| work(count, plain, |at| Message::user(text(at))))),
+        ("one turn", [200, 400].map(|count| work(count, plain, one_turn))),
+        ("behind a large one", [200, 400].map(|count| work(count, plain, large))),
+        ("with state", [200, 400].map(|count| work(count, with_state, both))),
+        ("under a last prompt", [200, 400].map(|count| work(count, sticky, both))),
+    ];
+    for (kind, [some, twice]) in kinds {
+        assert!(some > 0, "{kind}: the pins were looked at one by one");
+        assert!(twice < some * 3, "{kind}: {some} and {twice}");
+    }
+}
