@@ -275,9 +275,9 @@ proptest! {
         agrees_as_it_is(session)?;
     }
 
-    /// Where pinned messages compete, each with the question that it brings.
+    /// Pinned messages compete, each with the question that it brings.
     #[test]
-    fn every_counterfactual_of_pinned_messages_is_what_every_budget_shows(session in generate::pinned()) {
+    fn counterfactuals_of_pinned_messages_are_those_of_every_budget(session in generate::pinned()) {
         agrees_as_it_is(session)?;
     }
 

@@ -62,10 +62,10 @@ pub(crate) struct Selection {
     pub(crate) kept: KeptCandidates,
     /// The documents that are in, by their slots among those that compete.
     pub(crate) documents: SlotSet,
-    /// The pins that are in, by their slots: where all of them are notes, and where they are laid out for many budgets. With one
-    /// budget they are among `kept` at once, with many in the end.
+    /// The pins that are in, by their slots: if all of them are notes, or if they are laid out for many
+    /// budgets. With one budget they are among `kept` at once, with many in the end.
     pins: SlotSet,
-    /// How often pins were offered something where they are laid out, and how often the walk was.
+    /// The number of offers to pins that are laid out, and of walks beside them.
     offers: usize,
     walks: usize,
     // Exclusion reasons are kept in five fields, by when they are known: `ineligible` and `fallen_pins` after the walk, the
@@ -230,7 +230,7 @@ pub(crate) struct Selector<'s, O> {
     pub(crate) config: &'s Config,
     pub(crate) observer: &'s O,
     pub(crate) trails: &'s Trails,
-    /// Whether only what is in is asked for, of many budgets, and pinned messages may be laid out for that.
+    /// True if pinned messages may be laid out: many budgets are asked about, and not for reasons.
     pub(crate) lays_out_pins: bool,
 }
 
@@ -255,7 +255,8 @@ impl<O: Observer> Selector<'_, O> {
         if waits && !chosen.gave_up_the_set {
             chosen = self.go_on(self.begin(Pins::Paid, budgets)?, budgets)?;
         }
-        // The pins of many budgets are not let in one by one: each budget lets in about those of the one before it.
+        // The pins of many budgets are not let in one by one: each budget lets in about those of the one
+        // before it.
         if self.costs.most().is_some() && !chosen.pins.is_empty() {
             chosen.kept.keep_pins(self.pins_by_slots(), chosen.pins.clone());
         }
@@ -479,8 +480,7 @@ impl<O: Observer> Selector<'_, O> {
         let before = chosen.used[Section::SystemPinned as usize];
         self.take_pins_first(available, &mut chosen)?;
         let tokens = chosen.used[Section::SystemPinned as usize] - before;
-        let taken =
-            PinsTaken { tokens, merges: available.merge > 0 && room::merges_state(self.index, &chosen) };
+        let taken = PinsTaken { tokens, merges: saved_by_merging(self.index, available, &chosen) > 0 };
         self.trails.pinned_first.replace(Some((available.tokens, chosen)));
         Ok(taken)
     }
