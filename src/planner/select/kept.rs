@@ -21,8 +21,8 @@ const WALKED: Kept = Kept { section: Section::Conversation, reason: IncludedReas
 /// What a pin lets in.
 const PINNED: Kept = Kept { section: Section::SystemPinned, reason: IncludedReason::Pinned };
 
-/// The candidates that are in: one by one, and where selections for many budgets share them, as slots of pins and as the first
-/// steps of a trail. What is in as a pin may be one of those steps too.
+/// The candidates that are in: one by one, and where selections for many budgets share them, as slots of pins
+/// and as the first steps of a trail. A candidate that is in as a pin may be one of those steps too.
 #[derive(Debug, Default)]
 pub(crate) struct KeptCandidates {
     each: Vec<(CandidateId, Kept)>,
@@ -32,7 +32,7 @@ pub(crate) struct KeptCandidates {
     pins: Option<(Rc<PinSlots>, SlotSet)>,
     /// A trail, and how many of its steps are in.
     trail: Option<(Rc<Trail>, usize)>,
-    /// Whether pins that are among those steps are in by their slots only: the window awaits them.
+    /// True if pins that are among those steps are in by their slots only: the window awaits them.
     awaits_pins: bool,
     is_off_the_trail: bool,
 }
@@ -68,7 +68,8 @@ impl KeptCandidates {
         self.pins = Some((pins, slots));
     }
 
-    /// The pins that are in by their slots alone, and the user messages that they bring: those as often as they are brought.
+    /// Returns the pins that are in by their slots alone, and the user messages that they bring: those as
+    /// often as they are brought.
     fn pins(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
         let pins =
             self.pins.iter().flat_map(|(pins, slots)| slots.iter().flat_map(|slot| pins.with_pin(slot)));
@@ -79,7 +80,8 @@ impl KeptCandidates {
         self.pins.as_ref().is_some_and(|(pins, slots)| pins.has(id, slots))
     }
 
-    /// From here on pins and messages come in one by one, and so does what is in by its slot or as a step of a trail.
+    /// Lets pins and messages come in one by one from here on, and all that are in by their slots or as steps
+    /// of a trail.
     pub(super) fn leave_the_slots(&mut self, pins: &PinSlots, slots: &SlotSet) {
         for id in slots.iter().flat_map(|slot| pins.with_pin(slot)) {
             if self.places.get(id).is_none() {
@@ -97,7 +99,7 @@ impl KeptCandidates {
         self.trail = Some((trail, steps));
     }
 
-    /// Whether pins that are steps of the trail are in by their slots only.
+    /// Checks if pins that are steps of the trail are in by their slots only.
     pub(super) fn awaits_pins(&self) -> bool {
         self.awaits_pins
     }
@@ -106,7 +108,7 @@ impl KeptCandidates {
         self.awaits_pins = awaits;
     }
 
-    /// Whether a step of the trail is a pin that is awaited.
+    /// Checks if a step of the trail is a pin that is awaited.
     fn is_awaited(&self, id: CandidateId) -> bool {
         self.awaits_pins && self.pins.as_ref().is_some_and(|(pins, _)| pins.slot(id).is_some())
     }
@@ -138,7 +140,7 @@ impl KeptCandidates {
         self.each.iter().filter(|(_, kept)| kept.reason == IncludedReason::Pinned).map(|(id, _)| *id)
     }
 
-    /// How many there are; a pin that is in by its slot too counts twice.
+    /// Counts them; a pin that is in by its slot too counts twice.
     pub(crate) fn len(&self) -> usize {
         self.each.len()
             + self.pins.as_ref().map_or(0, |(_, slots)| slots.len())
@@ -169,8 +171,9 @@ impl KeptCandidates {
         self.trail.as_ref().is_some_and(is_walked) && !self.is_awaited(id)
     }
 
-    /// What came in one by one, as it came in, then pins by their slots, and then what a trail let in: from all but a plan's own
-    /// selection some may come twice. Mostly from the newest to the oldest.
+    /// Returns those that came in one by one, in that order, then pins by their slots, and then the steps of
+    /// a trail: from all but a plan's own selection some may come twice. Mostly from the newest to the
+    /// oldest.
     pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
         self.each().chain(self.pins()).chain(self.trail_ids())
     }

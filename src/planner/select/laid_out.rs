@@ -1,4 +1,5 @@
-//! Pinned messages and the walk under many budgets: laid out once, and moved from one budget to the next by what changes.
+//! Pinned messages and the walk under many budgets: laid out once, and moved from one budget to the next by
+//! their changes.
 
 use super::{
     Selection, Selector,
@@ -29,8 +30,8 @@ use std::{
 const WALKS: usize = 8;
 
 impl<O: Observer> Selector<'_, O> {
-    /// The pins laid out, where many budgets are asked about, messages are among them, and this selection has come in by their
-    /// slots so far.
+    /// Returns the pins laid out, or `None` if one budget is asked about, no message is among them, or some
+    /// of this selection came in otherwise than by their slots.
     ///
     /// # Errors
     ///
@@ -49,9 +50,10 @@ impl<O: Observer> Selector<'_, O> {
         Ok(self.trails.laid_out_pins.get_or_init(|| found.map(Rc::new)).clone())
     }
 
-    /// The pins with their costs, counted no further than to what any budget leaves. Returns `None` if what is in changes what
-    /// others are offered or meet: an exchange after the live question ends the merging of state, and a pin that brings a user
-    /// message which is no part of the walk opens its turn.
+    /// Lays the pins out with their costs, counted no further than to the most that any budget leaves.
+    /// Returns `None` if a candidate that comes in changes the offers to others: an exchange after the live
+    /// question ends the merging of state, and a pin that brings a user message which is no part of the walk
+    /// opens its turn.
     fn lay_out_pins(&self, most: u64) -> Result<Option<LaidOutPins>, Error> {
         let slots = self.pins_by_slots();
         let minimum: BTreeSet<CandidateId> = self.index.minimum().into_iter().map(|(id, ..)| id).collect();
@@ -91,7 +93,7 @@ impl<O: Observer> Selector<'_, O> {
         Ok(slots.is_in_order.then(|| LaidOutPins::new(slots, costs, window)))
     }
 
-    /// Whether some exchange may come in after the live question, into which state is merged otherwise.
+    /// Checks if some exchange may come in after the live question, into which state is merged otherwise.
     fn may_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
         let exchanges = self.index.exchanges_after_the_question().filter(|_| self.index.states() > 0);
         for id in exchanges.into_iter().flat_map(ExchangeIndex::each).map(CandidateId::Exchange) {
@@ -102,8 +104,9 @@ impl<O: Observer> Selector<'_, O> {
         Ok(false)
     }
 
-    /// The last prompt's window with the pinned messages in it. Returns `None` if some of it fits no budget, or if it starts in a
-    /// turn that is kept only as a whole, or of which nothing can be sent from there on.
+    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no
+    /// budget, or if it starts in a turn that is kept only as a whole, or of which nothing can be sent from
+    /// there on.
     fn lay_out_window(
         &self,
         start: CandidateId,
@@ -152,7 +155,8 @@ impl<O: Observer> Selector<'_, O> {
         Ok(Some(window))
     }
 
-    /// Keeps the last prompt's window as [`Selector::resume`] does, with pins by their slots. Says whether it fits.
+    /// Keeps the last prompt's window as [`Selector::resume`] does, with pins by their slots. Says whether it
+    /// fits.
     pub(super) fn resume_beside_pins(
         &self,
         laid_out: &LaidOutPins,
@@ -188,7 +192,7 @@ impl<O: Observer> Selector<'_, O> {
         true
     }
 
-    /// Whether the window waits for pins that did not come in.
+    /// Checks if the window waits for pins that did not come in.
     pub(super) fn waits_in_vain(&self, chosen: &mut Selection) -> Result<bool, Error> {
         if !chosen.kept.awaits_pins() {
             return Ok(false);
@@ -205,7 +209,7 @@ impl<O: Observer> Selector<'_, O> {
         Ok(waits)
     }
 
-    /// What of these steps is not in, with pins that are out or without.
+    /// Sums these steps as far as they are not in, with pins that are out or without.
     fn missing(
         &self,
         laid_out: &LaidOutPins,
@@ -220,8 +224,8 @@ impl<O: Observer> Selector<'_, O> {
         sums.missing(steps.start, steps.end)
     }
 
-    /// How far the walk comes beside the pins that are in by their slots. Where that is not to be found so, they are in one by one
-    /// from then on.
+    /// Finds the end of the walk beside the pins that are in by their slots. Returns `None` if it is not to
+    /// be found so: then they are in one by one.
     pub(super) fn walk_beside_pins(
         &self,
         pins: &LaidOutPins,
@@ -269,7 +273,7 @@ impl<O: Observer> Selector<'_, O> {
         }
     }
 
-    /// The walk beside the minimum, with the pinned messages on it.
+    /// Lays out the walk beside the minimum, with the pinned messages on it.
     fn lay_out_with_pins(&self, most: u64, room: u64, beside: Vec<CandidateId>) -> Rc<Trail> {
         let trail = Rc::new(self.lay_out(most, room, Trail::with_pins(beside, None)));
         *self.trails.beside_pins.borrow_mut() = Some(Rc::clone(&trail));
@@ -277,7 +281,7 @@ impl<O: Observer> Selector<'_, O> {
     }
 }
 
-/// The sums of a walk, with these pins in.
+/// Returns the sums of a walk with these pins in.
 fn sums_of<'s>(
     known: &'s mut BTreeMap<(usize, bool), WalkSums>,
     (number, counts_pins): (usize, bool),

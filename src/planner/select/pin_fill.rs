@@ -1,10 +1,10 @@
 //! Pinned messages under many budgets: the fill of rule S2 without a look at each pin.
 //!
-//! Pins that fit one after the other are a run, found by its sum; of those that do not fit the next smaller one is found by
-//! the minimum. So a fill costs what it passes over, and not what it lets in. A pin is dearer while the user message of its
-//! turn is not in. [`Shelf`] holds the costs of the pins of one priority as they are when an offer begins, and changes with
-//! what is in then: from one budget to the next that is little. Within one offer only the turn at hand differs, because the
-//! pins of a turn stand together in each priority.
+//! Pins that fit one after the other are a run, found by its sum; of those that do not fit the next smaller
+//! one is found by the minimum. So the work of a fill follows the pins that it passes over, not those that it
+//! lets in. A pin is dearer while the user message of its turn is not in. [`PriorityCosts`] holds the costs
+//! of the pins of one priority when an offer begins, and changes little from one budget to the next. Within
+//! one offer only the turn at hand differs, because the pins of a turn are neighbours in each priority.
 
 use super::{
     pin_slots::PinSlots,
@@ -15,24 +15,25 @@ use super::{
 use crate::planner::candidates::{CandidateId, Slot};
 use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc};
 
-/// What pins and the user messages that they bring cost; tokens, `u64::MAX` where that is more than any budget leaves.
+/// The costs of pins and of the user messages that they bring; tokens, `u64::MAX` for more than any budget
+/// leaves.
 #[derive(Debug)]
 pub(super) struct PinCosts {
-    /// By slot, without what the pin brings.
+    /// By slot, without the user message that the pin brings.
     pub(super) pins: Vec<u64>,
-    /// The user message of each turn that some pin brings; none where it is in whatever happens.
+    /// The user message of each turn that some pin brings; `None` if it is in whatever happens.
     pub(super) heads: Vec<Option<u64>>,
     /// The slots of pins that are in whatever happens.
     pub(super) required: SlotSet,
 }
 
-/// What of the conversation is in when pins are offered something.
+/// The part of the conversation that is in when an offer begins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InBefore {
     pub(super) pins: SlotSet,
     /// The steps of a trail that are in.
     pub(super) walked: Option<(Rc<Trail>, usize)>,
-    /// Whether pins among them are in by their slots only.
+    /// True if pins among them are in by their slots only.
     pub(super) awaits_pins: bool,
 }
 
@@ -63,18 +64,19 @@ pub(super) struct LaidOutPins {
     pub(super) costs: PinCosts,
     /// The last prompt's window, where there is one.
     pub(super) window: Option<WindowSteps>,
-    /// By the number of the offer, whether the window awaits pins, and the number of the priority.
-    shelves: RefCell<BTreeMap<(usize, bool, usize), Shelf>>,
+    /// By the number of the offer, the waiting of the window for pins, and the number of the priority.
+    by_offer: RefCell<BTreeMap<(usize, bool, usize), PriorityCosts>>,
 }
 
 /// The last prompt's window (rule S5) among pins: all steps of a trail that ends before it.
 #[derive(Debug)]
 pub(super) struct WindowSteps {
     pub(super) trail: Rc<Trail>,
-    /// The steps of the exchanges of the turn that it starts in, if it starts at one of them, and at least one is not in whatever
-    /// happens: they are in with the user message, or all of the turn is in by its pins alone.
+    /// The steps of the exchanges of the turn that it starts in, if it starts at one of them, and at least
+    /// one is not in whatever happens: they are in with the user message, or all of the turn is in by its
+    /// pins alone.
     pub(super) cut: Option<Cut>,
-    /// The slots of what may be sent of that turn before the window; none where some of it is no pin.
+    /// The slots of the candidates of that turn before the window; `None` if some of them are no pins.
     pub(super) before: Option<Vec<Range<u32>>>,
 }
 
@@ -88,7 +90,7 @@ pub(super) struct Cut {
 }
 
 impl WindowSteps {
-    /// Whether nothing of the turn that it starts in is missing before it.
+    /// Checks if nothing of the turn that it starts in is missing before it.
     pub(super) fn has_whole_turn(&self, pins: &SlotSet) -> bool {
         self.before.as_ref().is_some_and(|before| before.iter().all(|slots| pins.covers(slots)))
     }
@@ -99,18 +101,19 @@ const OFFERS: usize = 8;
 
 impl LaidOutPins {
     pub(super) fn new(slots: Rc<PinSlots>, costs: PinCosts, window: Option<WindowSteps>) -> Self {
-        Self { slots, costs, window, shelves: RefCell::default() }
+        Self { slots, costs, window, by_offer: RefCell::default() }
     }
 
-    /// Offers every pin that is not in so many tokens, and adds those that fit to what is in. `number` is that of the offer
-    /// under its budget.
+    /// Offers every pin that is not in so many tokens, and adds those that fit to what is in. `number` is
+    /// that of the offer under its budget.
     pub(super) fn offer(&self, number: usize, tokens: u64, is_in: &mut InBefore) -> Filled {
-        let mut shelves = self.shelves.borrow_mut();
+        let mut by_offer = self.by_offer.borrow_mut();
         let mut all = Filled { left: tokens, ..Filled::default() };
         for (priority, range) in self.slots.priorities.iter().enumerate() {
-            let costs = shelves
-                .entry((number.min(OFFERS), is_in.awaits_pins, priority))
-                .or_insert_with(|| Shelf::new(range.clone(), &self.slots, &self.costs, is_in.clone()));
+            let costs =
+                by_offer.entry((number.min(OFFERS), is_in.awaits_pins, priority)).or_insert_with(|| {
+                    PriorityCosts::new(range.clone(), &self.slots, &self.costs, is_in.clone())
+                });
             costs.move_to(is_in.clone(), &self.slots, &self.costs);
             let met = all.runs.len();
             costs.fill(&self.slots, &mut all);
@@ -124,16 +127,16 @@ impl LaidOutPins {
 
 /// The costs of pins of one priority when an offer begins.
 #[derive(Debug)]
-struct Shelf {
+struct PriorityCosts {
     slots: Range<u32>,
     tree: Tree<PinCost>,
-    /// What was in when the costs were these.
+    /// The candidates that were in when the costs were these.
     before: InBefore,
     /// The turns whose user messages were in, by their numbers.
     heads: Vec<bool>,
 }
 
-/// What pins cost; tokens. A pin that is in costs nothing, and is no candidate for room.
+/// The costs of a stretch of pins; tokens. A pin that is in costs nothing, and is no candidate for room.
 #[derive(Debug, Clone, Copy)]
 struct PinCost {
     /// All of them in order, each user message with the first that brings it.
@@ -164,19 +167,19 @@ impl Summary for PinCost {
     }
 }
 
-impl Shelf {
-    /// With the costs of a budget at which this is in.
+impl PriorityCosts {
+    /// Builds the costs of a budget at which this is in.
     fn new(slots: Range<u32>, pins: &PinSlots, costs: &PinCosts, before: InBefore) -> Self {
         let heads = pins.turns().zip(&costs.heads).map(|(turn, cost)| {
             cost.is_none() || turn.is_brought(&before.pins) || before.has_walked(turn.head, pins)
         });
         let heads = heads.collect();
-        let mut shelf = Self { slots: slots.clone(), tree: Tree::new(std::iter::empty()), before, heads };
-        shelf.tree = Tree::new(slots.map(|slot| shelf.cost(slot, pins, costs)));
-        shelf
+        let mut built = Self { slots: slots.clone(), tree: Tree::new(std::iter::empty()), before, heads };
+        built.tree = Tree::new(slots.map(|slot| built.cost(slot, pins, costs)));
+        built
     }
 
-    /// The cost of a pin with what is in.
+    /// Returns the cost of a pin beside the candidates that are in.
     fn cost(&self, slot: u32, pins: &PinSlots, costs: &PinCosts) -> PinCost {
         let pin = pins.pin(slot);
         let has_head = pin.turn.is_some_and(|turn| self.heads[turn as usize]);
@@ -199,7 +202,7 @@ impl Shelf {
         PinCost { sum: if is_first { both } else { own }, least: both, ..alone }
     }
 
-    /// Changes the costs to those with which this is in. Costs what differs.
+    /// Changes the costs to those with which this is in. The work follows the differences.
     fn move_to(&mut self, before: InBefore, pins: &PinSlots, costs: &PinCosts) {
         let mut changed: Vec<u32> = Vec::new();
         let mut turns: Vec<u32> = Vec::new();
@@ -230,20 +233,20 @@ impl Shelf {
         }
     }
 
-    /// Offers the pins in order what is left.
+    /// Offers the rest of the room to the pins in order.
     fn fill(&self, pins: &PinSlots, filled: &mut Filled) {
-        Fill { shelf: self, pins, filled }.all();
+        Fill { costs: self, pins, filled }.offer_all();
     }
 }
 
 /// One offer to the pins of one priority.
 struct Fill<'f> {
-    shelf: &'f Shelf,
+    costs: &'f PriorityCosts,
     pins: &'f PinSlots,
     filled: &'f mut Filled,
 }
 
-/// The pins of a turn in one priority, with what stands between them.
+/// The pins of a turn in one priority, with those between them.
 struct Stretch {
     turn: u32,
     /// The first of them.
@@ -252,56 +255,58 @@ struct Stretch {
 }
 
 impl Fill<'_> {
-    fn all(&mut self) {
-        let Range { start: mut at, end } = self.shelf.slots;
+    fn offer_all(&mut self) {
+        let Range { start: mut at, end } = self.costs.slots;
         while at < end {
             let behind = match self.stretch_without_head(at) {
-                Some(stretch) => self.within_turn(at, false, stretch.end),
-                None => match self.run(at) {
-                    Some(out) => self.behind(at, out),
+                Some(stretch) => self.finish_turn(at, false, stretch.end),
+                None => match self.take_all_that_fit(at) {
+                    Some(out) => self.finish_turn_of(at, out),
                     None => return,
                 },
             };
-            at = self.next(behind, end, |cost| cost.least);
+            at = self.skip_to_next(behind, end, |cost| cost.least);
         }
     }
 
-    /// The rest of the turn of a pin that did not fit, where all from `at` up to it did. Returns the slot behind that turn.
-    fn behind(&mut self, at: u32, out: u32) -> u32 {
+    /// Goes through the rest of the turn of a pin that did not fit, after all from `at` up to it did. Returns
+    /// the slot behind that turn.
+    fn finish_turn_of(&mut self, at: u32, out: u32) -> u32 {
         let Some(stretch) = self.stretch(out) else { return out + 1 };
         let brought = self.has_head(stretch.turn) || (at..out).contains(&stretch.first);
-        self.within_turn(out + 1, brought, stretch.end)
+        self.finish_turn(out + 1, brought, stretch.end)
     }
 
-    /// The turn that a slot is within, if the pin that its user message is counted with was passed over.
+    /// Returns the turn that a slot is within, if the pin that its user message is counted with was passed
+    /// over.
     fn stretch_without_head(&self, slot: u32) -> Option<Stretch> {
         self.stretch(slot).filter(|stretch| stretch.first < slot && !self.has_head(stretch.turn))
     }
 
     /// Lets in all from a slot on that fit one after the other. Returns the first that does not.
-    fn run(&mut self, from: u32) -> Option<u32> {
-        let end = self.shelf.slots.end;
+    fn take_all_that_fit(&mut self, from: u32) -> Option<u32> {
+        let end = self.costs.slots.end;
         let out = self.take_run(from, end, |cost| cost.sum);
         if out == end {
             return None;
         }
-        self.pass_over(self.shelf.tree.get(self.place(out)).sum);
+        self.pass_over(self.costs.tree.get(self.place(out)).sum);
         Some(out)
     }
 
-    /// The rest of a turn of which something was passed over, up to `end`, which it returns. `brought` says whether the turn's
-    /// user message is in.
-    fn within_turn(&mut self, from: u32, mut brought: bool, end: u32) -> u32 {
+    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns.
+    /// `brought` is true if the turn's user message is in.
+    fn finish_turn(&mut self, from: u32, mut brought: bool, end: u32) -> u32 {
         let mut at = from;
         while at < end {
             if brought {
                 at = self.take_run(at, end, |cost| cost.sum_behind);
-                at = self.next(at, end, |cost| cost.least_behind);
+                at = self.skip_to_next(at, end, |cost| cost.least_behind);
                 continue;
             }
-            at = self.next(at, end, |cost| cost.least);
+            at = self.skip_to_next(at, end, |cost| cost.least);
             if at < end {
-                let cost = self.shelf.tree.get(self.place(at)).least;
+                let cost = self.costs.tree.get(self.place(at)).least;
                 self.let_in(at..at + 1, cost);
                 brought = self.pins.pin(at).turn.is_some();
                 at += 1;
@@ -310,22 +315,23 @@ impl Fill<'_> {
         end
     }
 
-    /// Lets in all from a slot on that fit one after the other. Returns the first that does not, at most `end`.
+    /// Lets in all from a slot on that fit one after the other. Returns the first that does not, at most
+    /// `end`.
     fn take_run(&mut self, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
         let left = self.filled.left;
-        let (out, run) = self.shelf.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
-        let out = self.shelf.slots.start + out as u32;
+        let (out, run) = self.costs.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
+        let out = self.costs.slots.start + out as u32;
         self.let_in(from..out, sum(run));
         out
     }
 
     /// Passes over all from a slot on up to the first one that fits. Returns that one, at most `end`.
-    fn next(&mut self, from: u32, end: u32, least: impl Fn(PinCost) -> u64) -> u32 {
+    fn skip_to_next(&mut self, from: u32, end: u32, least: impl Fn(PinCost) -> u64) -> u32 {
         let left = self.filled.left;
         let (next, passed) =
-            self.shelf.tree.search(self.place(from), self.place(end), |cost| least(cost) > left);
+            self.costs.tree.search(self.place(from), self.place(end), |cost| least(cost) > left);
         self.pass_over(least(passed));
-        self.shelf.slots.start + next as u32
+        self.costs.slots.start + next as u32
     }
 
     fn let_in(&mut self, slots: Range<u32>, tokens: u64) {
@@ -336,26 +342,27 @@ impl Fill<'_> {
         }
     }
 
-    /// The smallest that was passed over costs so much: what is larger than any budget stays out at every one.
+    /// Notes the cost of the smallest one that was passed over: one that is larger than any budget is out at
+    /// every one.
     fn pass_over(&mut self, tokens: u64) {
         let by = (tokens < u64::MAX).then(|| tokens - self.filled.left);
         self.filled.over = self.filled.over.into_iter().chain(by).min();
     }
 
     fn place(&self, slot: u32) -> usize {
-        (slot - self.shelf.slots.start) as usize
+        (slot - self.costs.slots.start) as usize
     }
 
     fn has_head(&self, turn: u32) -> bool {
-        self.shelf.heads[turn as usize]
+        self.costs.heads[turn as usize]
     }
 
-    /// The turn that a slot is within.
+    /// Returns the turn that a slot is within.
     fn stretch(&self, slot: u32) -> Option<Stretch> {
         let turn = self.pins.within(slot)?;
         let pinned = self.pins.turn(turn);
-        let first = pinned.first_within(&self.shelf.slots)?;
-        let end = pinned.last_before(self.shelf.slots.end)? + 1;
+        let first = pinned.first_within(&self.costs.slots)?;
+        let end = pinned.last_before(self.costs.slots.end)? + 1;
         Some(Stretch { turn, first, end })
     }
 }

@@ -18,9 +18,9 @@ pub(crate) struct PinSlots {
     turns: IndexMap<TurnIndex, PinnedTurn, FixedState>,
     /// The slots of each priority that some pin has.
     pub(super) priorities: Vec<Range<u32>>,
-    /// By slot, the turn whose pins of the same priority stand before and behind it, or at it.
+    /// By slot, the turn that has pins of the same priority before and behind it, or at it.
     within: Vec<Option<u32>>,
-    /// Whether the pins of each turn stand together in each priority, but for notes and pins without a turn.
+    /// True if the pins of each turn are neighbours in each priority, but for notes and pins without a turn.
     pub(super) is_in_order: bool,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct PinSlots {
 pub(super) struct PinSlot {
     /// The turn whose user message it brings or is, by its number here.
     pub(super) turn: Option<u32>,
-    /// Whether it is that message.
+    /// True if it is that message.
     pub(super) is_user_message: bool,
 }
 
@@ -73,7 +73,7 @@ impl PinSlots {
         found
     }
 
-    /// Returns the number of the turn whose pins of the same priority stand before and behind a slot, or at it.
+    /// Returns the number of the turn that has pins of the same priority before and behind a slot, or at it.
     pub(super) fn within(&self, slot: u32) -> Option<u32> {
         self.within[slot as usize]
     }
@@ -118,7 +118,7 @@ impl PinSlots {
         self.turns.get_index_of(&turn).map(|number| number as u32)
     }
 
-    /// Whether a candidate is in where the pins at these slots are.
+    /// Checks if a candidate is in with the pins at these slots.
     pub(super) fn has(&self, id: CandidateId, slots: &SlotSet) -> bool {
         if let Some(turn) = self.turn_of(id) {
             return self.turn(turn).is_brought(slots);
@@ -126,7 +126,7 @@ impl PinSlots {
         self.slot(id).is_some_and(|slot| slots.has(Slot::new(slot)))
     }
 
-    /// What is in with the pin at a slot: itself, and the user message that it brings.
+    /// Returns the pin at a slot, after the user message that it brings.
     pub(super) fn with_pin(&self, slot: Slot) -> impl DoubleEndedIterator<Item = CandidateId> {
         let pin = self.pin(slot.number());
         let brought = pin.turn.filter(|_| !pin.is_user_message).map(|turn| self.turn(turn).head);
@@ -147,14 +147,14 @@ impl PinnedTurn {
         at.checked_sub(1).map(|last| self.slots[last])
     }
 
-    /// The pins of one priority with which the user message is in.
+    /// Returns the pins of one priority with which the user message is in.
     pub(super) fn slots_within(&self, slots: &Range<u32>) -> &[u32] {
         let from = self.slots.partition_point(|slot| *slot < slots.start);
         let to = self.slots.partition_point(|slot| *slot < slots.end);
         &self.slots[from..to]
     }
 
-    /// Whether the user message is in where the pins at these slots are.
+    /// Checks if the user message is in with the pins at these slots.
     pub(super) fn is_brought(&self, slots: &SlotSet) -> bool {
         if self.slots.len() <= FEW {
             return self.slots.iter().any(|slot| slots.has(Slot::new(*slot)));

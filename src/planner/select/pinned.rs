@@ -94,7 +94,7 @@ impl<O: Observer> Selector<'_, O> {
         Ok(())
     }
 
-    /// Where only what is in is asked for, of many budgets.
+    /// Offers the room to the pins that are laid out for many budgets.
     fn fill_by_slots(&self, pins: &LaidOutPins, room: Room, chosen: &mut Selection) {
         if chosen.offers == 0 {
             chosen.pins = pins.costs.required.clone();

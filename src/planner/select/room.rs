@@ -79,7 +79,7 @@ impl Room {
         }
     }
 
-    /// Whether it is the same for everything, because merging state saves nothing.
+    /// Checks if it is the same for everything, because merging state saves nothing.
     pub(super) fn is_one_for_all(self) -> bool {
         self.left == self.left_without_merge
     }
@@ -149,12 +149,12 @@ fn under_cap(section: Section, available: &Available, chosen: &Selection) -> u64
     available.cap(section).map_or(u64::MAX, left)
 }
 
-/// Returns the tokens that merging state into the live question saves with what is in.
+/// Returns the tokens that merging state into the live question saves.
 pub(crate) fn saved_by_merging(index: &CandidateIndex<'_>, available: &Available, chosen: &Selection) -> u64 {
     if available.merge > 0 && merges_state(index, chosen) { available.merge } else { 0 }
 }
 
-/// So many exchanges are looked up, and not looked for.
+/// Up to so many exchanges are looked up one by one.
 const FEW: u32 = 64;
 
 /// Whether state is merged into the live question: while nothing follows it (rule O1).

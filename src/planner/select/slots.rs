@@ -12,7 +12,8 @@ use std::ops::Range;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SlotSet {
-    /// In ascending order, with slots that are out between them: what does not fit parts two long runs.
+    /// In ascending order, with slots that are out between them: mostly one that does not fit between two
+    /// long runs.
     runs: Vec<Range<u32>>,
 }
 
@@ -33,18 +34,18 @@ impl SlotSet {
         self.runs.get(self.first_ending_behind(slot)).is_some_and(|run| run.start <= slot)
     }
 
-    /// The place of the first run that has this slot, or slots after it.
+    /// Returns the place of the first run that has this slot, or slots after it.
     fn first_ending_behind(&self, slot: u32) -> usize {
         self.runs.partition_point(|run| run.end <= slot)
     }
 
-    /// Whether all of these slots are in.
+    /// Checks if all of these slots are in.
     pub(super) fn covers(&self, slots: &Range<u32>) -> bool {
         let run = self.runs.get(self.first_ending_behind(slots.start));
         slots.is_empty() || run.is_some_and(|run| run.start <= slots.start && slots.end <= run.end)
     }
 
-    /// Returns those of these slots that are in and stand together, the first of them first.
+    /// Returns the first run of these slots that are in.
     pub(super) fn first_of(&self, slots: Range<u32>) -> Option<Range<u32>> {
         let run = self.runs.get(self.first_ending_behind(slots.start))?;
         let (start, end) = (run.start.max(slots.start), run.end.min(slots.end));
@@ -61,7 +62,7 @@ impl SlotSet {
         true
     }
 
-    /// All of these slots; some may be in already.
+    /// Lets in all of these slots; some may be in already.
     pub(super) fn insert_run(&mut self, slots: Range<u32>) {
         if slots.is_empty() {
             return;
@@ -127,7 +128,7 @@ impl SlotSet {
 
     /// What is in here and not there.
     pub(crate) fn without<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Slot> + 'a {
-        // The runs there that may end behind what was looked at; both lists ascend.
+        // Both lists ascend: runs there that end before `at` are never looked at again.
         let mut there = other.runs.iter().peekable();
         let mut parts = Vec::new();
         for run in &self.runs {
@@ -163,7 +164,7 @@ pub(super) struct Filled {
 impl Filled {
     /// What is left only falls on the way, so the last of it is what binds.
     pub(super) fn tell(&self, observer: &impl Observer, offer: Constraint) {
-        // What costs nothing fits whatever is left.
+        // A candidate that costs nothing fits into any rest.
         if self.tokens > 0 {
             observer.fits(offer, self.left);
         }
@@ -229,7 +230,8 @@ mod tests {
 
         #[test]
         fn runs_are_a_set(
-            here in prop::collection::vec((0u32..30, 0u32..6), 0..8), there in prop::collection::vec((0u32..30, 0u32..6), 0..8),
+            here in prop::collection::vec((0u32..30, 0u32..6), 0..8),
+            there in prop::collection::vec((0u32..30, 0u32..6), 0..8),
         ) {
             let build = |runs: &[(u32, u32)]| {
                 let (mut slots, mut set) = (SlotSet::default(), BTreeSet::new());
@@ -249,7 +251,8 @@ mod tests {
             for from in 0..40 {
                 let first = here.first_of(from..from + 5).map(|found| found.start);
                 prop_assert_eq!(first, here_set.range(from..from + 5).next().copied());
-                prop_assert_eq!(here.covers(&(from..from + 3)), (from..from + 3).all(|slot| here_set.contains(&slot)));
+                let three = from..from + 3;
+                prop_assert_eq!(here.covers(&three), three.clone().all(|slot| here_set.contains(&slot)));
             }
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Trail {
     pub(super) beside: Vec<CandidateId>,
     /// Nothing before this comes in.
     pub(super) floor: Option<CandidateId>,
-    /// Whether pinned messages are on it, in or not: of two such trails one is the beginning of the other.
+    /// True if pinned messages are on it, in or not: of two such trails one is the beginning of the other.
     pub(super) holds_pins: bool,
     steps: IndexMap<CandidateId, Step, FixedState>,
     end: End,
@@ -105,7 +105,7 @@ impl Trail {
         Self { beside, floor, holds_pins: false, steps: IndexMap::default(), end: End::Whole, live: None }
     }
 
-    /// One with the pinned messages on it; `beside` is the minimum.
+    /// Begins one with the pinned messages on it; `beside` is the minimum.
     pub(super) fn with_pins(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
         Self { holds_pins: true, ..Self::new(beside, floor) }
     }
@@ -199,9 +199,9 @@ impl Trail {
         })
     }
 
-    /// How far the walk comes where some of the steps are in as pins, and what it pays; `not_in` holds the others, and
-    /// `ends_whole` says whether the pins complete the turn that the trail ends in. Returns `None` if the trail ends before that
-    /// is known.
+    /// Finds the end of the walk, and the tokens that it pays, with some of the steps in as pins; `not_in`
+    /// holds the others, and `ends_whole` is true if the pins complete the turn that the trail ends in.
+    /// Returns `None` if the trail ends before that is known.
     pub(super) fn walk_beside_pins(
         &self,
         from: usize,
@@ -218,7 +218,8 @@ impl Trail {
             (None, End::Barrier(turn)) => Some(turn),
             (None, End::LaidOutFor(_) | End::Unknown) => return None,
         };
-        // Of a turn that is cut its user message and at least one exchange come in, now or before; otherwise nothing of it.
+        // Of a turn that is cut its user message and at least one exchange come in, now or before; otherwise
+        // nothing of it.
         let is_kept = |turn: Turn| {
             let exchanges = turn.first + usize::from(turn.has_head);
             let comes_in = || fitting > exchanges && not_in.fold(exchanges, fitting).count > 0;

@@ -32,11 +32,12 @@ pub(crate) struct Trails {
     pub(super) pinned_first: RefCell<Option<(i128, Selection)>>,
     /// The last prompt's window, by what becomes of its pins.
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
-    /// The pins with their costs; none where they have to be looked at one by one.
+    /// The pins with their costs; `None` if they have to be looked at one by one.
     pub(super) laid_out_pins: OnceCell<Option<Rc<LaidOutPins>>>,
     /// The walk with the pinned messages on it.
     pub(super) beside_pins: RefCell<Option<Rc<Trail>>>,
-    /// What of that is not in as pins, by the number of the walk under its budget, and whether pins that are out count.
+    /// The steps of it that are not in as pins, by the number of the walk under its budget, with pins that
+    /// are out or without.
     pub(super) walks: RefCell<BTreeMap<(usize, bool), WalkSums>>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Trails {
 pub(super) struct WalkFound {
     pub(super) trail: Rc<Trail>,
     pub(super) reach: Reach,
-    /// What comes in costs so many tokens.
+    /// The tokens of the steps that come in.
     pub(super) paid: u64,
 }
 
@@ -103,15 +104,15 @@ impl<O: Observer> Selector<'_, O> {
         })
     }
 
-    /// The walk with twice this room, for the next budgets too.
+    /// Lays out the walk with twice this room, for the next budgets too.
     fn lay_out_and_share(&self, most: u64, room: u64, trail: Trail) -> Rc<Trail> {
         let trail = Rc::new(self.lay_out(most, room, trail));
         *self.trails.walk.borrow_mut() = Some(Rc::clone(&trail));
         trail
     }
 
-    /// The walk with twice this room: what the next budgets need is mostly there then, and no more is counted than that.
-    /// `most` is what any budget leaves; tokens.
+    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted
+    /// than that. `most` is what any budget leaves; tokens.
     pub(super) fn lay_out(&self, most: u64, room: u64, mut trail: Trail) -> Trail {
         let mut chosen = Selection::begin(self.index);
         chosen.kept.extend(trail.beside.iter().copied());

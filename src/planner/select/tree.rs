@@ -1,5 +1,5 @@
-//! A list of values with the summary of each stretch of it, for selections under many budgets: one value changes, and the
-//! first place at which a sum or a minimum crosses a limit is found, in logarithmic time.
+//! A list of values with the summary of each stretch of it, for selections under many budgets: one value
+//! changes, and the first place at which a sum or a minimum crosses a limit is found, in logarithmic time.
 
 /// The summary of a stretch.
 pub(super) trait Summary: Copy {
@@ -65,8 +65,8 @@ impl<S: Summary> Tree<S> {
         left.join(right)
     }
 
-    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the summary of what
-    /// is before it. `holds` is true of nothing, and once it is false it stays false.
+    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
+    /// summary of what is before it. `holds` is true of nothing, and once it is false it stays false.
     pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);
@@ -120,7 +120,7 @@ pub(crate) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// How many nodes of all trees were looked at.
+        /// The nodes of all trees that were looked at.
         pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
     }
 

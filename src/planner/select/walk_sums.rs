@@ -1,8 +1,8 @@
 //! The walk of rule S4 among pinned messages, under many budgets.
 //!
-//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are in cost the walk
-//! nothing; [`WalkSums`] holds what the others come to, and changes with the pins that are in, from one budget to the next by
-//! a few.
+//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are
+//! in cost the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the pins that are
+//! in: by a few from one budget to the next.
 
 use super::{
     pin_slots::PinSlots,
@@ -13,14 +13,14 @@ use super::{
 use crate::planner::candidates::CandidateId;
 use std::rc::Rc;
 
-/// What the steps of a trail cost that are not in as pins.
+/// The costs of the steps of a trail that are not in as pins.
 #[derive(Debug)]
 pub(super) struct WalkSums {
     trail: Rc<Trail>,
     tree: Tree<Steps>,
     /// The pins that are in.
     pins: SlotSet,
-    /// Whether pins that are not in count, as the ordinary messages that they are otherwise.
+    /// True if pins that are not in count, as the ordinary messages that they are otherwise.
     counts_pins: bool,
 }
 
@@ -35,7 +35,7 @@ impl WalkSums {
         Rc::ptr_eq(&self.trail, trail)
     }
 
-    /// Changes the sums to those with which these pins are in. Costs what differs.
+    /// Changes the sums to those with which these pins are in. The work follows the differences.
     pub(super) fn move_to(&mut self, pins: &SlotSet, slots: &PinSlots) {
         let old = std::mem::replace(&mut self.pins, pins.clone());
         let changed: Vec<CandidateId> =
@@ -45,13 +45,13 @@ impl WalkSums {
         }
     }
 
-    /// How far the walk comes from a step on with so much room, and what it pays. Returns `None` if the trail ends before
-    /// that is known.
+    /// Finds the end of the walk from a step on with so much room, and the tokens that it pays. Returns
+    /// `None` if the trail ends before that is known.
     pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<(Reach, u64)> {
         self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
     }
 
-    /// What of the steps from one up to another is not in.
+    /// Sums the steps from one up to another as far as they are not in.
     pub(super) fn missing(&self, from: usize, to: usize) -> Steps {
         self.tree.fold(from, to)
     }

@@ -373,8 +373,8 @@ pub fn talk() -> impl Strategy<Value = Session> {
     })
 }
 
-/// Conversations in which most messages are pinned, by turns of several exchanges: with notes and documents, and under a last
-/// prompt or without.
+/// Conversations in which most messages are pinned, by turns of several exchanges: with notes and documents,
+/// and under a last prompt or without.
 pub fn pinned() -> impl Strategy<Value = Session> {
     let pins = prop::collection::vec(prop::option::weighted(0.8, priority()), 14);
     let without = (prop::bool::weighted(0.7), prop::bool::weighted(0.6));

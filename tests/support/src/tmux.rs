@@ -41,8 +41,8 @@ impl Tmux {
         self.tmux(&["send-keys", "Enter"]);
     }
 
-    /// Presses keys by their names in tmux, and waits after Escape: a terminal program reads it and a letter that comes at
-    /// once as Alt and that letter, and two of them as one.
+    /// Presses keys by their names in tmux, and waits after Escape: a terminal program reads it and a letter
+    /// that comes at once as Alt and that letter, and two of them as one.
     pub fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.tmux(&["send-keys", key]);
