@@ -3,32 +3,11 @@
 use super::TargetProfile;
 use crate::{
     message::{Message, Part, Role, WireFormat},
+    provider::render::mark,
     text::size,
 };
 use serde_json::Value;
 use std::borrow::Cow;
-
-/// Fields that make a part of Gemini one, beside text, calls and results.
-const GEMINI_DATA: [&str; 8] = [
-    "inlineData",
-    "inline_data",
-    "fileData",
-    "file_data",
-    "executableCode",
-    "executable_code",
-    "codeExecutionResult",
-    "code_execution_result",
-];
-
-/// Items of Responses that stand by themselves, whatever is left out around them: what the provider's own tools did.
-const ITEMS: [&str; 6] = [
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
-    "mcp_list_tools",
-];
 
 /// Tools that are added at the end of a prompt: one with Anthropic, several with `OpenAI`.
 const ADDED_TOOL: &str = "tool_addition";
@@ -37,41 +16,17 @@ const ADDED_TOOLS: &str = "additional_tools";
 /// What a provider made of the messages before it.
 const COMPACTION: &str = "compaction";
 
-/// The field in which a part of this wire format bears a cache mark.
-fn mark(wire_format: WireFormat) -> Option<&'static str> {
-    match wire_format {
-        WireFormat::Anthropic => Some("cache_control"),
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Some("prompt_cache_breakpoint"),
-        WireFormat::Gemini | WireFormat::ChatTemplate | WireFormat::Plain => None,
-    }
-}
-
 impl TargetProfile {
     /// Whether a part of this target's own wire format is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+        if self.wire_format != WireFormat::Anthropic {
+            return true;
+        }
         let kind = value.get("type").and_then(Value::as_str);
-        match (self.wire_format, role) {
-            (WireFormat::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (WireFormat::OpenAiResponses, Role::Assistant) => {
-                is_item(kind, message) || is_compaction(message)
-            }
-            (WireFormat::OpenAiResponses, Role::System | Role::Developer) => kind == Some(ADDED_TOOLS),
-            (WireFormat::Anthropic, Role::System) => kind == Some(ADDED_TOOL),
-            (WireFormat::OpenAiResponses, role) => {
-                role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
-            }
-            (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
-                role == Role::User && kind != Some("refusal")
-            }
-            (WireFormat::Anthropic, Role::Assistant) => {
-                server_tool_is_whole(value, message) || kind == Some(COMPACTION) && is_compaction(message)
-            }
-            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
-            (WireFormat::Gemini, role) => {
-                let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
-                matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
-            }
-            _ => false,
+        match role {
+            Role::Assistant if kind == Some(COMPACTION) => is_compaction(message),
+            Role::Assistant => !is_half(kind) || server_tool_is_whole(value, message),
+            _ => !is_half(kind),
         }
     }
 
@@ -100,12 +55,6 @@ fn unmark(value: &mut Value, mark: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether a message is nothing but such an item.
-fn is_item(kind: Option<&str>, message: &Message) -> bool {
-    let alone = message.text().is_empty() && message.parts().len() == 1;
-    alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
 }
 
 /// Whether a message is nothing but what the provider made of the messages before it (rule C11).

@@ -164,22 +164,17 @@ impl Sent<'_> {
         }
     }
 
-    /// The provider's own tools are called once by each id: what repeats one is named in its place.
+    /// The provider's own tools are called once by each id: what repeats one is left out.
     fn called_once(&mut self, message: Message) -> Message {
         if self.profile.wire_format != WireFormat::Anthropic || message.role() != Role::Assistant {
             return message;
         }
         let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
-        let repeated = |part: &&Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
-        let rewritten = message.parts().iter().any(|part| repeated(&part)).then(|| {
-            let named = |part: &Part| match part.opaque().filter(|_| repeated(&part)) {
-                Some(block) => {
-                    Part::Text(wording::left_out_part(block["type"].as_str().unwrap_or("unknown")))
-                }
-                None => part.clone(),
-            };
-            message.replacing_parts(message.parts().iter().map(named).collect())
-        });
+        let repeated = |part: &Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
+        let first = usize::from(!message.text().is_empty());
+        let parts = message.parts().iter().enumerate().filter(|(_, part)| repeated(part));
+        let numbers: Vec<usize> = parts.map(|(at, _)| at + first).collect();
+        let rewritten = (!numbers.is_empty()).then(|| message.without_parts(&numbers));
         self.server_tools.extend(message.parts().iter().filter_map(ids));
         match rewritten {
             Some(rewritten) => {
@@ -261,5 +256,7 @@ fn begun_reply(message: &Message) -> Option<Message> {
     }
     let text = if parts.is_empty() { message.text().trim_end().into() } else { message.text().into() };
     let name = message.name().map(Into::into);
-    Some(message.with_content(Content { text, parts, name, reasonings: Vec::new() }))
+    let no_reasonings = (0..message.reasoning().len()).collect();
+    let (reasonings, no_parts) = (Vec::new(), Vec::new());
+    Some(message.with_content(Content { text, parts, name, reasonings, no_parts, no_reasonings }))
 }

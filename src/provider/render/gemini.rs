@@ -1,8 +1,11 @@
 //! Gemini `generateContent`, request side: instructions apart, contents of user and model in turn.
 
-use super::json::{Declared, Raw, object, opaque, schema};
+use super::{
+    fill::Fill,
+    json::{Declared, Raw, object, opaque, schema},
+};
 use crate::{
-    message::{Message, Part, Prompt, Role, Tool, ToolCall},
+    message::{Component, Message, Part, Prompt, Role, Tool, ToolCall},
     provider::conform::{inline_image, is_object},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -216,6 +219,11 @@ fn spoken(message: &Message, signed: bool) -> Vec<WirePart<'_>> {
         thought_signature: call.signature.as_deref().or(signed.then_some(NO_SIGNATURE)).filter(|_| at == 0),
     });
     parts(message).chain(calls).collect()
+}
+
+/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+pub(super) fn usual<'a>(_: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    (Vec::new(), String::new())
 }
 
 /// Results in the order of their calls, each by its function's name: of several results with one id, the first.

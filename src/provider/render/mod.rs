@@ -10,6 +10,8 @@ use crate::{
 };
 
 mod json;
+mod fill;
+mod as_written;
 mod anthropic;
 mod gemini;
 mod openai;
@@ -24,6 +26,9 @@ pub(crate) use template::Renderer;
 pub use crate::provider::model::CacheLife;
 pub use anthropic::AnthropicBody;
 pub use gemini::GeminiBody;
+#[doc(hidden)]
+pub use as_written::keep_as_written;
+pub(crate) use as_written::mark;
 #[doc(hidden)]
 pub use gemini::kind_of;
 pub(crate) use gemini::unsigned_calls;
