@@ -88,13 +88,7 @@ impl Deref for Rare {
 
     fn deref(&self) -> &RareFields {
         static NOTHING: RareFields =
-            RareFields {
-            name: None,
-            parts: Vec::new(),
-            reasoning: Vec::new(),
-            sizes: None,
-            written: None,
-        };
+            RareFields { name: None, parts: Vec::new(), reasoning: Vec::new(), sizes: None, written: None };
         self.0.as_deref().unwrap_or(&NOTHING)
     }
 }

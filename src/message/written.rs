@@ -283,9 +283,7 @@ impl<'a> Fields<'a> {
             None => match self.parts.next()? {
                 Part::Text(text) => Component::Text { at, text, is_part: true, json },
                 Part::Image { url, detail } => Component::Image { at, url, detail: detail.as_deref(), json },
-                Part::Opaque { json, .. } => {
-                    Component::Opaque { at, json, is_item: kind == PieceKind::Item }
-                }
+                Part::Opaque { json, .. } => Component::Opaque { at, json, is_item: kind == PieceKind::Item },
             },
         };
         self.at += 1;

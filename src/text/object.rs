@@ -39,6 +39,13 @@ impl Object {
         }
     }
 
+    /// Adds a key that the object lacks, behind all others. A value that is no JSON changes nothing.
+    pub fn push(&mut self, key: String, json: String) {
+        if let Ok(value) = RawValue::from_string(json) {
+            self.0.push((key, value));
+        }
+    }
+
     /// Sets a key to a text.
     pub fn set_text(&mut self, key: &str, text: &str) {
         if let Ok(value) = to_raw_value(text) {

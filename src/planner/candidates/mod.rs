@@ -277,7 +277,12 @@ impl<'a> Candidates<'a> {
         let turns = self.log.turns();
         let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
         let repair = self.config.conversation.repair;
-        let sound = |at: &ExchangeIndex| match repair::refused(self.log, turns.exchange(*at), repair, &self.profile) {
+        let sound = |at: &ExchangeIndex| match repair::refused(
+            self.log,
+            turns.exchange(*at),
+            repair,
+            &self.profile,
+        ) {
             Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
             Err(error) => Some(Err(error)),
         };

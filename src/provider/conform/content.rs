@@ -314,7 +314,8 @@ impl TargetProfile {
     /// Returns what replaces a part that this target does not take in a message of this role. Nothing is put into the
     /// assistant's mouth.
     fn instead(&self, role: Role, part: &Part, message: &Message) -> Instead {
-        let named = |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
+        let named =
+            |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
         match part {
             Part::Text(_) => Instead::Same,
             Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,

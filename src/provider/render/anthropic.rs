@@ -247,8 +247,7 @@ fn result<'a>(
     components: &[Component<'a>],
     control: Option<Control>,
 ) -> Block<'a> {
-    let content: Vec<Block<'a>> =
-        components.iter().filter_map(|component| block(component, None)).collect();
+    let content: Vec<Block<'a>> = components.iter().filter_map(|component| block(component, None)).collect();
     let usual = |content| Block::ToolResult {
         tool_use_id,
         content,

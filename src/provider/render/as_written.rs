@@ -88,28 +88,10 @@ fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: O
     if came.to_json() == usual {
         return None;
     }
-    if wire_format == WireFormat::OpenAiChat && matches!(component, Component::Call { .. }) {
-        came = chat_call(came)?;
-    }
     empty(&mut came, &fills);
     let mut usual = Object::parse(&usual)?;
     empty(&mut usual, &fills);
     Some(came.to_json()).filter(|came| *came != usual.to_json())
-}
-
-/// Returns a call of Chat whose arguments are a text. A server that numbers no calls takes them as an object, and no ids;
-/// `None` if a call without an id has a text: it needs one.
-fn chat_call(mut call: Object) -> Option<Object> {
-    let arguments = call.get("function").and_then(Object::parse);
-    let is_text = arguments.as_ref().is_none_or(|function| {
-        function.get("arguments").is_none_or(|arguments| arguments.starts_with('"'))
-    });
-    let has_id = call.get("id").is_some();
-    if has_id && !is_text && let Some(mut function) = arguments {
-        function.set_text("arguments", "");
-        call.set("function", function.to_json());
-    }
-    (has_id || !is_text).then_some(call)
 }
 
 fn around_fills(message: &Message, wire_format: WireFormat) -> Vec<Fill<'_>> {

@@ -25,10 +25,10 @@ pub(crate) use template::Renderer;
 
 pub use crate::provider::model::CacheLife;
 pub use anthropic::AnthropicBody;
-pub use gemini::GeminiBody;
 #[doc(hidden)]
 pub use as_written::keep_as_written;
 pub(crate) use as_written::mark;
+pub use gemini::GeminiBody;
 #[doc(hidden)]
 pub use gemini::kind_of;
 pub(crate) use gemini::unsigned_calls;

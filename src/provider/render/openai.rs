@@ -117,15 +117,23 @@ impl<'a> Usual<'a> {
         let mut object = Object::parse(around)?;
         object.set("role", json(&self.role));
         let as_list = object.get("content") == Some("[]");
+        if let Some(refusal) = self.content.text().filter(|_| object.get("refusal") == Some("\"\"")) {
+            object.set_text("refusal", refusal);
+            return RawValue::from_string(object.to_json()).ok();
+        }
         // Nothing is spelt as it came: as null, as an empty text or list, or without the key.
-        if self.content.components.iter().any(Component::is_content) {
+        let said_aloud = object.get("audio").is_some();
+        if self.content.components.iter().any(|part| part.is_content() && !(said_aloud && is_audio(part))) {
             object.set("content", self.content.as_json(as_list));
         }
         // A result's own name is part of what its server wrote.
         if message.role() != Role::Tool {
             match self.name {
                 Some(name) => object.set_text("name", name),
-                None => drop(object.remove("name")),
+                None if object.get("name") == Some("\"\"") => {
+                    object.remove("name");
+                }
+                None => {}
             }
         }
         if !self.tool_calls.is_empty() {
@@ -148,6 +156,11 @@ impl<'a> Usual<'a> {
     }
 }
 
+/// Returns true for the part that stands for what the assistant said aloud, by its id.
+fn is_audio(part: &Component<'_>) -> bool {
+    matches!(part, Component::Opaque { json, .. } if json.starts_with("{\"type\":\"audio\""))
+}
+
 /// Returns true for a result that its server pairs by its function's name.
 fn has_own_pairing(object: &Object) -> bool {
     object.get("tool_name").is_some() || object.text("role").as_deref() == Some("function")
@@ -163,6 +176,11 @@ struct Content<'a> {
 }
 
 impl Content<'_> {
+    /// Returns the text if it is all that is said.
+    fn text(&self) -> Option<&str> {
+        Some(self.message.text()).filter(|text| !text.is_empty() && self.message.parts().is_empty())
+    }
+
     /// Returns the content as JSON, in a list if it came in one.
     fn as_json(&self, as_list: bool) -> String {
         if as_list { json(&self.list()) } else { json(self) }

@@ -173,7 +173,9 @@ impl Log {
     fn of_own_shape(&mut self, kind: &str, object: &Object, json: &str) {
         match (self.answered(kind, object), object.text("call_id")) {
             (Some(id), _) => self.result_item(id, kind, None, json),
-            (None, Some(id)) => self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json),
+            (None, Some(id)) => {
+                self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json)
+            }
             (None, None) => self.carry(json),
         }
     }
