@@ -116,6 +116,8 @@ codes! {
     ToolsNotDeclared "tools_not_declared" "H6";
     /// Names of tools are changed to what the provider accepts.
     ToolsRenamed "tools_renamed" "H6";
+    /// Fields of tools that only another provider takes are left out.
+    ToolFieldsLeftOut "tool_fields_left_out" "H6";
     /// The speaker's name is dropped or changed.
     NameChanged "name_changed" "H7";
     /// Reasoning is dropped.

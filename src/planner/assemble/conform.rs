@@ -163,6 +163,7 @@ fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
         let code = match note {
             DeclarationNote::NotDeclared => NoticeCode::ToolsNotDeclared,
             DeclarationNote::Renamed => NoticeCode::ToolsRenamed,
+            DeclarationNote::FieldsLeftOut => NoticeCode::ToolFieldsLeftOut,
             DeclarationNote::SchemaChanged => NoticeCode::SchemaChanged,
         };
         Notice { code, ids: Vec::new(), text: text.clone() }

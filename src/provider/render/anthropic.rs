@@ -2,7 +2,7 @@
 
 use super::{
     fill::{Fill, filled, json as to_json},
-    json::{Declared, Raw, object, opaque_with, schema},
+    json::{Declared, Function, Raw, object, opaque_with, schema, tool_fills},
 };
 use crate::{
     message::{Component, Message, Prompt, Reasoning, Role, Tool, WireFormat},
@@ -309,6 +309,14 @@ pub(super) struct WireTool<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: Raw<'a>,
+}
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::Anthropic;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        tool_fills(tool, "input_schema")
+    }
 }
 
 impl<'a> From<&'a Tool> for WireTool<'a> {

@@ -4,10 +4,12 @@
 use super::{
     anthropic,
     fill::{Fill, empty, json},
-    gemini, openai, responses,
+    gemini,
+    json::{Declared, Function},
+    openai, responses,
 };
 use crate::{
-    message::{Component, Message, Piece, PieceKind, Role, WireFormat, Written},
+    message::{Component, Message, Piece, PieceKind, Role, Tool, WireFormat, Written},
     text::{object::Object, plain::compact_json},
 };
 
@@ -51,6 +53,47 @@ pub fn keep_as_written(
     let is_usual = kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
         && kept.is_sorted_by_key(|piece| rank(piece.kind));
     if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept }) }
+}
+
+/// Returns the tool with its definition as it came, if the wire format would declare it otherwise.
+#[doc(hidden)]
+#[must_use]
+pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
+    let usual = |tool: &Tool| match wire_format {
+        WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
+        WireFormat::OpenAiResponses => of_function::<responses::WireTool<'_>>(tool),
+        WireFormat::OpenAiChat => of_function::<openai::WireTool<'_>>(tool),
+        WireFormat::Gemini => of_function::<gemini::Declaration<'_>>(tool),
+        WireFormat::ChatTemplate | WireFormat::Plain => (Vec::new(), String::new()),
+    };
+    let Some(mut came) = unmarked(definition, wire_format) else { return tool };
+    let (fills, usual) = usual(&tool);
+    if came.to_json() == compact_json(&usual) {
+        return tool;
+    }
+    empty(&mut came, &fills);
+    Tool { written: Some((wire_format, came.to_json())), ..tool }
+}
+
+/// Returns the definition of a function as its provider wrote it, as JSON. Returns `None` if no provider wrote it otherwise.
+#[doc(hidden)]
+#[must_use]
+pub fn definition_as_written(tool: &Tool) -> Option<String> {
+    let (wire_format, _) = tool.written.as_ref()?;
+    Some(match wire_format {
+        WireFormat::Anthropic => json(&Declared::<anthropic::WireTool<'_>>::new(tool)),
+        WireFormat::OpenAiResponses => json(&Declared::<responses::WireTool<'_>>::new(tool)),
+        WireFormat::OpenAiChat => json(&Declared::<openai::WireTool<'_>>::new(tool)),
+        WireFormat::Gemini => {
+            let declaration = json(&Declared::<gemini::Declaration<'_>>::new(tool));
+            format!("{{\"functionDeclarations\":[{declaration}]}}")
+        }
+        WireFormat::ChatTemplate | WireFormat::Plain => return None,
+    })
+}
+
+fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, String) {
+    (T::fills(tool), json(&T::from(tool)))
 }
 
 /// The place of a kind in the order that every wire format knows.

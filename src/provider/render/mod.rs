@@ -25,9 +25,9 @@ pub(crate) use template::Renderer;
 
 pub use crate::provider::model::CacheLife;
 pub use anthropic::AnthropicBody;
-#[doc(hidden)]
-pub use as_written::keep_as_written;
 pub(crate) use as_written::mark;
+#[doc(hidden)]
+pub use as_written::{definition_as_written, keep_as_written, keep_tool_as_written};
 pub use gemini::GeminiBody;
 #[doc(hidden)]
 pub use gemini::kind_of;

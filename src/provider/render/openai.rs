@@ -2,7 +2,7 @@
 
 use super::{
     fill::{Fill, filled, json},
-    json::{Declared, opaque_with},
+    json::{Declared, Function, opaque_with, tool_fills},
     marked_in_requests,
 };
 use crate::{
@@ -320,6 +320,14 @@ pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
 
 #[derive(Debug)]
 pub(super) struct WireTool<'a>(&'a Tool);
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::OpenAiChat;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        vec![Fill::Inside("function", tool_fills(tool, "parameters"))]
+    }
+}
 
 impl<'a> From<&'a Tool> for WireTool<'a> {
     fn from(tool: &'a Tool) -> Self {

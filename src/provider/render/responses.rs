@@ -2,7 +2,7 @@
 
 use super::{
     fill::{Fill, filled, json as to_json},
-    json::{Declared, Raw, opaque, opaque_with, schema},
+    json::{Declared, Function, Raw, opaque, opaque_with, schema, tool_fills},
     marked_in_requests,
     openai::{BREAKPOINT, Breakpoint, MARK},
 };
@@ -379,6 +379,14 @@ pub(super) struct WireTool<'a> {
     description: &'a str,
     parameters: Raw<'a>,
     strict: bool,
+}
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::OpenAiResponses;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        tool_fills(tool, "parameters")
+    }
 }
 
 impl<'a> From<&'a Tool> for WireTool<'a> {

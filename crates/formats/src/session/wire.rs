@@ -215,7 +215,7 @@ pub(super) struct Tool {
     pub(super) input_schema: Option<Box<RawValue>>,
     /// Gemini has all functions in one tool.
     #[serde(rename = "functionDeclarations", alias = "function_declarations")]
-    pub(super) declarations: Option<Vec<Declaration>>,
+    pub(super) declarations: Option<Vec<Box<RawValue>>>,
 }
 
 /// A function declaration of Gemini.
