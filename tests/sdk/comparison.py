@@ -28,7 +28,8 @@ def conversation_of(wire):
 
 
 def compare(samples, body, out, wire):
-    """number -> the first difference of a sample, and whether it is one of spelling only."""
+    """Returns, by number of the sample, its first difference, whether that is of spelling only,
+    and the units that were found."""
     last = samples[-1].number
     numbers = {sample.number for sample in samples}
     differences = {}
@@ -47,7 +48,7 @@ def compare(samples, body, out, wire):
 
 
 def compare_compaction(sample, units, found):
-    """A compaction stands for what was before it, which may be left out: it and the rest."""
+    """Compares a compaction and everything behind it; the messages before it may be gone."""
     unit = written(unmarked(sample.value))
     units, found = ([u for u in us if not MARKER.search(u)] for us in (units, found))
     rest = units[units.index(unit) :]
@@ -58,7 +59,7 @@ def compare_compaction(sample, units, found):
 
 
 def plain(unit):
-    """A unit without the order of its keys and the spelling of its numbers."""
+    """Returns a unit without the order of its keys and the spelling of its numbers."""
     head, brace, rest = unit.partition("{")
     return head + json.dumps(json.loads(brace + rest), sort_keys=True)
 
@@ -75,7 +76,7 @@ def first_difference(units, found):
 
 
 def invented(body, out, wire_in, wire_out):
-    """The texts that the assistant says in what comes out and did not say before."""
+    """Yields the texts that the assistant says in the output and did not say before."""
     said = {text for text in conversation_of(wire_in).words(body) if text}
     joined = sorted(said, key=len, reverse=True)
     for text in wire_out.words(out):
@@ -89,7 +90,7 @@ def invented(body, out, wire_in, wire_out):
 
 
 def result_texts(value, within=False):
-    """The texts of a tool's result."""
+    """Yields the texts of a tool's result."""
     if isinstance(value, str):
         if within:
             yield value
@@ -105,7 +106,7 @@ def result_texts(value, within=False):
 
 
 def is_client_result(value):
-    """Whether the value is what the caller's own tool gave back."""
+    """Returns True for the result of a tool that the caller ran."""
     kind = value.get("type") or ""
     return (
         kind.endswith("_call_output")
@@ -124,7 +125,7 @@ def lost_texts(sample, out):
 
 
 def declared(tool):
-    """A tool that is a function, in the shape that its fields are in; else nothing."""
+    """Returns the object with the fields of a function, empty for any other tool."""
     if tool.get("functionDeclarations"):
         return tool["functionDeclarations"][0]
     for kind in ("function", "custom"):
@@ -135,7 +136,7 @@ def declared(tool):
 
 
 def lost_fields(sample, out):
-    """Fields of a function beside its description and parameters that are not declared."""
+    """Returns the fields of a function beside its description and parameters that are not declared."""
     if not sample.union.is_tool:
         return []
     everywhere = {
@@ -154,10 +155,36 @@ def lost_fields(sample, out):
 
 
 def fault_elsewhere(sample, body, out, notices, wire_format):
-    """What is wrong with a sample that was planned alone for another wire format."""
+    """Returns the fault of a sample that was planned alone for another wire format, or ""."""
     texts = list(invented(body, out, sample.union.wire, wire_of(wire_format)))
     if texts:
         return f"the assistant now says {texts[0]!r}"
+    if any(" B1 " not in notice for notice in notices):
+        return ""
     lost = lost_texts(sample, out) + lost_fields(sample, out)
-    is_said = any(" B1 " not in notice for notice in notices)
-    return f"lost without a notice: {', '.join(lost)}" if lost and not is_said else ""
+    if lost:
+        return f"lost without a notice: {', '.join(lost)}"
+    marked = set(marked_texts(sample.value, str(sample.number)))
+    everything = json.dumps(json.loads(written(out)), ensure_ascii=False)
+    is_whole = sample.label in ("", "all") and not sample.union.is_tool
+    if is_whole and marked and not any(text in everything for text in marked):
+        return "left out without a notice"
+    return ""
+
+
+def marked_texts(value, number):
+    """Yields texts that show that a sample is there: with its number, or data."""
+    if isinstance(value, str) and (number in value or len(value) > 40):
+        yield value.rpartition(",")[2]  # without the type of a data address
+    inner = value.values() if isinstance(value, dict) else value
+    for item in inner if isinstance(value, (dict, list)) else ():
+        yield from marked_texts(item, number)
+
+
+def parted_pairs(body, out):
+    """Yields number and fault of each item with an id that is sent without its reasoning."""
+    sent = {item.get("id") for item in out["input"]}
+    for thought, item in zip(body["input"], body["input"][1:]):
+        is_pair = thought.get("type") == "reasoning" and item.get("id")
+        if is_pair and item["id"] in sent and thought["id"] not in sent:
+            yield number_of(thought["id"]), f"{item['type']} is sent without its reasoning"

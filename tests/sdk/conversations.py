@@ -22,7 +22,7 @@ class Wire:
         self.provider, self.model = provider, model
 
     def body(self, turns):
-        """The body of several turns, between a first and a last question."""
+        """Returns the body of several turns, between a first and a last question."""
         return {
             "model": self.model,
             self.list_key: [
@@ -42,15 +42,15 @@ class Wire:
         return messages
 
     def takes(self, value):
-        """Whether a value that the types allow is taken by the server, too."""
+        """Returns False for a value that the types allow and the server refuses."""
         return True
 
     def turn(self, name, value, n, smallest):
-        """One sample; `smallest` gives the smallest sample of another type by its name."""
+        """Returns one sample among its neighbours; `smallest` gives the smallest sample of another type by its name."""
         raise NotImplementedError
 
     def words(self, body):
-        """The texts that the assistant says in a body."""
+        """Yields the texts that the assistant says in a body."""
         for message in body.get(self.list_key) or ():
             if message.get("role") == "assistant":
                 yield from texts_of(message.get("content"))
@@ -113,7 +113,7 @@ class Responses(Wire):
         return run
 
     def pair(self, kind, smallest):
-        """The types of a call and of its result, by their names."""
+        """Returns the types of a call and of its result, found by their names."""
         for call in (kind, kind.removesuffix("_output"), kind.removesuffix("_output") + "_call"):
             for result in (f"{call}_output", f"{call.removesuffix('_call')}_output"):
                 both = call != result and smallest(call) and smallest(result)
@@ -124,7 +124,7 @@ class Responses(Wire):
         return None
 
     def body(self, turns):
-        """A trigger of a compaction is the last item of all."""
+        """Returns the body of the turns; a trigger of a compaction is its last item."""
         last = [unit for turn in turns for unit in turn if unit.get("type") == "compaction_trigger"]
         body = super().body([turn for turn in turns if turn[0] not in last])
         body["input"] += last
@@ -132,7 +132,7 @@ class Responses(Wire):
 
 
 def answer_to(call, result):
-    """The result with the id of its call, under the key that its type has for it."""
+    """Returns the result with the id of its call, under the key that its type has for it."""
     own = call.get("call_id", call.get("id"))
     if "approval_request_id" in result:
         result["approval_request_id"] = call["id"]
@@ -193,7 +193,7 @@ class Anthropic(Wire):
         return messages
 
     def units(self, body):
-        """Blocks, and a unit for each beginning of a message with its further keys."""
+        """Returns the blocks, and a unit for each beginning of a message with its further keys."""
         found = []
         for message in body.get("messages") or ():
             rest = {key: value for key, value in message.items() if key != "content"}
@@ -227,7 +227,7 @@ class Anthropic(Wire):
         return [question, answer]
 
     def calls(self, kind, value, n, smallest):
-        """Blocks of the assistant, results in the user's message, blocks behind those."""
+        """Returns blocks of the assistant, results in the user's message, blocks behind those."""
         own, back, late = [value], [], []
         if kind == "tool_use":
             back = [{"type": "tool_result", "tool_use_id": value["id"], "content": f"result_{n}"}]
@@ -343,7 +343,7 @@ class Gemini(Wire):
 
 
 def paired(value, n):
-    """A part of what the provider runs, with its other half."""
+    """Returns a part with its other half, if it is one of a tool that the provider runs."""
     pairs = (
         (
             "executableCode",

@@ -37,7 +37,7 @@ NEEDED = (("FunctionCall", "name"),)
 
 
 class Num:
-    """A number as it is spelt."""
+    """A number that keeps its spelling."""
 
     def __init__(self, spelt):
         self.spelt = spelt
@@ -47,7 +47,7 @@ class Num:
 
 
 def free_form():
-    """An object whose type says nothing: its keys and numbers are the caller's own."""
+    """Returns an object for an open type, with keys and numbers of the caller's own."""
     return {
         "zeta": Num("1.0"),
         "alpha": [Num("1e2"), None, True, {}],
@@ -58,7 +58,7 @@ def free_form():
 
 
 def json_schema():
-    """A JSON schema of an object, its keys and numbers not in the usual order."""
+    """Returns a JSON schema of an object, with keys and numbers in an unusual order."""
     return {
         "type": "object",
         "required": ["zeta"],
@@ -179,7 +179,7 @@ class Samples:
             yield "[several]", [every[-1][1], every[0][1]]
 
     def of_fields(self, owner, fields):
-        """The required fields, each choice of a field alone, all, all in reverse."""
+        """Yields the required fields, each choice of a field alone, all, all in reverse."""
         smallest = {}
         choices = {}
         if owner in self.within:
@@ -233,7 +233,7 @@ def is_model(hint):
 
 
 def can_be_json(hint):
-    """Whether a member of a union is not a file or path that the SDK would read."""
+    """Returns False for a file or path, which the SDK reads before it sends anything."""
     hint = bare(hint)
     if get_origin(hint) is Union:
         return any(can_be_json(member) for member in get_args(hint))
@@ -262,7 +262,7 @@ def is_required(hint):
 
 
 def fields_of_model(owner):
-    """The fields of a pydantic model under the names that are sent.
+    """Returns the fields of a pydantic model under the names that are sent.
 
     google-genai has every field optional and says "Required." in the description.
     """
@@ -279,7 +279,7 @@ def fields_of_model(owner):
 
 
 def members_of(union):
-    """The types of a union, by name: what answers are parsed into is left aside."""
+    """Returns the types of a union by name, without the classes of responses."""
     if get_origin(union) is Annotated:
         return members_of(get_args(union)[0])
     if get_origin(union) is not Union:
@@ -292,7 +292,7 @@ def members_of(union):
 
 
 def fill(value, number):
-    """The value with the number of the sample in its texts, and none of its parts shared."""
+    """Returns a deep copy of the value with the number of the sample in its texts."""
     if isinstance(value, str):
         return value.replace(MARK, str(number))
     if isinstance(value, list):

@@ -6,12 +6,12 @@ import re
 from samples import Num
 
 MARKER = re.compile(r"\b(?:Question|Answer) \d+b?[?.]|\bmark_\d+\b")
-# Where a cache is to be marked is decided for each prompt.
+# The planner places cache marks anew in each prompt.
 CACHE_MARKS = ("cache_control", "prompt_cache_breakpoint")
 
 
 def written(value):
-    """JSON with the order of keys and the spelling of numbers as they are."""
+    """Writes JSON with the order of keys and the spelling of numbers as they are."""
     if isinstance(value, Num):
         return value.spelt
     if isinstance(value, dict):
@@ -27,7 +27,7 @@ def read(text):
 
 
 def unmarked(value):
-    """The value without cache marks; an argument of a call may have that name."""
+    """Returns the value without cache marks; an argument of a call may have that name."""
     if isinstance(value, dict):
         return {
             key: unmarked(item)
@@ -38,7 +38,7 @@ def unmarked(value):
 
 
 def slices(units):
-    """(marker before, marker behind) -> the units between, markers without their unit."""
+    """Returns the units between two markers, by both; units with markers are left aside."""
     found = {}
     before, between = None, []
     for unit in units:
@@ -53,5 +53,5 @@ def slices(units):
 
 
 def number_of(marker):
-    """The number of the sample that a marker belongs to."""
+    """Returns the number of the sample that a marker belongs to."""
     return int(re.search(r"\d+", marker).group())

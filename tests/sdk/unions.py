@@ -67,7 +67,7 @@ class SdkUnion:
                     self.smallest[kind] = value
 
     def smallest_for(self, number):
-        """The smallest sample of a type by the `type` it says, with a number of its own."""
+        """Returns a function from a `type` to the smallest sample of that type."""
 
         def smallest(kind):
             value = self.smallest.get(kind)
@@ -154,7 +154,7 @@ def all_unions():
 
 
 def split_by_field(walk, walked):
-    """Samples of Google's parts and tools: one type with a field for each kind of thing.
+    """Builds samples of Google's parts and tools, one type with a field for each kind of thing.
 
     A part holds one thing, and beside it what is said of it; a tool any number of kinds.
     """

@@ -15,7 +15,9 @@ never reached. Held is:
   each prompt, so they are left aside.
 * for every wire format: the assistant says nothing that it did not say before.
 * for another wire format: the text of a tool's result is still there, or there is a
-  notice on it.
+  notice on it; so it is with the fields of a tool, and with an item as a whole.
+* for a model of OpenAI that is not sent reasoning of earlier turns: no item with an id is
+  sent without the reasoning directly before it, which the server would refuse.
 
 Differences by design are in `EXCEPTIONS`, one by one, with the reason; one that does not
 differ any more is an error. Prints a table, then what differs by type, with an example
@@ -41,12 +43,14 @@ from comparison import (
     lost_fields,
     lost_texts,
     own_format,
+    parted_pairs,
     wire_of,
 )
 from spelling import read, written
 from unions import MODELS, all_unions
 
 BUDGET = "900000"
+FORGETFUL = "gpt-5.1"  # a model that reads the reasoning of the live turn alone
 IN_A_BODY = 25  # samples of one conversation
 
 # (union, type, label): the reason why it may come back otherwise; with a wire format as the
@@ -63,10 +67,10 @@ class Tool:
     def __init__(self, path):
         self.path = path
 
-    def plan(self, body, wire_format):
-        """(body that comes out or None, notices)."""
+    def plan(self, body, wire_format, model=None):
+        """Returns the body that comes out, or None, and the notices."""
         command = [self.path, "-", "--format", "messages", "--budget", BUDGET]
-        command += ["--model", MODELS[wire_format], "--wire-format", wire_format]
+        command += ["--model", model or MODELS[wire_format], "--wire-format", wire_format]
         done = subprocess.run(
             command, input=written(body), capture_output=True, text=True, check=False
         )
@@ -86,7 +90,7 @@ class Walk:
         self.tool = tool
 
     def groups(self, union):
-        """Samples that go into one body: tools of one name do not."""
+        """Yields samples that go into one body; tools of one name are kept apart."""
         groups = []
         for sample in union.samples:
             if sample.is_alone():
@@ -103,18 +107,29 @@ class Walk:
             names.add(name)
         yield from (group for group, _ in groups)
 
+    def planned(self, job, samples, wire_format, model=None):
+        """Plans the body of samples; returns it, the body that comes out, and notices.
+
+        A body that is refused is halved: the job is done for each half, until the one
+        sample is found for which the reason is returned in place of a body.
+        """
+        body = samples[0].union.wire.body([sample.turn() for sample in samples])
+        out, notices = self.tool.plan(body, wire_format, model)
+        if out is not None:
+            return body, out, notices
+        if len(samples) == 1:
+            return None, None, f"refused: {notices[0]}"
+        half = len(samples) // 2
+        job(samples[:half])
+        job(samples[half:])
+        return None, None, ""
+
     def own(self, samples):
-        """Plans samples for their own wire format; a body that is refused is halved."""
+        """Plans samples for their own wire format."""
         wire = samples[0].union.wire
-        body = wire.body([sample.turn() for sample in samples])
-        out, notices = self.tool.plan(body, own_format(wire))
+        body, out, notices = self.planned(self.own, samples, own_format(wire))
         if out is None:
-            if len(samples) > 1:
-                half = len(samples) // 2
-                self.own(samples[:half])
-                self.own(samples[half:])
-                return
-            samples[0].difference = f"refused: {notices[0]}"
+            samples[0].difference = notices or samples[0].difference
             return
         texts = list(invented(body, out, wire, conversation_of(wire)))
         for number, (difference, is_equal, there) in compare(samples, body, out, wire).items():
@@ -127,47 +142,68 @@ class Walk:
 
     def other(self, samples, wire_format):
         """Plans samples for another wire format. A text that is gone is looked for alone."""
-        wire = samples[0].union.wire
-        body = wire.body([sample.turn() for sample in samples])
-        out, notices = self.tool.plan(body, wire_format)
-        if out is not None and len(samples) == 1:
+
+        def again(some):
+            self.other(some, wire_format)
+
+        body, out, notices = self.planned(again, samples, wire_format)
+        if out is None:
+            fault = notices
+        elif len(samples) == 1:
             fault = fault_elsewhere(samples[0], body, out, notices, wire_format)
-            if fault:
-                samples[0].foreign[wire_format] = fault
-        elif out is not None:
+        else:
             # An invented text does not say which sample it is from.
-            is_said = any(invented(body, out, wire, wire_of(wire_format)))
+            is_said = any(invented(body, out, samples[0].union.wire, wire_of(wire_format)))
             for sample in samples:
                 if is_said or lost_texts(sample, out) or lost_fields(sample, out):
-                    self.other([sample], wire_format)
-        elif len(samples) > 1:
-            half = len(samples) // 2
-            self.other(samples[:half], wire_format)
-            self.other(samples[half:], wire_format)
-        else:
-            samples[0].foreign[wire_format] = f"refused: {notices[0]}"
+                    again([sample])
+            return
+        if fault:
+            samples[0].foreign[wire_format] = fault
+
+    def pairs(self, samples):
+        """Plans Responses for a model that is sent no reasoning of earlier turns."""
+        body, out, notices = self.planned(self.pairs, samples, "openai-responses", FORGETFUL)
+        if out is None:
+            if notices:
+                samples[0].foreign[FORGETFUL] = notices
+            return
+        for number, fault in parted_pairs(body, out):
+            sample = next(s for s in samples if s.number == number)
+            sample.foreign[FORGETFUL] = fault
 
     def run(self, walks, others=True):
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            done = []
-            for union in walks:
-                for samples in self.groups(union):
-                    done.append(pool.submit(self.own, samples))
-                    if not others:
-                        continue
-                    # Tools that a provider runs itself are declared to nobody else.
-                    sent = [s for s in samples if not union.is_tool or declared(s.value)]
-                    for wire_format in MODELS if sent else ():
-                        if wire_format != own_format(union.wire):
-                            done.append(pool.submit(self.other, sent, wire_format))
-                            for sample in sent:
-                                sample.tried += 1
-            for one in done:
-                one.result()
+            work = (job for union in walks for job in self.jobs(union, others))
+            for done in [pool.submit(*job) for job in work]:
+                done.result()
+
+    def jobs(self, union, others):
+        for samples in self.groups(union):
+            yield self.own, samples
+            if not others:
+                continue
+            if union.name == "Responses items":
+                yield self.pairs, samples
+                for sample in samples:
+                    sample.tried += 1
+            # Tools that a provider runs itself are declared to nobody else.
+            sent = [s for s in samples if not union.is_tool or declared(s.value)]
+            apart = [s for s in sent if s.label in ("", "all") and not union.is_tool]
+            together = [s for s in sent if s not in apart]
+            for wire_format in MODELS:
+                if wire_format == own_format(union.wire):
+                    continue
+                for sample in sent:
+                    sample.tried += 1
+                # A notice names an item of a type at least when it is alone.
+                for group in [together, *([sample] for sample in apart)]:
+                    if group:
+                        yield self.other, group, wire_format
 
 
 def refused_by_types(walks):
-    """What the SDKs' own types refuse of the samples: a fault of this walk."""
+    """Yields the samples that the SDKs' own types refuse: faults of this walk."""
     from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming
 
     optional = ("model", "max_tokens")
@@ -242,7 +278,7 @@ def row_of(union):
 
 
 def faults_of(union):
-    """(sample, wire format, what is wrong) of everything that is no exception."""
+    """Yields sample, wire format and fault of everything that is no exception."""
     for sample in union.samples:
         if sample.difference and sample.key() not in EXCEPTIONS:
             yield sample, "", sample.difference

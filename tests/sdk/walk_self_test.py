@@ -15,23 +15,23 @@ SAID = "[A part of type x is left out here.]"
 
 
 class Damaging:
-    """A planner that damages what it gets."""
+    """A planner that returns the body it gets, damaged."""
 
     def __init__(self, damage, notices=()):
         self.damage, self.notices = damage, list(notices)
 
-    def plan(self, body, wire_format):
+    def plan(self, body, wire_format, model=None):
         return self.damage(read(written(body))), self.notices
 
 
 def rewritten(pattern, replacement, body):
-    """The body with its text changed at the first match, which there has to be."""
+    """Returns the body with its text changed at the first match, or None without one."""
     text, count = re.subn(pattern, replacement, written(body), count=1)
     return read(text) if count else None
 
 
 def without(key, value, body):
-    """The body without the items or blocks that have the value under the key."""
+    """Returns the body without the items or blocks that have the value under the key."""
 
     def kept(item):
         return not (isinstance(item, dict) and item.get(key) == value)
@@ -47,7 +47,7 @@ def without(key, value, body):
 
 
 def swapped(key, value, body):
-    """The body with an item in the place of the one before it."""
+    """Returns the body with an item in the place of the one before it."""
     for items in (body["input"],) if "input" in body else (m["content"] for m in body["messages"]):
         for at, item in enumerate(items):
             if at and isinstance(item, dict) and item.get(key) == value:
@@ -57,7 +57,7 @@ def swapped(key, value, body):
 
 
 def reordered(node):
-    """The value with the keys of every object the other way round."""
+    """Returns the value with the keys of every object the other way round."""
     if isinstance(node, dict):
         return {key: reordered(item) for key, item in reversed(node.items())}
     return [reordered(item) for item in node] if isinstance(node, list) else node
@@ -69,7 +69,7 @@ def says(item, body):
 
 
 def chat_of(result, said, body):
-    """A body of Chat that has a result, and an assistant that says something."""
+    """Returns a body of Chat that has a result, and an assistant that says something."""
     return {
         "messages": [
             {"role": "user", "content": "Question 0?"},
@@ -224,6 +224,7 @@ OTHER = [
     ("the result is there", ("output_{n}", "Answer {n}."), (), True),
     ("the result is gone", ("", "Answer {n}."), (), False),
     ("the result is gone, with a notice", ("", "Answer {n}."), ("x: note: H6 m3: left out",), True),
+    ("an item is gone", ("", "Answer 0."), (), False),
     ("words in another format", ("output_{n}", SAID), ("x: note: H6 m3: left out",), False),
     ("words beside its own", ("output_{n}", "Answer {n}. " + SAID), (), False),
 ]
@@ -234,10 +235,22 @@ TOOLS = [
     ("a field is gone, with a notice", {"strict": True}, ("x: note: H7 tools: left out",), True),
     ("another value", {"strict": False, "defer_loading": True}, (), False),
 ]
+# (name, types of items that are left out, whether it is held)
+PAIRS = [
+    ("a pair is there", (), True),
+    ("a pair is gone", ("reasoning", "image_generation_call"), True),
+    ("a pair is parted", ("reasoning",), False),
+]
+
+
+def without_kinds(kinds, body):
+    for kind in kinds:
+        body = without("type", kind, body)
+    return body
 
 
 def tool_of(fields, body):
-    """A body of Chat with a tool."""
+    """Returns a body of Chat with a tool."""
     tool = {"type": "function", "function": {"name": "a", **fields}}
     return {"messages": [], "tools": [tool]}
 
@@ -252,7 +265,7 @@ def find(walks, union, kind, label):
 
 
 def self_test():
-    """The number of examples, and what went wrong."""
+    """Returns the number of examples, and the failures."""
     failures, examples = [], 0
     walks = all_unions()
     failures += refused_by_types(walks)
@@ -283,6 +296,13 @@ def self_test():
     for name, tool, notices, is_held in TOOLS:
         planned = partial(tool_of, tool)
         failures += wrongly_judged(name, find(walks, *TOOL), planned, notices, is_held)
+    for name, kinds, is_held in PAIRS:
+        examples += 1
+        sample = find(walks, "Responses items", "ImageGenerationCall", "")
+        sample.foreign.clear()
+        Walk(Damaging(partial(without_kinds, kinds))).pairs([sample])
+        if bool(sample.foreign) == is_held:
+            failures.append(f"{name}: {sample.foreign or 'was not seen'}")
     examples += len(OTHER) + len(TOOLS)
     return examples, failures
 
