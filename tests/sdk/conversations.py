@@ -46,7 +46,10 @@ class Wire:
         return True
 
     def turn(self, name, value, n, smallest):
-        """Returns one sample among its neighbours; `smallest` gives the smallest sample of another type by its name."""
+        """Returns one sample among its neighbours.
+
+        `smallest` gives the smallest sample of another type, by its `type`.
+        """
         raise NotImplementedError
 
     def words(self, body):
