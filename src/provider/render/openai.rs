@@ -123,8 +123,10 @@ impl<'a> Usual<'a> {
         }
         // Nothing is spelt as it came: as null, as an empty text or list, or without the key.
         let said_aloud = object.get("audio").is_some();
-        if self.content.components.iter().any(|part| part.is_content() && !(said_aloud && is_audio(part))) {
-            object.set("content", self.content.as_json(as_list));
+        let said = self.content.components.iter().filter(|part| part.is_content());
+        let said: Vec<_> = said.filter(|part| !(said_aloud && is_audio(part))).collect();
+        if !said.is_empty() {
+            object.set("content", self.content.as_json(&said, as_list));
         }
         // A result's own name is part of what its server wrote.
         if message.role() != Role::Tool {
@@ -181,14 +183,19 @@ impl Content<'_> {
         Some(self.message.text()).filter(|text| !text.is_empty() && self.message.parts().is_empty())
     }
 
-    /// Returns the content as JSON, in a list if it came in one.
-    fn as_json(&self, as_list: bool) -> String {
-        if as_list { json(&self.list()) } else { json(self) }
+    /// Returns these parts as JSON: as a text if they came as one, else in a list.
+    fn as_json(&self, parts: &[&Component<'_>], as_list: bool) -> String {
+        match parts {
+            [Component::Text { at, text, json: None, .. }] if !as_list && !self.marked.contains(at) => {
+                json(text)
+            }
+            parts => json(&self.list(parts)),
+        }
     }
 
-    fn list(&self) -> Vec<WirePart<'_>> {
-        let parts = self.components.iter().filter(|component| component.is_content());
-        parts.enumerate().map(|(at, part)| WirePart { part, marked: self.marked.contains(&at) }).collect()
+    fn list<'c>(&self, parts: &[&'c Component<'c>]) -> Vec<WirePart<'c>> {
+        let wire = |(at, part)| WirePart { part, marked: self.marked.contains(&at) };
+        parts.iter().copied().enumerate().map(wire).collect()
     }
 }
 
@@ -196,7 +203,8 @@ impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.message.text();
         if !self.message.parts().is_empty() || !self.marked.is_empty() && !text.is_empty() {
-            self.list().serialize(serializer)
+            let parts: Vec<_> = self.components.iter().filter(|part| part.is_content()).collect();
+            self.list(&parts).serialize(serializer)
         } else if text.is_empty() && !self.message.tool_calls().is_empty() {
             serializer.serialize_none()
         } else {

@@ -110,6 +110,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
+    let reader_unknown = reader.unknown;
     let (mut log, ignored) = (reader.log, reader.ignored);
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
@@ -133,7 +134,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(&declared, session.functions.unwrap_or_default())
+    let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(Session {
