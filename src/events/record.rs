@@ -143,6 +143,8 @@ pub struct StoredTool {
     schema: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hosted: Option<(WireFormat, String)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    written: Option<(WireFormat, String)>,
 }
 
 /// A [`Compaction`] as it is on disk.
@@ -296,15 +298,15 @@ fn sent_texts(stored: Vec<(ItemId, String)>) -> Vec<SentText> {
 
 impl From<Tool> for StoredTool {
     fn from(tool: Tool) -> Self {
-        let Tool { name, description, schema, hosted } = tool;
-        Self { name, description, schema, hosted }
+        let Tool { name, description, schema, hosted, written } = tool;
+        Self { name, description, schema, hosted, written }
     }
 }
 
 impl From<StoredTool> for Tool {
     fn from(stored: StoredTool) -> Self {
-        let StoredTool { name, description, schema, hosted } = stored;
-        Self { name, description, schema, hosted }
+        let StoredTool { name, description, schema, hosted, written } = stored;
+        Self { name, description, schema, hosted, written }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages made from others: with another text, role, ids or parts, or joined. The one they are made from stays as it is.
 
-use super::{Content, Message, Part, Role, ToolCall};
+use super::{Content, Message, Part, Role, ToolCall, WireFormat, Written};
 use crate::item::ItemId;
 use std::sync::OnceLock;
 
@@ -34,7 +34,13 @@ impl Message {
     pub(crate) fn saying(&self, text: String) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = text.into();
-        message.edit(|extra| extra.rare.parts.clear())
+        let text = message.text().to_owned();
+        message.edit(|extra| {
+            extra.rare.parts.clear();
+            if let Some(written) = extra.rare.written.as_deref_mut() {
+                written.say(&text);
+            }
+        })
     }
 
     /// What is sent in its place once it is cleared, known by `id`: [`Message::saying`] what `text` says. Kept beside a
@@ -62,6 +68,8 @@ impl Message {
         let inner = message.inner_mut();
         inner.text = change(&inner.text).into();
         if let Some(extra) = inner.extra.as_deref_mut() {
+            // A template reads the neutral fields alone.
+            extra.rare.written = None;
             for part in &mut extra.rare.parts {
                 match part {
                     Part::Text(text) => *text = change(text),
@@ -87,9 +95,17 @@ impl Message {
         message
     }
 
-    /// A copy with these content parts.
-    pub(crate) fn replacing_parts(&self, parts: Vec<Part>) -> Self {
-        self.clone().edit(|extra| extra.rare.parts = parts)
+    /// A copy without the parts of these numbers, in order.
+    pub(crate) fn without_parts(&self, numbers: &[usize]) -> Self {
+        let text = usize::from(!self.text().is_empty());
+        self.clone().edit(|extra| {
+            let mut at = text;
+            extra.rare.parts.retain(|_| {
+                at += 1;
+                numbers.binary_search(&(at - 1)).is_err()
+            });
+            extra.leave_out(numbers, &[]);
+        })
     }
 
     /// Its content as parts, text that is none as the first of them.
@@ -114,8 +130,13 @@ impl Message {
         let named = |name: &&str| rest.iter().all(|next| next.name() == Some(name));
         let name = first.name().filter(named).map(Into::into);
         let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
-        let joined = first.with_content(Content { text: "".into(), parts, name, reasonings });
-        joined.edit(|extra| extra.calls = calls)
+        let (no_parts, no_reasonings) = (Vec::new(), Vec::new());
+        let content = Content { text: "".into(), parts, name, reasonings, no_parts, no_reasonings };
+        let written = Written::joined(messages);
+        first.with_content(content).edit(|extra| {
+            extra.calls = calls;
+            extra.rare.written = written.map(Box::new);
+        })
     }
 
     /// A copy in this role.
@@ -133,12 +154,22 @@ impl Message {
             extra.rare.parts = content.parts;
             extra.rare.name = content.name;
             extra.rare.reasoning = content.reasonings;
+            extra.leave_out(&content.no_parts, &content.no_reasonings);
         })
     }
 
-    /// A copy without its reasoning.
+    /// A copy without its reasoning, and without the items that its provider takes behind it alone.
     pub(crate) fn without_reasoning(&self) -> Self {
-        self.clone().edit(|extra| extra.rare.reasoning.clear())
+        if self.reasoning().is_empty() {
+            return self.clone();
+        }
+        let message = self.without_parts(&self.items(WireFormat::OpenAiResponses));
+        message.edit(|extra| {
+            extra.rare.reasoning.clear();
+            if let Some(written) = extra.rare.written.as_deref_mut() {
+                written.without_reasoning();
+            }
+        })
     }
 
     /// A copy whose reasoning weighs so many tokens, where it does not say so itself.

@@ -20,6 +20,7 @@ mod role;
 mod altered;
 mod outlined;
 mod stored;
+mod written;
 
 pub use call::ToolCall;
 #[doc(hidden)]
@@ -30,6 +31,9 @@ pub use prompt::{Prompt, Tool};
 pub use reasoning::Reasoning;
 pub use role::Role;
 pub use wire_format::WireFormat;
+pub(crate) use written::{CHAT_REASONING, Component};
+#[doc(hidden)]
+pub use written::{Piece, PieceKind, Written};
 
 /// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
 ///
@@ -76,6 +80,7 @@ struct RareFields {
     reasoning: Vec<Reasoning>,
     /// Of a message whose texts are in a store.
     sizes: Option<Sizes>,
+    written: Option<Box<Written>>,
 }
 
 impl Deref for Rare {
@@ -83,7 +88,7 @@ impl Deref for Rare {
 
     fn deref(&self) -> &RareFields {
         static NOTHING: RareFields =
-            RareFields { name: None, parts: Vec::new(), reasoning: Vec::new(), sizes: None };
+            RareFields { name: None, parts: Vec::new(), reasoning: Vec::new(), sizes: None, written: None };
         self.0.as_deref().unwrap_or(&NOTHING)
     }
 }
@@ -129,6 +134,10 @@ pub(crate) struct Content {
     pub(crate) parts: Vec<Part>,
     pub(crate) name: Option<Box<str>>,
     pub(crate) reasonings: Vec<Reasoning>,
+    /// The numbers of the parts that are left out, in order; plain text is one.
+    pub(crate) no_parts: Vec<usize>,
+    /// The numbers of the pieces of reasoning that are left out, in order.
+    pub(crate) no_reasonings: Vec<usize>,
 }
 
 impl Message {
@@ -394,6 +403,12 @@ impl Message {
         }
         if self.is_failed() {
             field(14, "");
+        }
+        if let Some(written) = self.written() {
+            field(15, written.wire_format.name());
+            for piece in &written.pieces {
+                field(16 + piece.kind as u8, piece.json.as_deref().unwrap_or_default());
+            }
         }
         for (tag, text) in [(9, self.answers()), (11, self.name())] {
             if let Some(text) = text {

@@ -1,6 +1,7 @@
 //! What is sent: messages, and the tools declared beside them.
 
 use super::{Message, WireFormat};
+use crate::text::object::Object;
 
 /// A tool that the model may call.
 ///
@@ -23,6 +24,9 @@ pub struct Tool {
     /// For a tool that the provider runs itself (web search, code execution): its wire format, and its whole definition in
     /// it. It is sent in that form only.
     pub hosted: Option<(WireFormat, String)>,
+    /// For a function whose definition says more than the other fields, or says it in another order: its wire format, and the
+    /// definition with `""` under the keys that the other fields fill. It is sent in that form only.
+    pub written: Option<(WireFormat, String)>,
 }
 
 impl Tool {
@@ -30,13 +34,39 @@ impl Tool {
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: impl Into<String>) -> Self {
         let (name, description, schema) = (name.into(), description.into(), schema.into());
-        Self { name, description, schema, hosted: None }
+        Self { name, description, schema, hosted: None, written: None }
     }
 
     /// A tool that the provider runs itself: a name for it, its wire format, and its definition there (JSON text).
     #[must_use]
     pub fn hosted(name: impl Into<String>, wire_format: WireFormat, json: impl Into<String>) -> Self {
         Self { hosted: Some((wire_format, json.into())), ..Self::new(name, "", "") }
+    }
+
+    /// Returns the fields of a provider's definition that no field of a tool holds: name and JSON.
+    pub(crate) fn further_fields(&self) -> Vec<(String, String)> {
+        const HELD: [&str; 7] = [
+            "type",
+            "name",
+            "description",
+            "parameters",
+            "input_schema",
+            "parametersJsonSchema",
+            "parameters_json_schema",
+        ];
+        let Some(definition) = self.written.as_ref().and_then(|(_, json)| Object::parse(json)) else {
+            return Vec::new();
+        };
+        let function = definition.get("function").and_then(Object::parse).unwrap_or_default();
+        let own = definition.iter().filter(|(name, _)| *name != "function").chain(function.iter());
+        let further = own.filter(|(name, value)| !HELD.contains(name) && *value != "null");
+        further.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// Returns the definition of a function as its provider wrote it, if that was in this wire format.
+    pub(crate) fn written_in(&self, wire_format: WireFormat) -> Option<&str> {
+        let written = self.written.as_ref().filter(|(own, _)| *own == wire_format);
+        written.map(|(_, json)| json.as_str())
     }
 
     /// The definition of a tool that the provider runs itself.

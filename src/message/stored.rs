@@ -1,6 +1,6 @@
 //! Messages as JSON of our own: every field there is, so that a log reads back as it was written.
 
-use super::{Message, Part, Reasoning, Role, ToolCall};
+use super::{Message, Part, Reasoning, Role, ToolCall, Written};
 use crate::item::ItemId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
 
@@ -23,6 +23,8 @@ struct Stored {
     failed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     reasoning: Vec<Reasoning>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    written: Option<Box<Written>>,
 }
 
 impl Serialize for Message {
@@ -42,6 +44,7 @@ impl Serialize for Message {
             answers: extra.answers.map(Into::into),
             failed: extra.failed,
             reasoning: rare.reasoning,
+            written: rare.written,
         };
         stored.serialize(serializer)
     }
@@ -57,7 +60,8 @@ impl<'de> Deserialize<'de> for Message {
             && stored.calls.is_empty()
             && stored.answers.is_none()
             && !stored.failed
-            && stored.reasoning.is_empty();
+            && stored.reasoning.is_empty()
+            && stored.written.is_none();
         if plain {
             return Ok(message);
         }
@@ -69,6 +73,7 @@ impl<'de> Deserialize<'de> for Message {
             extra.answers = stored.answers.map(Into::into);
             extra.failed = stored.failed;
             extra.rare.reasoning = stored.reasoning;
+            extra.rare.written = stored.written;
         }))
     }
 }

@@ -108,6 +108,8 @@ codes! {
     SignatureMissing "signature_missing" "H6";
     /// A part that the provider does not support is replaced by a placeholder.
     PartReplaced "part_replaced" "H6";
+    /// Messages that hold nothing but what another provider wrote are left out.
+    ForeignMessage "foreign_message" "H6";
     /// Arguments that are no JSON object are wrapped in one.
     ArgumentsWrapped "arguments_wrapped" "H6";
     /// Function names of calls are changed to what the provider accepts.
@@ -116,6 +118,8 @@ codes! {
     ToolsNotDeclared "tools_not_declared" "H6";
     /// Names of tools are changed to what the provider accepts.
     ToolsRenamed "tools_renamed" "H6";
+    /// Fields of tools that only another provider takes are left out.
+    ToolFieldsLeftOut "tool_fields_left_out" "H6";
     /// The speaker's name is dropped or changed.
     NameChanged "name_changed" "H7";
     /// Reasoning is dropped.

@@ -25,6 +25,9 @@ impl ToolsHash {
         for text in [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()] {
             self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
         }
+        if let Some((_, json)) = &tool.written {
+            self.0.update(b"written").update(&(json.len() as u64).to_le_bytes()).update(json.as_bytes());
+        }
     }
 
     /// 32 hexadecimal digits.

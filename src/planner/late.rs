@@ -107,9 +107,13 @@ fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usiz
 /// A tool as it is remembered.
 fn stored(tool: &Tool) -> Value {
     let hosted = tool.hosted.as_ref().map(|(wire_format, json)| (wire_format, json.as_str()));
-    serde_json::json!({
+    let mut stored = serde_json::json!({
         "name": tool.name, "description": tool.description, "schema": tool.schema, "hosted": hosted,
-    })
+    });
+    if let Some((wire_format, json)) = &tool.written {
+        stored["written"] = serde_json::json!([wire_format, json]);
+    }
+    stored
 }
 
 /// Tools as they were remembered.
@@ -118,7 +122,8 @@ pub(crate) fn remembered(text: &str) -> Vec<Tool> {
     let tool = |stored: Value| {
         let text = |key: &str| stored[key].as_str().unwrap_or_default().to_owned();
         let hosted = serde_json::from_value(stored["hosted"].clone()).unwrap_or_default();
-        Tool { hosted, ..Tool::new(text("name"), text("description"), text("schema")) }
+        let written = serde_json::from_value(stored["written"].clone()).unwrap_or_default();
+        Tool { hosted, written, ..Tool::new(text("name"), text("description"), text("schema")) }
     };
     stored.into_iter().map(tool).collect()
 }

@@ -7,7 +7,7 @@ use crate::{
     item::ItemId,
     message::{Message, ToolCall},
     plan::{Notice, NoticeCode, reason::PolicyRule},
-    provider::wording,
+    provider::{conform::TargetProfile, wording},
     text::plain::short,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,7 @@ pub(crate) fn refused(
     log: &Conversation,
     exchange: &Exchange,
     repair: Repair,
+    profile: &TargetProfile,
 ) -> Result<Option<PolicyRule>, Error> {
     if let Some(fault) = exchange.fault {
         return Ok(Some(match fault {
@@ -38,7 +39,8 @@ pub(crate) fn refused(
         }));
     }
     let Some(missing) = exchange.answers.iter().position(Option::is_none) else {
-        return Ok(None);
+        let is_foreign = exchange.answers.is_empty() && profile.takes_nothing_of(log.message(exchange.at));
+        return Ok(is_foreign.then_some(PolicyRule::ForeignMessage));
     };
     match repair {
         Repair::Synthesize => Ok(None),

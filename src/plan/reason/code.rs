@@ -56,6 +56,7 @@ impl<'a> Numbers<'a> {
                     | PolicyRule::OrphanResult
                     | PolicyRule::SecondResult
                     | PolicyRule::EmptyMessage
+                    | PolicyRule::ForeignMessage
                     | PolicyRule::MissingResult => named,
                 }
             }

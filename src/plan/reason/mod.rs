@@ -166,6 +166,8 @@ pub enum PolicyRule {
     SecondResult,
     /// A message with nothing in it (rule H3).
     EmptyMessage,
+    /// A message of the assistant that holds nothing but what another wire format knows (rule H6).
+    ForeignMessage,
     /// An exchange whose call has no result, under `repair = "drop"` (rule H2).
     MissingResult,
 }
@@ -183,6 +185,7 @@ impl PolicyRule {
             Self::OrphanResult => "orphan_result",
             Self::SecondResult => "second_result",
             Self::EmptyMessage => "empty_message",
+            Self::ForeignMessage => "foreign_message",
             Self::MissingResult => "missing_result",
         }
     }
@@ -306,6 +309,7 @@ impl fmt::Display for PolicyRule {
             Self::OrphanResult => f.write_str("tool result without a call"),
             Self::SecondResult => f.write_str("second result for one call"),
             Self::EmptyMessage => f.write_str("empty message"),
+            Self::ForeignMessage => f.write_str("holds nothing but what another provider wrote for itself"),
             Self::MissingResult => f.write_str("tool call without a result"),
         }
     }

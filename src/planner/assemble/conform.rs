@@ -163,6 +163,7 @@ fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
         let code = match note {
             DeclarationNote::NotDeclared => NoticeCode::ToolsNotDeclared,
             DeclarationNote::Renamed => NoticeCode::ToolsRenamed,
+            DeclarationNote::FieldsLeftOut => NoticeCode::ToolFieldsLeftOut,
             DeclarationNote::SchemaChanged => NoticeCode::SchemaChanged,
         };
         Notice { code, ids: Vec::new(), text: text.clone() }
@@ -200,7 +201,11 @@ fn about_the_messages(draft: &mut Draft) {
             &changed.fenced,
             "instructions sent as a note: the provider does not take them between messages",
         ),
-        (NoticeCode::PartReplaced, &changed.parts, "unsupported part replaced by a placeholder"),
+        (
+            NoticeCode::PartReplaced,
+            &changed.parts,
+            "parts that the provider does not support are left out, or replaced by a placeholder",
+        ),
         (
             NoticeCode::ArgumentsWrapped,
             &changed.arguments,

@@ -8,7 +8,7 @@ use crate::{
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
         Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts, TraceIds,
-        reason::{ExcludedReason, HeldBy},
+        reason::{ExcludedReason, HeldBy, PolicyRule},
     },
     planner::{
         budget::Budgets,
@@ -147,6 +147,7 @@ pub(crate) fn plan(
     notices.extend(about_foreign_summaries(candidates));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
+    notices.extend(about_foreign_messages(&excluded));
     notices.extend(draft.notices);
     Ok(ContextPlan {
         model: context.model.name.clone(),
@@ -399,6 +400,15 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
         && excluded.iter().any(by_window);
     let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
     says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
+}
+
+/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None` if there are none.
+fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
+    let foreign =
+        |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));
+    let ids: Vec<ItemId> = excluded.iter().filter(foreign).map(|row| row.id.clone()).collect();
+    let text = "messages that hold nothing but what another provider wrote for itself are left out";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignMessage, ids, text: text.into() })
 }
 
 /// The candidate that holds the required question, where the documents go right before it.

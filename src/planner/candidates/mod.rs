@@ -277,7 +277,12 @@ impl<'a> Candidates<'a> {
         let turns = self.log.turns();
         let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
         let repair = self.config.conversation.repair;
-        let sound = |at: &ExchangeIndex| match repair::refused(self.log, turns.exchange(*at), repair) {
+        let sound = |at: &ExchangeIndex| match repair::refused(
+            self.log,
+            turns.exchange(*at),
+            repair,
+            &self.profile,
+        ) {
             Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
             Err(error) => Some(Err(error)),
         };
@@ -337,7 +342,7 @@ impl<'a> Candidates<'a> {
         if let Some(at) = at {
             let exchange = self.log.turns().exchange(at);
             let repair = self.config.conversation.repair;
-            if let Some(rule) = repair::refused(self.log, exchange, repair)? {
+            if let Some(rule) = repair::refused(self.log, exchange, repair, &self.profile)? {
                 return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
             }
         }

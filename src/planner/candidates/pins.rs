@@ -94,7 +94,7 @@ impl Candidates<'_> {
         let refused = match id {
             CandidateId::Exchange(at) => {
                 let exchange = self.log.turns().exchange(at);
-                repair::refused(self.log, exchange, self.config.conversation.repair)?
+                repair::refused(self.log, exchange, self.config.conversation.repair, &self.profile)?
             }
             _ => None,
         };

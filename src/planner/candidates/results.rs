@@ -110,7 +110,7 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
 /// its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
-    if message.role() != Role::Tool {
+    if message.role() != Role::Tool || !message.may_say_another_text() {
         return None;
     }
     let id = CandidateId::Exchange(answered_exchange(candidates, position)?);

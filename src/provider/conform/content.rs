@@ -2,7 +2,7 @@
 
 use super::{TargetProfile, TurnPosition, has_one_place, opaque::adds_tools};
 use crate::{
-    message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat},
+    message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat, Written},
     provider::{model::KeptReasoning, wording},
     text::size,
 };
@@ -41,6 +41,14 @@ pub(crate) struct Changes {
     joined: bool,
 }
 
+/// What stands in the place of a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Instead {
+    Same,
+    Text(String),
+    Nothing,
+}
+
 impl TargetProfile {
     /// The message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
@@ -77,26 +85,33 @@ impl TargetProfile {
         if changes == Changes::default() {
             return Cow::Borrowed(message);
         }
-        let (text, parts) = if changes.fenced {
-            (wording::system_note(&self.one_text(message)).into(), Vec::new())
+        let all = || (0..message.parts().len() + usize::from(!message.text().is_empty())).collect();
+        let (text, parts, no_parts) = if changes.fenced {
+            (wording::system_note(&self.one_text(message)).into(), Vec::new(), all())
         } else if changes.empty_result {
-            (wording::EMPTY_RESULT.into(), Vec::new())
+            (wording::EMPTY_RESULT.into(), Vec::new(), all())
         } else if changes.joined {
-            (self.one_text(message).into(), Vec::new())
+            (self.one_text(message).into(), Vec::new(), all())
         } else if changes.parts || changes.blanks || changes.marks {
-            (text_of(message), self.parts_of(message))
+            self.kept_content(message, turn_position)
         } else {
-            (message.text().into(), message.parts().to_vec())
+            (message.text().into(), message.parts().to_vec(), Vec::new())
         };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
-        let reasonings =
-            message.reasoning().iter().filter(|reasoning| self.takes_back(reasoning, turn_position));
-        let mut reasonings: Vec<Reasoning> = reasonings.cloned().collect();
+        let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
+        for (at, reasoning) in message.reasoning().iter().enumerate() {
+            if self.takes_back(message, at, turn_position) {
+                reasonings.push(reasoning.clone());
+            } else {
+                no_reasonings.push(at);
+            }
+        }
         if changes.thoughts && reasonings.len() > 1 {
             let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
             reasonings = vec![Reasoning::text(texts.join("\n\n"))];
         }
-        let mut sent = message.with_content(Content { text, parts, name, reasonings });
+        let content = Content { text, parts, name, reasonings, no_parts, no_reasonings };
+        let mut sent = message.with_content(content);
         if changes.arguments || changes.functions {
             let call = |call: &ToolCall| ToolCall {
                 name: self.function(&call.name).into_owned(),
@@ -133,15 +148,16 @@ impl TargetProfile {
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
         let empty = role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
         let left_out = |which: fn(&Reasoning) -> bool| {
-            message
-                .reasoning()
-                .iter()
-                .any(|reasoning| which(reasoning) && !self.takes_back(reasoning, turn_position))
+            let mut all = message.reasoning().iter().enumerate();
+            all.any(|(at, reasoning)| which(reasoning) && !self.takes_back(message, at, turn_position))
         };
+        let name = name && !(role == Role::Tool && self.writes_around(message));
         Changes {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
-            parts: !fenced && message.parts().iter().any(|part| self.instead(role, part, message).is_some()),
+            parts: !fenced
+                && (message.parts().iter().any(|part| self.instead(role, part, message) != Instead::Same)
+                    || !self.items_without_reasoning(message, turn_position).is_empty()),
             blanks: !empty && self.leaves_out_blanks() && {
                 let text = message.text();
                 (!text.is_empty() && blank(text)) || message.parts().iter().any(blank_part)
@@ -150,13 +166,14 @@ impl TargetProfile {
             name,
             reasoning: left_out(|reasoning| !reasoning.is_empty()),
             no_reasoning: left_out(Reasoning::is_empty),
-            empty_result: empty && !accepts.empty_results,
+            empty_result: empty && !accepts.empty_results && !self.writes_around(message),
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
             functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
             thoughts: self.joins_thoughts(message),
             joined: self.joins_texts(role)
                 && !message.parts().is_empty()
+                && message.written_in(self.wire_format).is_none()
                 && !message.parts().iter().any(|part| self.is_carried(role, part, message)),
         }
     }
@@ -207,20 +224,81 @@ impl TargetProfile {
     }
 
     fn parts_of(&self, message: &Message) -> Vec<Part> {
-        let blank = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
-        let keeps = |part: &&Part| !(self.leaves_out_blanks() && blank(part));
-        let sent = |part: &Part| match self.instead(message.role(), part, message) {
-            Some(part) => part,
-            None => self.unmarked_part(part).into_owned(),
-        };
-        message.parts().iter().filter(keeps).map(sent).collect()
+        message.parts().iter().filter_map(|part| self.part_of(message, part)).collect()
     }
 
-    /// Whether reasoning goes back: in the form it came in, while the target has use for it.
-    fn takes_back(&self, reasoning: &Reasoning, turn_position: TurnPosition) -> bool {
+    /// Returns a part as it is sent in this message. Returns `None` if it is left out.
+    fn part_of(&self, message: &Message, part: &Part) -> Option<Part> {
+        if self.leaves_out_blanks() && matches!(part, Part::Text(text) if text.trim().is_empty()) {
+            return None;
+        }
+        match self.instead(message.role(), part, message) {
+            Instead::Same => Some(self.unmarked_part(part).into_owned()),
+            Instead::Text(text) => Some(Part::Text(text)),
+            Instead::Nothing => None,
+        }
+    }
+
+    /// Returns the text and the parts that are sent, and the numbers of those that are not.
+    fn kept_content(
+        &self,
+        message: &Message,
+        turn_position: TurnPosition,
+    ) -> (Box<str>, Vec<Part>, Vec<usize>) {
+        let text = text_of(message);
+        let first = usize::from(!message.text().is_empty());
+        let mut no_parts: Vec<usize> =
+            if first == 1 && text.is_empty() && self.leaves_out_blanks() { vec![0] } else { Vec::new() };
+        let without_reasoning = self.items_without_reasoning(message, turn_position);
+        let mut parts = Vec::with_capacity(message.parts().len());
+        for (at, part) in message.parts().iter().enumerate().map(|(at, part)| (at + first, part)) {
+            let is_item = without_reasoning.binary_search(&at).is_ok();
+            match self.part_of(message, part).filter(|_| !is_item) {
+                Some(part) => parts.push(part),
+                None => no_parts.push(at),
+            }
+        }
+        (text, parts, no_parts)
+    }
+
+    /// Returns the numbers of the items that their provider takes behind their reasoning alone, if that is not sent.
+    fn items_without_reasoning(&self, message: &Message, turn_position: TurnPosition) -> Vec<usize> {
+        let own = |reasoning: &Reasoning| reasoning.wire_format == Some(self.wire_format);
+        let mut all = message.reasoning().iter().enumerate();
+        let is_lost = self.wire_format == WireFormat::OpenAiResponses
+            && all.any(|(at, reasoning)| own(reasoning) && !self.takes_back(message, at, turn_position));
+        if is_lost { message.items(self.wire_format) } else { Vec::new() }
+    }
+
+    /// Returns true for a message whose provider wrote the object around its content.
+    fn writes_around(&self, message: &Message) -> bool {
+        message.written_in(self.wire_format).and_then(Written::around).is_some()
+    }
+
+    /// Returns true for a message of the assistant of which this target takes nothing, though it holds something.
+    pub(crate) fn takes_nothing_of(&self, message: &Message) -> bool {
+        let blank = |text: &str| text.trim().is_empty();
+        let takes_none = |part: &Part| match part {
+            Part::Text(text) => blank(text),
+            part => self.instead(message.role(), part, message) == Instead::Nothing,
+        };
+        message.role() == Role::Assistant
+            && self.wire_format != WireFormat::Plain
+            && message.tool_calls().is_empty()
+            && blank(message.text())
+            && !message.parts().is_empty()
+            && message.parts().iter().all(takes_none)
+    }
+
+    /// Returns true if reasoning goes back: in the form it came in, while the target has use for it.
+    fn takes_back(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
+        let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
             KeptReasoning::Never => false,
-            KeptReasoning::Live => turn_position == TurnPosition::Live,
+            // An item that came behind it is refused without it.
+            KeptReasoning::Live => {
+                turn_position == TurnPosition::Live || !message.items(self.wire_format).is_empty()
+            }
             KeptReasoning::Always => true,
         };
         let sealed = reasoning.seal.is_some() && reasoning.wire_format == Some(self.wire_format);
@@ -228,31 +306,34 @@ impl TargetProfile {
         now && match self.wire_format {
             // A piece without its seal is refused, and so is an item without its id.
             WireFormat::Anthropic => sealed,
-            WireFormat::OpenAiResponses => sealed && reasoning.id.is_some(),
-            WireFormat::Gemini => false,
+            WireFormat::OpenAiResponses => {
+                sealed && reasoning.id.is_some() || message.is_reasoning_written(at, self.wire_format)
+            }
+            WireFormat::Gemini => message.is_reasoning_written(at, self.wire_format),
             _ => something && reasoning.seal.is_none(),
         }
     }
 
-    /// What replaces a part that this target does not take in a message of this role.
-    fn instead(&self, role: Role, part: &Part, message: &Message) -> Option<Part> {
-        let text = |text: String| Some(Part::Text(text));
+    /// Returns what replaces a part that this target does not take in a message of this role. Nothing is put into the
+    /// assistant's mouth.
+    fn instead(&self, role: Role, part: &Part, message: &Message) -> Instead {
+        let named =
+            |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
         match part {
-            Part::Text(_) => None,
-            Part::Image { url, .. } if self.takes_image(role, url) => None,
-            Part::Image { .. } => text(wording::LEFT_OUT_IMAGE.into()),
+            Part::Text(_) => Instead::Same,
+            Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
+            Part::Image { .. } => named(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();
                 let taken = *wire_format == self.wire_format && value.is_object();
                 if taken && self.takes_opaque(role, &value, message) {
-                    return None;
+                    return Instead::Same;
                 }
                 let field = |key: &str| value.get(key).and_then(Value::as_str);
                 if let Some(refusal) = field("refusal").filter(|said| !said.trim().is_empty()) {
-                    return text(refusal.into());
+                    return Instead::Text(refusal.into());
                 }
-                let kind = field("type").unwrap_or("unknown");
-                text(wording::left_out_part(kind))
+                named(wording::left_out_part(field("type").unwrap_or("unknown")))
             }
         }
     }
@@ -270,7 +351,7 @@ impl TargetProfile {
 
     /// Whether a part is of an unknown type and goes back as it came.
     fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
-        matches!(part, Part::Opaque { .. }) && self.instead(role, part, message).is_none()
+        matches!(part, Part::Opaque { .. }) && self.instead(role, part, message) == Instead::Same
     }
 
     fn takes_image(&self, role: Role, url: &str) -> bool {

@@ -79,6 +79,7 @@ impl TargetProfile {
             description: tool.description.clone(),
             schema: schema.into_owned(),
             hosted: hosted.map(|(wire_format, json)| (wire_format, json.into_owned())),
+            written: tool.written.clone(),
         })
     }
 

@@ -3,75 +3,27 @@
 use super::TargetProfile;
 use crate::{
     message::{Message, Part, Role, WireFormat},
-    text::size,
+    provider::render::mark,
+    text::object::Object,
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
-
-/// Fields that make a part of Gemini one, beside text, calls and results.
-const GEMINI_DATA: [&str; 8] = [
-    "inlineData",
-    "inline_data",
-    "fileData",
-    "file_data",
-    "executableCode",
-    "executable_code",
-    "codeExecutionResult",
-    "code_execution_result",
-];
-
-/// Items of Responses that stand by themselves, whatever is left out around them: what the provider's own tools did.
-const ITEMS: [&str; 6] = [
-    "web_search_call",
-    "file_search_call",
-    "code_interpreter_call",
-    "image_generation_call",
-    "mcp_call",
-    "mcp_list_tools",
-];
-
-/// Tools that are added at the end of a prompt: one with Anthropic, several with `OpenAI`.
-const ADDED_TOOL: &str = "tool_addition";
-const ADDED_TOOLS: &str = "additional_tools";
 
 /// What a provider made of the messages before it.
 const COMPACTION: &str = "compaction";
 
-/// The field in which a part of this wire format bears a cache mark.
-fn mark(wire_format: WireFormat) -> Option<&'static str> {
-    match wire_format {
-        WireFormat::Anthropic => Some("cache_control"),
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Some("prompt_cache_breakpoint"),
-        WireFormat::Gemini | WireFormat::ChatTemplate | WireFormat::Plain => None,
-    }
-}
-
 impl TargetProfile {
     /// Whether a part of this target's own wire format is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+        if self.wire_format != WireFormat::Anthropic {
+            return true;
+        }
         let kind = value.get("type").and_then(Value::as_str);
-        match (self.wire_format, role) {
-            (WireFormat::OpenAiChat, Role::Assistant) => kind == Some("refusal"),
-            (WireFormat::OpenAiResponses, Role::Assistant) => {
-                is_item(kind, message) || is_compaction(message)
-            }
-            (WireFormat::OpenAiResponses, Role::System | Role::Developer) => kind == Some(ADDED_TOOLS),
-            (WireFormat::Anthropic, Role::System) => kind == Some(ADDED_TOOL),
-            (WireFormat::OpenAiResponses, role) => {
-                role == Role::User && kind.is_some_and(|kind| kind.starts_with("input_"))
-            }
-            (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
-                role == Role::User && kind != Some("refusal")
-            }
-            (WireFormat::Anthropic, Role::Assistant) => {
-                server_tool_is_whole(value, message) || kind == Some(COMPACTION) && is_compaction(message)
-            }
-            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
-            (WireFormat::Gemini, role) => {
-                let has = |key: &&str| value.get(*key).is_some_and(Value::is_object);
-                matches!(role, Role::User | Role::Assistant) && GEMINI_DATA.iter().any(has)
-            }
-            _ => false,
+        match role {
+            Role::Assistant if kind == Some(COMPACTION) => is_compaction(message),
+            // The other half may stand in another message: the whole prompt is looked at later.
+            Role::Assistant => !is_half(kind) || server_tool_id(value).is_some(),
+            _ => !is_half(kind),
         }
     }
 
@@ -80,32 +32,45 @@ impl TargetProfile {
         // A key may be written with escapes.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
         let Some(mark) = mark(self.wire_format).filter(may_be) else { return json.into() };
-        let mut value: Value = size::tree(json).unwrap_or_default();
-        if unmark(&mut value, mark) { value.to_string().into() } else { json.into() }
+        match Object::parse(json).and_then(|mut object| unmark(&mut object, mark, 0).then_some(object)) {
+            Some(object) => object.to_json().into(),
+            None => json.into(),
+        }
     }
 }
 
-/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Says whether there were any.
-fn unmark(value: &mut Value, mark: &str) -> bool {
-    match value {
-        Value::Array(list) => {
-            list.iter_mut().filter_map(|value| unmark(value, mark).then_some(())).count() > 0
-        }
-        Value::Object(object) => {
-            let mut any = object.shift_remove(mark).is_some();
-            for key in ["content", "source"] {
-                any |= object.get_mut(key).is_some_and(|value| unmark(value, mark));
+/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if there were any.
+fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
+    // Blocks stand in results and documents, which stand in no others.
+    const DEEPEST: usize = 4;
+    let mut any = object.remove(mark);
+    for key in ["content", "source"] {
+        let Some(json) = object.get(key).filter(|json| depth < DEEPEST && json.contains(mark)) else {
+            continue;
+        };
+        let changed = if json.starts_with('[') {
+            let mut list: Vec<Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
+            let mut changed = false;
+            for value in &mut list {
+                if let Some(mut inner) = Object::parse(value.get())
+                    && unmark(&mut inner, mark, depth + 1)
+                    && let Ok(raw) = RawValue::from_string(inner.to_json())
+                {
+                    *value = raw;
+                    changed = true;
+                }
             }
-            any
+            changed.then(|| serde_json::to_string(&list).unwrap_or_default())
+        } else {
+            Object::parse(json)
+                .and_then(|mut inner| unmark(&mut inner, mark, depth + 1).then(|| inner.to_json()))
+        };
+        if let Some(json) = changed {
+            object.set(key, json);
+            any = true;
         }
-        _ => false,
     }
-}
-
-/// Whether a message is nothing but such an item.
-fn is_item(kind: Option<&str>, message: &Message) -> bool {
-    let alone = message.text().is_empty() && message.parts().len() == 1;
-    alone && message.tool_calls().is_empty() && kind.is_some_and(|kind| ITEMS.contains(&kind))
+    any
 }
 
 /// Whether a message is nothing but what the provider made of the messages before it (rule C11).
@@ -118,15 +83,13 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.parts().iter().any(is_one)
 }
 
-/// Whether a message does nothing but add tools (rule S12).
+/// Returns true for instructions that say nothing and hold only what the provider reads: those that add or remove tools do
+/// (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
-    let is_one = |part: &Part| {
-        part.opaque().is_some_and(|part| part["type"] == ADDED_TOOL || part["type"] == ADDED_TOOLS)
-    };
     message.role().instructs()
         && message.text().is_empty()
         && !message.parts().is_empty()
-        && message.parts().iter().all(is_one)
+        && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.
@@ -134,25 +97,22 @@ fn is_half(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
 }
 
-/// Whether a block of the provider's own tools has its other half in the same message, the call before the result, and
-/// neither of them twice: the assistant says nothing else that is not known here.
-fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
-    let Some(id) = server_tool_id(value) else { return false };
-    // Only what names the id at all is read: a message may hold thousands of these.
-    let named = message.parts().iter().filter(|part| match part {
-        Part::Opaque { json, .. } => json.contains(id.as_str()),
-        Part::Text(_) | Part::Image { .. } => false,
-    });
-    let halves: Vec<bool> = named
-        .filter_map(Part::opaque)
-        .filter(|block| server_tool_id(block).as_ref() == Some(&id))
-        .map(|block| block.get("tool_use_id").is_none())
-        .collect();
-    halves == [true, false]
+/// A call of one of the provider's own tools, or the result of one, by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Half {
+    Call(String),
+    Result(String),
+}
+
+/// Returns the half of a use of the provider's own tools that a part is. Returns `None` for any other part.
+pub(super) fn half(part: &Part) -> Option<Half> {
+    let block = part.opaque().filter(|block| is_half(block["type"].as_str()))?;
+    let id = server_tool_id(&block)?;
+    Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
 }
 
 /// The id of a call of the provider's own tools, or that a result of one names.
-pub(super) fn server_tool_id(value: &Value) -> Option<String> {
+fn server_tool_id(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let key = match text("type") {
         Some(kind) if kind.ends_with("tool_use") => "id",

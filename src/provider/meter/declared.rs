@@ -27,6 +27,8 @@ pub(crate) struct DeclaredTools {
 pub(crate) enum DeclarationNote {
     /// Another provider runs them (rule H6).
     NotDeclared,
+    /// Fields of theirs are another provider's (rule H6).
+    FieldsLeftOut,
     /// They go by other names (rule H6).
     Renamed,
     /// Their parameters are declared otherwise (rule H8).
@@ -60,8 +62,31 @@ pub(super) fn notes(
             format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
+    notes.extend(fields(profile, &taken).map(|text| (DeclarationNote::FieldsLeftOut, text)));
     notes.extend(schemas(profile, &taken).into_iter().map(|text| (DeclarationNote::SchemaChanged, text)));
     notes
+}
+
+/// Returns a note on the fields that only another provider takes. Returns `None` if there are none.
+fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
+    const SHOWN: usize = 6;
+    let foreign = taken.iter().filter(|tool| tool.written_in(profile.wire_format()).is_none());
+    let mut left_out: Vec<(String, &str)> = Vec::new();
+    let mut more = 0;
+    for (tool, name) in
+        foreign.flat_map(|tool| tool.further_fields().into_iter().map(move |(name, _)| (tool, name)))
+    {
+        if left_out.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        if left_out.len() < SHOWN { left_out.push((name, &tool.name)) } else { more += 1 }
+    }
+    let named: Vec<String> =
+        left_out.iter().map(|(name, tool)| format!("`{}` of `{}`", short(name), short(tool))).collect();
+    let more = and_more(more);
+    (!named.is_empty()).then(|| {
+        format!("fields of tools that only another provider takes are left out: {}{more}", named.join(", "))
+    })
 }
 
 /// What of their parameters is declared otherwise, but for the type of an object where none is named.

@@ -14,6 +14,9 @@ const PER_PROPERTIES: u64 = 3;
 const PER_PROPERTY: u64 = 3;
 const PER_ENUM_VALUE: u64 = 3;
 
+/// Fields of a definition that tell the provider how to call a tool, and that no model reads.
+const UNSEEN: [&str; 5] = ["strict", "defer_loading", "allowed_callers", "eager_input_streaming", "behavior"];
+
 /// Keys of a schema that the formula counts nothing for.
 const FREE: [&str; 5] = ["type", "properties", "required", "additionalProperties", "$schema"];
 
@@ -31,6 +34,17 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
         }
         sum.n += per_tool;
         sum.text(&format!("{}:{}", tool.name, sentence(&tool.description)))?;
+        let fields = tool.further_fields();
+        // A tool that is loaded on demand is known to the model by name and description until it is searched for (OpenAI, tool
+        // search: "only the name and description"; Anthropic, tool search: definitions are loaded when they are found; both
+        // read 2026-11-26).
+        if fields.iter().any(|(name, value)| name == "defer_loading" && value == "true") {
+            sum.certainty = Certainty::Estimate;
+            continue;
+        }
+        for (name, value) in fields.iter().filter(|(name, _)| !UNSEEN.contains(&name.as_str())) {
+            sum.unknown(&format!("{name}:{value}"))?;
+        }
         match serde_json::from_str(&tool.schema) {
             Ok(Value::Object(schema)) => sum.schema(&schema)?,
             _ if tool.schema.trim().is_empty() => {}

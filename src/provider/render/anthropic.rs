@@ -1,9 +1,13 @@
 //! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache marks.
 
-use super::json::{Declared, Raw, object, opaque_with, schema};
+use super::{
+    fill::{Fill, filled, json as to_json},
+    json::{Declared, Function, Raw, object, opaque_with, schema, tool_fills},
+};
 use crate::{
-    message::{Message, Part, Prompt, Reasoning, Role, Tool},
+    message::{Component, Message, Prompt, Reasoning, Role, Tool, WireFormat},
     provider::{conform::inline_image, model::CacheLife},
+    text::object::Object,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::borrow::Cow;
@@ -56,29 +60,24 @@ impl AnthropicBody<'_> {
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
         let control = self.marked.filter(|_| !marked.is_empty()).map(Control::new);
-        let mut blocks: Vec<Block<'a>> = message.reasoning().iter().map(thinking).collect();
+        let components = message.components(WireFormat::Anthropic);
         if let (Role::Tool, Some(tool_use_id)) = (message.role(), message.answers()) {
-            let content = parts(message, &[], None);
-            blocks.push(Block::ToolResult {
-                tool_use_id,
-                content,
-                failed: message.is_failed(),
-                cache_control: control,
-            });
-            return blocks;
+            return vec![result(message, tool_use_id, &components, control)];
         }
-        blocks.extend(parts(message, &marked, control));
-        blocks.extend(message.tool_calls().iter().map(|call| Block::ToolUse {
-            id: &call.id,
-            name: &call.name,
-            input: object(&call.arguments),
-            cache_control: None,
-        }));
-        if let Some(Block::ToolUse { cache_control, .. }) = blocks.last_mut() {
-            *cache_control = control;
-            blocks.iter_mut().for_each(Block::unmark_text);
-        }
-        blocks
+        // A call at the end bears the mark in place of the text before it.
+        let called = components.last().is_some_and(|last| matches!(last, Component::Call { .. }));
+        let last = components.len().saturating_sub(1);
+        let mark = |(nth, component): (usize, &Component<'a>)| {
+            let here = match component {
+                Component::Call { .. } => nth == last,
+                Component::Text { at, .. } | Component::Image { at, .. } | Component::Opaque { at, .. } => {
+                    marked.contains(at) && (!called || matches!(component, Component::Opaque { .. }))
+                }
+                Component::Around { .. } | Component::Reasoning { .. } => false,
+            };
+            block(component, control.filter(|_| here))
+        };
+        components.iter().enumerate().filter_map(mark).collect()
     }
 }
 
@@ -152,15 +151,6 @@ enum Block<'a> {
     ToolResult { tool_use_id: &'a str, content: Vec<Block<'a>>, failed: bool, cache_control: Option<Control> },
 }
 
-impl Block<'_> {
-    /// A call after it bears the mark.
-    fn unmark_text(&mut self) {
-        if let Self::Known(Known::Text { cache_control, .. } | Known::Image { cache_control, .. }) = self {
-            *cache_control = None;
-        }
-    }
-}
-
 impl Serialize for Block<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = match self {
@@ -217,26 +207,100 @@ fn thinking(reasoning: &Reasoning) -> Block<'_> {
     }
 }
 
-/// Text and images, with a cache mark on the marked positions.
-fn parts<'a>(message: &'a Message, marked: &[usize], control: Option<Control>) -> Vec<Block<'a>> {
-    let mark = |at: usize| control.filter(|_| marked.contains(&at));
-    let text = |text: &'a str, at: usize| Block::Known(Known::Text { text, cache_control: mark(at) });
-    let own = Some(message.text()).filter(|text| !text.is_empty()).map(|own| text(own, 0));
-    let block = |(at, part): (usize, &'a Part)| match part {
-        Part::Text(body) => text(body, at),
-        Part::Image { url, .. } => {
+/// Returns the block of a component: as it was written, its keys filled, or as this renderer writes it.
+fn block<'a>(component: &Component<'a>, control: Option<Control>) -> Option<Block<'a>> {
+    let written = |json: Option<&'a str>| {
+        let fills = fills(component);
+        let raw = filled(json?, &fills, control.map(|control| (MARK, to_json(&control))))?;
+        Some(Block::Opaque(Cow::Owned(raw)))
+    };
+    Some(match *component {
+        Component::Around { .. } => return None,
+        Component::Text { text, json, .. } => {
+            written(json).unwrap_or(Block::Known(Known::Text { text, cache_control: control }))
+        }
+        Component::Image { url, json, .. } => written(json).unwrap_or_else(|| {
             let source = match inline_image(url) {
                 Some((media_type, data)) => ImageSource::Base64 { media_type, data },
                 None => ImageSource::Url { url },
             };
-            Block::Known(Known::Image { source, cache_control: mark(at) })
-        }
-        Part::Opaque { json, .. } => match opaque_with(json, mark(at).map(|control| (MARK, control))) {
+            Block::Known(Known::Image { source, cache_control: control })
+        }),
+        Component::Opaque { json, .. } => match opaque_with(json, control.map(|control| (MARK, control))) {
             Ok(raw) => Block::Opaque(raw),
-            Err(json) => text(json, at),
+            Err(json) => Block::Known(Known::Text { text: json, cache_control: control }),
         },
+        Component::Call { call, json, .. } => written(json).unwrap_or_else(|| Block::ToolUse {
+            id: &call.id,
+            name: &call.name,
+            input: object(&call.arguments),
+            cache_control: control,
+        }),
+        Component::Reasoning { reasoning, json } => written(json).unwrap_or_else(|| thinking(reasoning)),
+    })
+}
+
+/// Returns a result with its content: one text as it is, anything else as a list, or as it was written.
+fn result<'a>(
+    message: &'a Message,
+    tool_use_id: &'a str,
+    components: &[Component<'a>],
+    control: Option<Control>,
+) -> Block<'a> {
+    let content: Vec<Block<'a>> = components.iter().filter_map(|component| block(component, None)).collect();
+    let usual = |content| Block::ToolResult {
+        tool_use_id,
+        content,
+        failed: message.is_failed(),
+        cache_control: control,
     };
-    own.into_iter().chain(message.parts().iter().enumerate().map(block)).collect()
+    let Some(Component::Around { json }) = components.first() else { return usual(content) };
+    let mark = control.map(|control| (MARK, to_json(&control)));
+    let Some(mut around) = Object::parse(json) else { return usual(content) };
+    match around.get("content") {
+        Some("\"\"") => around.set("content", one_text(&content)),
+        Some("[]") => around.set("content", to_json(&content)),
+        _ => {}
+    }
+    match filled(&around.to_json(), &[Fill::text("tool_use_id", tool_use_id)], mark) {
+        Some(raw) => Block::Opaque(Cow::Owned(raw)),
+        None => usual(content),
+    }
+}
+
+/// Returns the content of a result that came as a text: one text as it is, anything else as a list.
+fn one_text(content: &[Block<'_>]) -> String {
+    match content {
+        [] => "\"\"".into(),
+        [Block::Known(Known::Text { text, .. })] => to_json(text),
+        blocks => to_json(blocks),
+    }
+}
+
+/// Returns the keys of a block that neutral fields fill.
+fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
+    match component {
+        Component::Text { text, .. } => vec![Fill::text("text", text)],
+        Component::Call { call, .. } => vec![
+            Fill::text("id", &call.id),
+            Fill::text("name", &call.name),
+            Fill::Value("input", object(&call.arguments).get().into()),
+        ],
+        Component::Reasoning { reasoning, .. } => {
+            let seal = reasoning.seal.as_deref().unwrap_or_default();
+            vec![
+                Fill::text("thinking", &reasoning.text),
+                Fill::text("signature", seal),
+                Fill::text("data", seal),
+            ]
+        }
+        Component::Around { .. } | Component::Image { .. } | Component::Opaque { .. } => Vec::new(),
+    }
+}
+
+/// Returns the block that this renderer writes of a component, with its keys empty, as JSON.
+pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    (fills(component), block(component, None).map(|block| to_json(&block)).unwrap_or_default())
 }
 
 #[derive(Debug, Serialize)]
@@ -245,6 +309,14 @@ pub(super) struct WireTool<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: Raw<'a>,
+}
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::Anthropic;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        tool_fills(tool, "input_schema")
+    }
 }
 
 impl<'a> From<&'a Tool> for WireTool<'a> {

@@ -1,11 +1,15 @@
 //! Gemini `generateContent`, request side: instructions apart, contents of user and model in turn.
 
-use super::json::{Declared, Raw, object, opaque, schema};
+use super::{
+    fill::Fill,
+    json::{Declared, Function, Raw, object, opaque, schema, tool_fills},
+};
 use crate::{
-    message::{Message, Part, Prompt, Role, Tool, ToolCall},
+    message::{Component, Message, Part, Prompt, Role, Tool, ToolCall, WireFormat},
     provider::conform::{inline_image, is_object},
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
@@ -26,14 +30,14 @@ impl GeminiBody<'_> {
     }
 
     /// All functions in one tool, and then what the provider runs itself.
-    fn tools(&self) -> Vec<Declared<'_, Declarations<'_>>> {
+    fn tools(&self) -> Vec<WireTool<'_>> {
         let hosted = |tool: &Tool| tool.hosted.is_some();
         let functions = self.prompt.tools.iter().filter(|tool| !hosted(tool));
-        let declarations: Vec<Declaration<'_>> = functions.map(Declaration::new).collect();
+        let declarations: Vec<_> = functions.map(Declared::new).collect();
         let functions =
-            (!declarations.is_empty()).then_some(Declared::Function(Declarations { declarations }));
+            (!declarations.is_empty()).then_some(WireTool::Functions(Declarations { declarations }));
         let own = self.prompt.tools.iter().filter_map(Tool::hosted_json);
-        let own = own.filter_map(|json| serde_json::from_str(json).ok()).map(Declared::Hosted);
+        let own = own.filter_map(|json| serde_json::from_str(json).ok()).map(WireTool::Hosted);
         functions.into_iter().chain(own).collect()
     }
 
@@ -218,6 +222,11 @@ fn spoken(message: &Message, signed: bool) -> Vec<WirePart<'_>> {
     parts(message).chain(calls).collect()
 }
 
+/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+pub(super) fn usual<'a>(_: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    (Vec::new(), String::new())
+}
+
 /// Results in the order of their calls, each by its function's name: of several results with one id, the first.
 fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePart<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
@@ -231,23 +240,39 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePa
     calls.iter().filter_map(answer).collect()
 }
 
+/// A tool: all functions as one, or one that the provider runs itself.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum WireTool<'a> {
+    Functions(Declarations<'a>),
+    Hosted(&'a RawValue),
+}
+
 #[derive(Debug, Serialize)]
 struct Declarations<'a> {
     #[serde(rename = "functionDeclarations")]
-    declarations: Vec<Declaration<'a>>,
+    declarations: Vec<Declared<'a, Declaration<'a>>>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Declaration<'a> {
+pub(super) struct Declaration<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     parameters_json_schema: Raw<'a>,
 }
 
-impl<'a> Declaration<'a> {
-    fn new(tool: &'a Tool) -> Self {
+impl<'a> Function<'a> for Declaration<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::Gemini;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        tool_fills(tool, "parametersJsonSchema")
+    }
+}
+
+impl<'a> From<&'a Tool> for Declaration<'a> {
+    fn from(tool: &'a Tool) -> Self {
         Self { name: &tool.name, description: &tool.description, parameters_json_schema: schema(tool) }
     }
 }

@@ -1,6 +1,10 @@
 //! JSON that is carried as it came, and what every wire format makes of it.
 
-use crate::message::Tool;
+use super::fill::{Fill, filled};
+use crate::{
+    message::{Tool, WireFormat},
+    text::plain::compact_json,
+};
 use serde::Serialize;
 use serde_json::{
     Map, Value,
@@ -28,13 +32,38 @@ pub(super) fn schema(tool: &Tool) -> Raw<'_> {
 pub(super) enum Declared<'a, T> {
     Function(T),
     Hosted(&'a RawValue),
+    Written(Box<RawValue>),
 }
 
-impl<'a, T: From<&'a Tool>> Declared<'a, T> {
+/// A function as one wire format declares it.
+pub(super) trait Function<'a>: From<&'a Tool> + Serialize {
+    /// The wire format.
+    const WIRE_FORMAT: WireFormat;
+
+    /// Returns the keys that the fields of a tool fill.
+    fn fills(tool: &Tool) -> Vec<Fill<'static>>;
+}
+
+impl<'a, T: Function<'a>> Declared<'a, T> {
     pub(super) fn new(tool: &'a Tool) -> Self {
         let hosted = tool.hosted_json().and_then(|json| serde_json::from_str(json).ok());
-        hosted.map_or_else(|| Self::Function(T::from(tool)), Self::Hosted)
+        if let Some(hosted) = hosted {
+            return Self::Hosted(hosted);
+        }
+        let written = tool.written_in(T::WIRE_FORMAT);
+        match written.and_then(|json| filled(json, &T::fills(tool), None)) {
+            Some(raw) => Self::Written(raw),
+            None => Self::Function(T::from(tool)),
+        }
     }
+}
+
+/// Returns the fills of a function's name, description and schema, which stands under this key.
+pub(super) fn tool_fills(tool: &Tool, schema: &'static str) -> Vec<Fill<'static>> {
+    let own = compact_json(&tool.schema);
+    let own = Some(own).filter(|own| own.starts_with('{')).map(|own| Fill::Value(schema, own));
+    let texts = [Fill::text("name", &tool.name), Fill::text("description", &tool.description)];
+    texts.into_iter().chain(own).collect()
 }
 
 /// A part of the target's own wire format, or its JSON as text where that is none.

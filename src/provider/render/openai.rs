@@ -1,14 +1,15 @@
 //! `OpenAI` Chat Completions, request side.
 
 use super::{
-    json::{Declared, opaque_with},
+    fill::{Fill, filled, json},
+    json::{Declared, Function, opaque_with, tool_fills},
     marked_in_requests,
 };
-use crate::message::{Message, Part, Prompt, Role, Tool, ToolCall};
-use serde::{
-    Serialize, Serializer,
-    ser::{SerializeMap, SerializeSeq},
+use crate::{
+    message::{CHAT_REASONING, Component, Message, Prompt, Role, Tool, ToolCall, WireFormat, Written},
+    text::object::Object,
 };
+use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -54,8 +55,18 @@ impl Serialize for ChatBody<'_> {
     }
 }
 
+/// A message as it is sent.
 #[derive(Debug, Serialize)]
-pub(super) struct Wire<'a> {
+#[serde(untagged)]
+pub(super) enum Wire<'a> {
+    /// In the order of keys that this renderer writes.
+    Usual(Usual<'a>),
+    /// With the keys that came, in their order.
+    Written(Box<RawValue>),
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Usual<'a> {
     role: Role,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -71,41 +82,129 @@ pub(super) struct Wire<'a> {
 impl<'a> Wire<'a> {
     /// `fills`: the assistant's reasoning is sent even where there is none.
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
+        let usual = Usual::new(message, marked, fills);
+        let around = message.written_in(WireFormat::OpenAiChat).and_then(Written::around);
+        match around.and_then(|around| usual.in_keys(message, around)) {
+            Some(raw) => Self::Written(raw),
+            None => Self::Usual(usual),
+        }
+    }
+}
+
+impl<'a> Usual<'a> {
+    fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let thoughts: Vec<&str> =
             message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let fills = fills && message.role() == Role::Assistant;
+        let components = message.components(WireFormat::OpenAiChat);
+        let tool_calls = components.iter().filter_map(|component| match *component {
+            Component::Call { call, json, .. } => Some(WireCall { call, json }),
+            _ => None,
+        });
         Self {
             role: message.role(),
             name: message.name(),
-            content: Content { message, marked },
             reasoning_content: (fills || !thoughts.is_empty()).then(|| thoughts.join("\n\n")),
-            tool_calls: message.tool_calls().iter().map(WireCall).collect(),
+            tool_calls: tool_calls.collect(),
             tool_call_id: message.answers(),
+            content: Content { message, components, marked },
         }
     }
+
+    /// Returns the message with the keys that it came with, in their order; what came since stands behind them. A key with
+    /// what is not sent any more is left out.
+    fn in_keys(&self, message: &Message, around: &str) -> Option<Box<RawValue>> {
+        let mut object = Object::parse(around)?;
+        object.set("role", json(&self.role));
+        let as_list = object.get("content") == Some("[]");
+        if let Some(refusal) = self.content.text().filter(|_| object.get("refusal") == Some("\"\"")) {
+            object.set_text("refusal", refusal);
+            return RawValue::from_string(object.to_json()).ok();
+        }
+        // Nothing is spelt as it came: as null, as an empty text or list, or without the key.
+        let said_aloud = object.get("audio").is_some();
+        let said = self.content.components.iter().filter(|part| part.is_content());
+        let said: Vec<_> = said.filter(|part| !(said_aloud && is_audio(part))).collect();
+        if !said.is_empty() {
+            object.set("content", self.content.as_json(&said, as_list));
+        }
+        // A result's own name is part of what its server wrote.
+        if message.role() != Role::Tool {
+            match self.name {
+                Some(name) => object.set_text("name", name),
+                None if object.get("name") == Some("\"\"") => {
+                    object.remove("name");
+                }
+                None => {}
+            }
+        }
+        if !self.tool_calls.is_empty() {
+            object.set("tool_calls", json(&self.tool_calls));
+        }
+        let is_paired = object.get("tool_call_id").is_none() && has_own_pairing(&object);
+        if let Some(id) = self.tool_call_id.filter(|_| !is_paired) {
+            object.set_text("tool_call_id", id);
+        }
+        if let Some(thoughts) = &self.reasoning_content {
+            let emptied = CHAT_REASONING.iter().find(|key| object.get(key) == Some("\"\""));
+            let has_own = CHAT_REASONING.iter().any(|key| object.get(key).is_some());
+            if let Some(key) = emptied {
+                object.set_text(key, thoughts);
+            } else if !has_own {
+                object.set_text("reasoning_content", thoughts);
+            }
+        }
+        RawValue::from_string(object.to_json()).ok()
+    }
+}
+
+/// Returns true for the part that stands for what the assistant said aloud, by its id.
+fn is_audio(part: &Component<'_>) -> bool {
+    matches!(part, Component::Opaque { json, .. } if json.starts_with("{\"type\":\"audio\""))
+}
+
+/// Returns true for a result that its server pairs by its function's name.
+fn has_own_pairing(object: &Object) -> bool {
+    object.get("tool_name").is_some() || object.text("role").as_deref() == Some("function")
 }
 
 /// Text, a list of parts, or null beside tool calls.
 #[derive(Debug)]
 struct Content<'a> {
     message: &'a Message,
+    components: Vec<Component<'a>>,
     /// Parts after which a breakpoint is marked.
     marked: Vec<usize>,
 }
 
+impl Content<'_> {
+    /// Returns the text if it is all that is said.
+    fn text(&self) -> Option<&str> {
+        Some(self.message.text()).filter(|text| !text.is_empty() && self.message.parts().is_empty())
+    }
+
+    /// Returns these parts as JSON: as a text if they came as one, else in a list.
+    fn as_json(&self, parts: &[&Component<'_>], as_list: bool) -> String {
+        match parts {
+            [Component::Text { at, text, json: None, .. }] if !as_list && !self.marked.contains(at) => {
+                json(text)
+            }
+            parts => json(&self.list(parts)),
+        }
+    }
+
+    fn list<'c>(&self, parts: &[&'c Component<'c>]) -> Vec<WirePart<'c>> {
+        let wire = |(at, part)| WirePart { part, marked: self.marked.contains(&at) };
+        parts.iter().copied().enumerate().map(wire).collect()
+    }
+}
+
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let parts = self.message.parts();
         let text = self.message.text();
-        if !parts.is_empty() {
-            let mut list = serializer.serialize_seq(Some(parts.len()))?;
-            for (at, part) in parts.iter().enumerate() {
-                list.serialize_element(&WirePart { part, marked: self.marked.contains(&at) })?;
-            }
-            list.end()
-        } else if !self.marked.is_empty() && !text.is_empty() {
-            let part = Part::Text(text.into());
-            [WirePart { part: &part, marked: true }].serialize(serializer)
+        if !self.message.parts().is_empty() || !self.marked.is_empty() && !text.is_empty() {
+            let parts: Vec<_> = self.components.iter().filter(|part| part.is_content()).collect();
+            self.list(&parts).serialize(serializer)
         } else if text.is_empty() && !self.message.tool_calls().is_empty() {
             serializer.serialize_none()
         } else {
@@ -114,8 +213,9 @@ impl Serialize for Content<'_> {
     }
 }
 
+#[derive(Debug)]
 struct WirePart<'a> {
-    part: &'a Part,
+    part: &'a Component<'a>,
     marked: bool,
 }
 
@@ -142,19 +242,28 @@ impl Serialize for WirePart<'_> {
             mark(&mut map)?;
             map.end()
         };
-        match self.part {
-            Part::Text(body) => text(serializer, body),
-            Part::Image { url, detail } => {
+        let own_mark = || self.marked.then(|| (MARK, json(&BREAKPOINT)));
+        if let Some(raw) = self.part.json().and_then(|own| filled(own, &fills(self.part), own_mark())) {
+            return raw.serialize(serializer);
+        }
+        match *self.part {
+            Component::Image { url, detail, .. } => {
                 let mut map = serializer.serialize_map(None)?;
                 map.serialize_entry("type", "image_url")?;
-                map.serialize_entry("image_url", &Image { url, detail: detail.as_deref() })?;
+                map.serialize_entry("image_url", &Image { url, detail })?;
                 mark(&mut map)?;
                 map.end()
             }
-            Part::Opaque { json, .. } => match opaque_with(json, self.marked.then_some((MARK, BREAKPOINT))) {
-                Ok(raw) => raw.serialize(serializer),
-                Err(json) => text(serializer, json),
-            },
+            Component::Opaque { json, .. } => {
+                match opaque_with(json, self.marked.then_some((MARK, BREAKPOINT))) {
+                    Ok(raw) => raw.serialize(serializer),
+                    Err(json) => text(serializer, json),
+                }
+            }
+            Component::Text { text: body, .. } => text(serializer, body),
+            Component::Around { .. } | Component::Call { .. } | Component::Reasoning { .. } => {
+                text(serializer, "")
+            }
         }
     }
 }
@@ -167,7 +276,10 @@ struct Image<'a> {
 }
 
 #[derive(Debug)]
-struct WireCall<'a>(&'a ToolCall);
+struct WireCall<'a> {
+    call: &'a ToolCall,
+    json: Option<&'a str>,
+}
 
 impl Serialize for WireCall<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -176,16 +288,54 @@ impl Serialize for WireCall<'_> {
             name: &'a str,
             arguments: &'a str,
         }
+        let call = self.call;
+        if let Some(raw) = self.json.and_then(|json| filled(json, &call_fills(call), None)) {
+            return raw.serialize(serializer);
+        }
         let mut map = serializer.serialize_map(Some(3))?;
-        map.serialize_entry("id", &self.0.id)?;
+        map.serialize_entry("id", &call.id)?;
         map.serialize_entry("type", "function")?;
-        map.serialize_entry("function", &Function { name: &self.0.name, arguments: &self.0.arguments })?;
+        map.serialize_entry("function", &Function { name: &call.name, arguments: &call.arguments })?;
         map.end()
+    }
+}
+
+fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
+    let arguments = |key| Fill::text(key, &call.arguments);
+    let name = || Fill::text("name", &call.name);
+    vec![
+        Fill::text("id", &call.id),
+        Fill::Inside("function", vec![name(), arguments("arguments")]),
+        Fill::Inside("custom", vec![name(), arguments("input")]),
+    ]
+}
+
+fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
+    match component {
+        Component::Text { text, .. } => vec![Fill::text("text", text)],
+        Component::Image { url, .. } => vec![Fill::Inside("image_url", vec![Fill::text("url", url)])],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    match *component {
+        Component::Call { call, .. } => (call_fills(call), json(&WireCall { call, json: None })),
+        ref part => (fills(part), json(&WirePart { part, marked: false })),
     }
 }
 
 #[derive(Debug)]
 pub(super) struct WireTool<'a>(&'a Tool);
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::OpenAiChat;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        vec![Fill::Inside("function", tool_fills(tool, "parameters"))]
+    }
+}
 
 impl<'a> From<&'a Tool> for WireTool<'a> {
     fn from(tool: &'a Tool) -> Self {

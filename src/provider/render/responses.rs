@@ -1,13 +1,21 @@
 //! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
 
 use super::{
-    json::{Declared, Raw, opaque, opaque_with, schema},
+    fill::{Fill, filled, json as to_json},
+    json::{Declared, Function, Raw, opaque, opaque_with, schema, tool_fills},
     marked_in_requests,
     openai::{BREAKPOINT, Breakpoint, MARK},
 };
-use crate::message::{Message, Part, Prompt, Reasoning, Role, Tool};
+use crate::{
+    message::{Component, Message, Prompt, Reasoning, Role, Tool, ToolCall, WireFormat},
+    text::object::Object,
+};
 use serde::{Serialize, Serializer, ser::SerializeMap};
-use std::borrow::Cow;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
 /// in their position, as messages of the system or developer role.
@@ -28,40 +36,187 @@ impl ResponsesBody<'_> {
 
     fn items(&self) -> Vec<Item<'_>> {
         let mut items = Vec::new();
+        let mut types = BTreeMap::new();
         for (at, message) in self.prompt.messages.iter().enumerate() {
             let marked = if self.marked { marked_in_requests(&self.prompt, at) } else { Vec::new() };
-            items.extend(message.reasoning().iter().map(reasoning));
+            let components = message.components(WireFormat::OpenAiResponses);
+            types.extend(components.iter().filter_map(own_type));
             let answer = message.answers().filter(|_| message.role() == Role::Tool);
             if let Some(call_id) = answer {
-                items.push(Item::FunctionCallOutput { call_id, output: content(message, &marked) });
-            } else if let Some(own) = own_items(message) {
-                items.extend(own.into_iter().map(Item::Own));
-            } else if !message.text().is_empty() || !message.parts().is_empty() {
-                items.push(Item::Message { role: message.role(), content: content(message, &marked) });
+                let called = types.get(call_id).map(String::as_str);
+                items.push(result(message, call_id, called, &components, &marked));
+            } else {
+                Said { message, marked: &marked, items: &mut items }.all(&components);
             }
-            items.extend(message.tool_calls().iter().map(|call| Item::FunctionCall {
-                call_id: &call.id,
-                name: &call.name,
-                arguments: &call.arguments,
-            }));
         }
         items
     }
 }
 
-/// Items of types that this library does not know: what the assistant says holds nothing else.
-fn own_items(message: &Message) -> Option<Vec<Raw<'_>>> {
-    // Of other roles only what adds tools is nothing but items.
-    let may_be = message.role() == Role::Assistant || message.role().instructs();
-    if !may_be || message.parts().is_empty() || !message.text().is_empty() {
-        return None;
+/// The items of a message that is no result.
+struct Said<'a, 's> {
+    message: &'a Message,
+    marked: &'s [usize],
+    items: &'s mut Vec<Item<'a>>,
+}
+
+impl<'a> Said<'a, '_> {
+    fn all(&mut self, components: &[Component<'a>]) {
+        let own_items = self.is_own_items(components);
+        let mut rest = components;
+        while let Some((component, behind)) = rest.split_first() {
+            let follow = behind.iter().take_while(|next| is_content(next)).count();
+            rest = match *component {
+                Component::Around { json } => {
+                    self.message_item(Some(json), &behind[..follow]);
+                    &behind[follow..]
+                }
+                Component::Opaque { json, is_item, .. } if is_item || own_items => {
+                    match opaque(json) {
+                        Ok(raw) => self.items.push(Item::Own(raw)),
+                        Err(_) => self.message_item(None, &rest[..1]),
+                    }
+                    behind
+                }
+                Component::Reasoning { reasoning, json } => {
+                    self.items.push(thought(reasoning, json));
+                    behind
+                }
+                Component::Call { call, json, .. } => {
+                    self.items.push(called(call, json));
+                    behind
+                }
+                Component::Text { .. } | Component::Image { .. } | Component::Opaque { .. } => {
+                    self.message_item(None, &rest[..=follow]);
+                    &behind[follow..]
+                }
+            };
+        }
     }
-    let mut items = Vec::new();
-    for part in message.parts() {
-        let Part::Opaque { json, .. } = part else { return None };
-        items.push(opaque(json).ok()?);
+
+    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other than the
+    /// assistant's, what adds tools does.
+    fn is_own_items(&self, components: &[Component<'_>]) -> bool {
+        let may_be = self.message.role() == Role::Assistant || self.message.role().instructs();
+        let mut content = components.iter().filter(|component| is_content(component));
+        self.message.written_in(WireFormat::OpenAiResponses).is_none()
+            && may_be
+            && content.all(|component| matches!(component, Component::Opaque { .. }))
     }
-    Some(items)
+
+    fn message_item(&mut self, json: Option<&'a str>, parts: &[Component<'a>]) {
+        let role = self.message.role();
+        let around = json.and_then(|json| {
+            let mut around = Object::parse(json)?;
+            match around.get("content") {
+                Some("\"\"") => around.set("content", to_json(&as_a_text(parts, self.marked))),
+                Some("[]") => around.set("content", to_json(&listed(parts, self.marked))),
+                _ => {}
+            }
+            around.set("role", to_json(&role));
+            filled(&around.to_json(), &[], None)
+        });
+        self.items.push(match around {
+            Some(raw) => Item::Own(Cow::Owned(raw)),
+            None => Item::Message { role, content: content(parts, self.marked) },
+        });
+    }
+}
+
+/// Returns true for text and other parts of a content: no item by itself.
+fn is_content(component: &Component<'_>) -> bool {
+    matches!(
+        component,
+        Component::Text { .. } | Component::Image { .. } | Component::Opaque { is_item: false, .. }
+    )
+}
+
+/// Returns the id of a call and the type of its item, for one that is no function's.
+fn own_type<'a>(component: &Component<'a>) -> Option<(&'a str, String)> {
+    let Component::Call { call, json: Some(json), .. } = *component else { return None };
+    let kind = Object::parse(json)?.text("type")?;
+    (kind != "function_call").then_some((call.id.as_str(), kind))
+}
+
+/// Returns the item of a call: as it was written, its keys filled, or a function's.
+fn called<'a>(call: &'a ToolCall, json: Option<&'a str>) -> Item<'a> {
+    match json.and_then(|json| filled(json, &call_fills(call), None)) {
+        Some(raw) => Item::Own(Cow::Owned(raw)),
+        None => Item::FunctionCall { call_id: &call.id, name: &call.name, arguments: &call.arguments },
+    }
+}
+
+fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
+    vec![
+        Fill::text("call_id", &call.id),
+        Fill::text("name", &call.name),
+        Fill::text("arguments", &call.arguments),
+        Fill::text("input", &call.arguments),
+    ]
+}
+
+/// Returns the item of a thought: as it was written, its keys filled, or as this renderer writes it.
+fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
+    match json.and_then(|json| filled(json, &reasoning_fills(own), None)) {
+        Some(raw) => Item::Own(Cow::Owned(raw)),
+        None => reasoning(own),
+    }
+}
+
+fn reasoning_fills(reasoning: &Reasoning) -> Vec<Fill<'_>> {
+    vec![Fill::text("encrypted_content", reasoning.seal.as_deref().unwrap_or_default())]
+}
+
+/// Returns the item of a result: as it was written, or of the type that its call wants.
+fn result<'a>(
+    message: &'a Message,
+    call_id: &'a str,
+    called: Option<&str>,
+    components: &[Component<'a>],
+    marked: &[usize],
+) -> Item<'a> {
+    let around = components.first().and_then(|first| match first {
+        Component::Around { json } => Object::parse(json),
+        _ => None,
+    });
+    let parts: Vec<Component<'a>> =
+        components.iter().filter(|component| is_content(component)).copied().collect();
+    if let Some(mut around) = around {
+        match around.get("output") {
+            Some("\"\"") => around.set("output", to_json(&as_a_text(&parts, marked))),
+            Some("[]") => around.set("output", to_json(&listed(&parts, marked))),
+            _ => {}
+        }
+        if let Some(raw) = filled(&around.to_json(), &[Fill::text("call_id", call_id)], None) {
+            return Item::Own(Cow::Owned(raw));
+        }
+    }
+    match called.and_then(|called| own_result(call_id, called, message)) {
+        Some(raw) => Item::Own(Cow::Owned(raw)),
+        None => Item::FunctionCallOutput { call_id, output: content(&parts, marked) },
+    }
+}
+
+/// Returns a result that was made up, of the type that a call of no function is answered by. Returns `None` for a call that
+/// takes the result of a function.
+fn own_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
+    let text = message.plain_texts().collect::<Vec<&str>>().join("\n\n");
+    let kind = format!("{called}_output");
+    let item = match called {
+        "shell_call" => json!({"type": kind, "call_id": call_id, "output": [
+            {"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 1}}
+        ]}),
+        "apply_patch_call" => {
+            json!({"type": kind, "call_id": call_id, "status": "failed", "output": text})
+        }
+        "mcp_approval_request" => {
+            json!({"type": "mcp_approval_response", "approval_request_id": call_id, "approve": false})
+        }
+        "local_shell_call" => json!({"type": kind, "id": call_id, "output": text}),
+        "custom_tool_call" => json!({"type": kind, "call_id": call_id, "output": text}),
+        _ => return None,
+    };
+    to_raw_value(&item).ok()
 }
 
 impl Serialize for ResponsesBody<'_> {
@@ -142,36 +297,78 @@ fn reasoning(reasoning: &Reasoning) -> Item<'_> {
     }
 }
 
-/// What the assistant said is one text; whatever else is a list where it has parts or a mark.
-fn content<'a>(message: &'a Message, marked: &[usize]) -> Content<'a> {
-    let (text, parts) = (message.text(), message.parts());
-    let mark = |at: usize| marked.contains(&at).then_some(BREAKPOINT);
-    let wire_text = |text: &'a str, at: usize| WirePart::Text {
-        r#type: "input_text",
-        text,
-        prompt_cache_breakpoint: mark(at),
-    };
-    if parts.is_empty() {
-        let is_marked = mark(0).is_some() && !text.is_empty();
-        return if is_marked { Content::Parts(vec![wire_text(text, 0)]) } else { Content::Text(text) };
+/// Returns a content: plain text that nobody marks as it is, anything else as a list.
+fn content<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
+    match parts {
+        [] => Content::Text(""),
+        [Component::Text { at, text, is_part: false, .. }] if !marked.contains(at) => Content::Text(text),
+        parts => listed(parts, marked),
     }
-    let wire = |(at, part): (usize, &'a Part)| match part {
-        Part::Text(text) => wire_text(text, at),
-        Part::Opaque { json, .. } => match opaque_with(json, mark(at).map(|mark| (MARK, mark))) {
+}
+
+/// Returns a content that came as a text: as one if it is one, also among other items.
+fn as_a_text<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
+    match parts {
+        [Component::Text { at, text, json: None, .. }] if !marked.contains(at) => Content::Text(text),
+        parts => content(parts, marked),
+    }
+}
+
+/// Returns a content as a list.
+fn listed<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
+    let mark = |at: &usize| marked.contains(at).then_some(BREAKPOINT);
+    let part = |component: &Component<'a>| match component {
+        Component::Text { at, .. } | Component::Image { at, .. } | Component::Opaque { at, .. } => {
+            wire_part(component, mark(at))
+        }
+        Component::Around { .. } | Component::Call { .. } | Component::Reasoning { .. } => None,
+    };
+    Content::Parts(parts.iter().filter_map(part).collect())
+}
+
+/// Returns a part as it was written, its keys filled, or as this renderer writes it.
+fn wire_part<'a>(component: &Component<'a>, mark: Option<Breakpoint>) -> Option<WirePart<'a>> {
+    let written = |json: Option<&'a str>| {
+        let mark = mark.map(|mark| (MARK, to_json(&mark)));
+        filled(json?, &part_fills(component), mark).map(|raw| WirePart::Opaque(Cow::Owned(raw)))
+    };
+    let text = |text| WirePart::Text { r#type: "input_text", text, prompt_cache_breakpoint: mark };
+    Some(match *component {
+        Component::Text { text: own, json, .. } => written(json).unwrap_or_else(|| text(own)),
+        Component::Opaque { json, .. } => match opaque_with(json, mark.map(|mark| (MARK, mark))) {
             Ok(raw) => WirePart::Opaque(raw),
-            Err(json) => wire_text(json, at),
+            Err(json) => text(json),
         },
-        Part::Image { url, detail } => {
+        Component::Image { url, detail, json, .. } => written(json).unwrap_or_else(|| {
             let known = |detail: &&str| ["low", "high", "original"].contains(detail);
             WirePart::Image {
                 r#type: "input_image",
                 image_url: url,
-                detail: detail.as_deref().filter(known).unwrap_or("auto"),
-                prompt_cache_breakpoint: mark(at),
+                detail: detail.filter(known).unwrap_or("auto"),
+                prompt_cache_breakpoint: mark,
             }
+        }),
+        Component::Around { .. } | Component::Call { .. } | Component::Reasoning { .. } => return None,
+    })
+}
+
+fn part_fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
+    match component {
+        Component::Text { text, .. } => vec![Fill::text("text", text), Fill::text("refusal", text)],
+        Component::Image { url, .. } => vec![Fill::text("image_url", url)],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    match component {
+        Component::Call { call, .. } => (call_fills(call), to_json(&called(call, None))),
+        Component::Reasoning { reasoning, .. } => {
+            (reasoning_fills(reasoning), to_json(&thought(reasoning, None)))
         }
-    };
-    Content::Parts(parts.iter().enumerate().map(wire).collect())
+        part => (part_fills(part), wire_part(part, None).map(|part| to_json(&part)).unwrap_or_default()),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -182,6 +379,14 @@ pub(super) struct WireTool<'a> {
     description: &'a str,
     parameters: Raw<'a>,
     strict: bool,
+}
+
+impl<'a> Function<'a> for WireTool<'a> {
+    const WIRE_FORMAT: WireFormat = WireFormat::OpenAiResponses;
+
+    fn fills(tool: &Tool) -> Vec<Fill<'static>> {
+        tool_fills(tool, "parameters")
+    }
 }
 
 impl<'a> From<&'a Tool> for WireTool<'a> {

@@ -3,7 +3,10 @@
 use super::{content::Content, wire::Name};
 use crate::error::Error;
 use context_window::{
-    Message, Part, Role, ToolCall, WireFormat, message::Reasoning, text::plain::compact_json,
+    Message, Part, Role, ToolCall, WireFormat,
+    message::{PieceKind, Reasoning},
+    render::keep_as_written,
+    text::{object::Object, plain::compact_json},
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -62,9 +65,6 @@ enum Source {
     Other,
 }
 
-/// Types of blocks that only Anthropic has and that are carried as they are.
-const OWN: [&str; 5] = ["document", "server_tool_use", "mcp_tool_use", "search_result", "container_upload"];
-
 /// What a block adds to a message.
 pub(super) enum Piece {
     Part(Part),
@@ -78,10 +78,22 @@ pub(super) enum Piece {
     },
 }
 
+impl Piece {
+    /// Returns the kind of a piece that is no message of its own.
+    pub(super) fn kind(&self) -> Option<PieceKind> {
+        Some(match self {
+            Self::Part(_) => PieceKind::Part,
+            Self::Call(_) => PieceKind::Call,
+            Self::Reasoning(_) => PieceKind::Reasoning,
+            Self::Result { .. } => return None,
+        })
+    }
+}
+
 /// A block of this type, if it is one of Anthropic's.
 pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
     let kind = kind?;
-    if OWN.contains(&kind) || kind.ends_with("_tool_result") && kind != "tool_result" {
+    if is_own(kind, json) {
         return Some(Piece::Part(opaque(json)));
     }
     let piece = match kind {
@@ -124,36 +136,99 @@ fn opaque(json: &str) -> Part {
     Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_owned() }
 }
 
+/// Returns true for a type of which only Anthropic has blocks that are carried as they are.
+fn is_own(kind: &str, json: &str) -> bool {
+    const OWN: [&str; 5] =
+        ["document", "server_tool_use", "mcp_tool_use", "search_result", "container_upload"];
+    OWN.contains(&kind) || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
+}
+
 /// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.
-/// `nested` reads what a result holds.
+/// `nested` reads what a result holds; `wire_format` is that of what Anthropic alone does not have.
 pub(super) fn apart(
     role: Role,
     pieces: Vec<Piece>,
-    nested: &dyn Fn(Content) -> Result<Message, Error>,
+    raws: &[Box<RawValue>],
+    wire_format: WireFormat,
+    nested: &dyn Fn(Content) -> Result<Nested, Error>,
 ) -> Result<Vec<Message>, Error> {
-    let (mut results, mut parts, mut calls, mut reasonings) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for piece in pieces {
+    let (mut results, mut rest) = (Vec::new(), Said::default());
+    for (piece, raw) in pieces.into_iter().zip(raws) {
         match piece {
-            Piece::Part(part) => parts.push(part),
-            Piece::Call(call) => calls.push(call),
-            Piece::Reasoning(reasoning) => reasonings.push(reasoning),
             Piece::Result { id, content, failed } => {
+                let around = around(raw.get(), &content);
                 let said = nested(content)?;
-                let result = Message::tool(id, said.text());
+                let result = Message::tool(id, said.message.text());
                 let result = if failed { result.into_failed() } else { result };
-                let parts = said.parts();
-                results.push(if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) });
+                let parts = said.message.parts();
+                let result = if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) };
+                let mut written = vec![(PieceKind::Around, around.as_deref())];
+                written.extend(said.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())));
+                results.push(keep_as_written(result, WireFormat::Anthropic, &written));
             }
+            piece => rest.add(piece, raw.get()),
         }
     }
-    let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
-    if rest || results.is_empty() {
-        let mut message = Message::new(role, "").with_parts(parts);
-        for reasoning in reasonings {
-            message = message.with_reasoning(reasoning);
-        }
-        results.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
+    if !rest.pieces.is_empty() || results.is_empty() {
+        results.push(rest.into_message(role, wire_format));
     }
     Ok(results)
+}
+
+/// What a result holds, and its pieces as they were written.
+pub(super) struct Nested {
+    pub(super) message: Message,
+    pub(super) pieces: Vec<(PieceKind, Option<String>)>,
+}
+
+/// Returns the block of a result with an empty content.
+fn around(json: &str, content: &Content) -> Option<String> {
+    let mut around = Object::parse(json)?;
+    match content {
+        Content::Null => {}
+        Content::Text(_) => around.set_text("content", ""),
+        Content::Parts(_) => around.set("content", "[]".into()),
+    }
+    Some(around.to_json())
+}
+
+/// The blocks of a message that are no results, in their order.
+#[derive(Default)]
+struct Said {
+    parts: Vec<Part>,
+    calls: Vec<ToolCall>,
+    reasonings: Vec<Reasoning>,
+    pieces: Vec<(PieceKind, String)>,
+    is_of_anthropic: bool,
+}
+
+impl Said {
+    fn add(&mut self, piece: Piece, json: &str) {
+        let Some(kind) = piece.kind() else { return };
+        self.pieces.push((kind, json.to_owned()));
+        match piece {
+            Piece::Part(part) => {
+                let own = matches!(&part, Part::Opaque { wire_format: WireFormat::Anthropic, .. });
+                self.is_of_anthropic |= own;
+                self.parts.push(part);
+            }
+            Piece::Call(call) => self.calls.push(call),
+            Piece::Reasoning(reasoning) => self.reasonings.push(reasoning),
+            Piece::Result { .. } => {}
+        }
+    }
+
+    fn into_message(self, role: Role, wire_format: WireFormat) -> Message {
+        let is_of_anthropic = self.is_of_anthropic || !self.calls.is_empty() || !self.reasonings.is_empty();
+        let wire_format = if is_of_anthropic { WireFormat::Anthropic } else { wire_format };
+        let mut message = Message::new(role, "").with_parts(self.parts);
+        for reasoning in self.reasonings {
+            message = message.with_reasoning(reasoning);
+        }
+        if !self.calls.is_empty() {
+            message = message.with_tool_calls(self.calls);
+        }
+        let pieces: Vec<_> = self.pieces.iter().map(|(kind, json)| (*kind, Some(json.as_str()))).collect();
+        keep_as_written(message, wire_format, &pieces)
+    }
 }

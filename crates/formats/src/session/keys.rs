@@ -4,7 +4,8 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, Visitor},
 };
-use std::fmt;
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt};
 
 /// The keys of a session, whatever they hold.
 #[derive(Default)]
@@ -34,16 +35,23 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
-/// The entries of an object on their way to who reads them, and beside it the keys that are none of the known ones.
+/// A key of an object, and its value if nobody reads it.
+pub(super) struct Key {
+    pub(super) name: Cow<'static, str>,
+    pub(super) unread: Option<Box<RawValue>>,
+}
+
+/// The entries of an object on their way to who reads them, and beside it all keys in their order, with the values of those
+/// that are none of the known ones.
 pub(super) struct Watched<'a, A> {
     map: A,
-    known: &'a [&'static str],
-    unread: &'a mut Vec<String>,
+    known: &'static [&'static str],
+    keys: &'a mut Vec<Key>,
 }
 
 impl<'a, A> Watched<'a, A> {
-    pub(super) fn new(map: A, known: &'a [&'static str], unread: &'a mut Vec<String>) -> Self {
-        Self { map, known, unread }
+    pub(super) fn new(map: A, known: &'static [&'static str], keys: &'a mut Vec<Key>) -> Self {
+        Self { map, known, keys }
     }
 }
 
@@ -51,7 +59,19 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        self.map.next_key_seed(WatchedKey { seed, known: self.known, unread: self.unread })
+        while let Some(key) = self.map.next_key_seed(KeySeed { known: self.known })? {
+            match key {
+                Cow::Borrowed(name) => {
+                    self.keys.push(Key { name: name.into(), unread: None });
+                    return seed.deserialize(name.into_deserializer()).map(Some);
+                }
+                Cow::Owned(name) => {
+                    let unread = Some(self.map.next_value()?);
+                    self.keys.push(Key { name: name.into(), unread });
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
@@ -59,34 +79,27 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
     }
 }
 
-struct WatchedKey<'a, K> {
-    seed: K,
-    known: &'a [&'static str],
-    unread: &'a mut Vec<String>,
+struct KeySeed {
+    known: &'static [&'static str],
 }
 
-impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for WatchedKey<'_, K> {
-    type Value = K::Value;
+impl<'de> DeserializeSeed<'de> for KeySeed {
+    type Value = Cow<'static, str>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_identifier(self)
     }
 }
 
-impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for WatchedKey<'_, K> {
-    type Value = K::Value;
+impl Visitor<'_> for KeySeed {
+    type Value = Cow<'static, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<K::Value, E> {
-        // More keys than any message has, and longer ones, are no slips of the hand.
-        const MOST: usize = 32;
-        const LONGEST: usize = 100;
-        if !self.known.contains(&key) && key.len() <= LONGEST && self.unread.len() < MOST {
-            self.unread.push(key.to_owned());
-        }
-        self.seed.deserialize(key.into_deserializer())
+    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        let known = self.known.iter().find(|known| **known == key);
+        Ok(known.map_or_else(|| Cow::Owned(key.to_owned()), |known| Cow::Borrowed(*known)))
     }
 }

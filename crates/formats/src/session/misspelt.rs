@@ -35,15 +35,19 @@ struct Met {
 impl Keys {
     /// Takes down the keys of the message at this index that nobody reads.
     pub(super) fn look_at(&mut self, at: usize, message: &wire::Message) {
-        for key in &message.unread {
+        // More keys than any message has, and longer ones, are no slips of the hand.
+        const MOST_KEYS: usize = 32;
+        const LONGEST: usize = 100;
+        let unread = message.keys.iter().filter(|key| key.unread.is_some() && key.name.len() <= LONGEST);
+        for key in unread.take(MOST_KEYS).map(|key| key.name.as_ref()) {
             if !self.meant.contains_key(key) {
-                self.meant.insert(key.clone(), plain::nearest(key, MESSAGE_KEYS));
+                self.meant.insert(key.to_owned(), plain::nearest(key, MESSAGE_KEYS));
             }
-            let says = CONTENT.contains(&key.as_str()) && !message.holds_anything();
+            let says = CONTENT.contains(&key) && !message.holds_anything();
             let meant = says.then_some("content").or(self.meant[key]);
             // Where the right key is there too, the other one is something else.
             let Some(meant) = meant.filter(|meant| !has(message, meant)) else { continue };
-            if let Some(met) = self.met.iter_mut().find(|met| met.key == *key && met.meant == meant) {
+            if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.meant == meant) {
                 met.messages += 1;
                 continue;
             }
@@ -53,7 +57,7 @@ impl Keys {
             }
             let id = message.id.as_ref().map(|id| format!(" (`{}`)", short(&id.to_string())));
             let first = format!("messages[{at}]{}", id.unwrap_or_default());
-            self.met.push(Met { key: key.clone(), meant, first, messages: 1 });
+            self.met.push(Met { key: key.to_owned(), meant, first, messages: 1 });
         }
     }
 

@@ -26,6 +26,7 @@ mod wire;
 mod document;
 mod misspelt;
 mod anthropic;
+mod chat;
 mod compacted;
 mod gemini;
 mod responses;

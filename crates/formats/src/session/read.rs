@@ -1,8 +1,8 @@
 //! Wire shapes → a [`Session`].
 
 use super::{
-    Session, bounded, compacted, keys::Keys, logged::Logged, misspelt, place::Place, reader::Reader,
-    reader::named, tools::tools, wire,
+    Session, bounded, chat::LogKeys, compacted, keys::Keys, logged::Logged, misspelt, place::Place,
+    reader::Reader, reader::named, tools::tools, wire,
 };
 use crate::error::Error;
 use context_window::{Conversation, ItemId, Model, RagItem, WireFormat, text::plain};
@@ -83,6 +83,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let keys: Keys = serde_json::from_str(text).unwrap_or_default();
     let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
     let mut reader = Reader::new(place);
+    reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
         None => Logged::read(place, &session)?,
@@ -109,6 +110,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
+    let reader_unknown = reader.unknown;
     let (mut log, ignored) = (reader.log, reader.ignored);
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
@@ -132,7 +134,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(&declared, session.functions.unwrap_or_default())
+    let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(Session {
@@ -153,6 +155,22 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     })
 }
 
+/// Returns the wire format that messages are taken to be written in where a part does not tell: that of Anthropic if nothing
+/// else than its keys are in the session.
+fn dialect(text: &str, model: Option<&str>) -> WireFormat {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(&["\"tool_calls\"", "\"tool_call_id\"", "\"image_url\""]) {
+        return WireFormat::OpenAiChat;
+    }
+    let is_named = || {
+        model
+            .and_then(|name| Model::named(name).ok())
+            .is_some_and(|model| model.wire_format == WireFormat::Anthropic)
+    };
+    let has_blocks = has(&["\"tool_use_id\"", "\"input_schema\"", "\"redacted_thinking\"", "\"tool_use\""]);
+    if has_blocks || is_named() { WireFormat::Anthropic } else { WireFormat::OpenAiChat }
+}
+
 /// Messages that are appended to a conversation: the same as a session reads from its file.
 pub(super) fn pushed<'a>(
     json: &str,
@@ -163,6 +181,9 @@ pub(super) fn pushed<'a>(
     let one = json.trim_start().starts_with('{');
     let list = if one { Cow::Owned(format!("[{json}]")) } else { Cow::Borrowed(json) };
     let mut reader = Reader::new(place);
+    if wire_format == WireFormat::Anthropic {
+        reader.unknown = wire_format;
+    }
     reader.read = log.messages().len();
     reader.expects(log.open_calls());
     match wire_format {
@@ -180,6 +201,7 @@ pub(super) fn pushed<'a>(
 /// The messages of a session, and the compactions among them.
 fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
     let mut misspelt = misspelt::Keys::default();
+    reader.log_keys = LogKeys::of(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {
         misspelt.look_at(at, &message);

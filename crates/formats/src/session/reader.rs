@@ -1,13 +1,22 @@
 //! Messages of the wire → the log, one after another.
 
-use super::{anthropic, compacted, content::Content, place::Place, wire};
+use super::{
+    anthropic::{self, Nested},
+    chat::{self, Around, LogKeys},
+    compacted,
+    content::Content,
+    place::Place,
+    wire,
+};
 use crate::error::Error;
 use context_window::{
     Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
     config::DocumentHeader,
     conversation::{Event, ProviderSummary, SentText},
+    message::PieceKind,
     plan::Anchor,
     provider::wording,
+    render::keep_as_written,
     text::plain,
 };
 use serde_json::value::RawValue;
@@ -20,6 +29,8 @@ pub(super) struct Reader<'a> {
     pub(super) content: (String, bool),
     /// The wire format that a part of an unknown type came in.
     pub(super) unknown: WireFormat,
+    /// Keys that the log has for itself.
+    pub(super) log_keys: LogKeys,
     /// Legacy function calls without a result yet: by the function's name the ids made up for its calls.
     legacy: BTreeMap<String, Vec<String>>,
     /// Ids made up for calls that came without one, those of one message together, the newest message last.
@@ -43,6 +54,7 @@ impl<'a> Reader<'a> {
             log: Conversation::new(),
             content: (String::new(), true),
             unknown: WireFormat::OpenAiChat,
+            log_keys: LogKeys::default(),
             legacy: BTreeMap::new(),
             unnamed: Vec::new(),
             of_anthropic: false,
@@ -188,10 +200,14 @@ impl<'a> Reader<'a> {
             wire::Role::Assistant => Role::Assistant,
             wire::Role::Tool | wire::Role::Function => Role::Tool,
         };
-        let (text, pieces) = match wire.content {
-            Content::Null => (String::new(), None),
-            Content::Text(text) => (text, None),
-            Content::Parts(parts) => (String::new(), Some(self.pieces(&parts)?)),
+        let around = Around::read(&wire, &self.log_keys);
+        let (text, pieces, raws) = match wire.content {
+            Content::Null => (around.refusal.clone().unwrap_or_default(), None, Vec::new()),
+            Content::Text(text) if text.is_empty() => {
+                (around.refusal.clone().unwrap_or_default(), None, Vec::new())
+            }
+            Content::Text(text) => (text, None, Vec::new()),
+            Content::Parts(parts) => (String::new(), Some(self.pieces(&parts)?), parts),
         };
         let own = |piece: &anthropic::Piece| !matches!(piece, anthropic::Piece::Part(_));
         self.of_anthropic |= pieces.iter().flatten().any(own);
@@ -203,16 +219,16 @@ impl<'a> Reader<'a> {
         let (mut results, mut message) = match (answers, pieces) {
             (Some(id), None) => (Vec::new(), Message::tool(id, text)),
             (Some(id), Some(pieces)) => {
-                let mut parts = Vec::new();
-                for piece in pieces {
-                    parts.extend(self.parts_of(piece)?);
-                }
-                (Vec::new(), Message::tool(id, text).with_parts(parts))
+                let said = self.joined(pieces, &raws)?;
+                let message = Message::tool(id, text).with_parts(said.message.parts().to_vec());
+                let pieces: Vec<_> =
+                    said.pieces.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
+                (Vec::new(), keep_as_written(message, self.unknown, &pieces))
             }
             (None, None) => (Vec::new(), Message::new(role, text)),
             (None, Some(pieces)) => {
                 let nested = |content| self.nested(content);
-                let mut all = anthropic::apart(role, pieces, &nested)?;
+                let mut all = anthropic::apart(role, pieces, &raws, self.unknown, &nested)?;
                 let last = all.pop().unwrap_or_else(|| Message::new(role, ""));
                 (all, last)
             }
@@ -236,15 +252,20 @@ impl<'a> Reader<'a> {
         if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
             message = message.with_name(name);
         }
-        if let Some(reasoning) = wire.reasoning_content {
+        let reasoning = wire.reasoning_content.filter(|text| !text.is_empty() || around.json.is_none());
+        if let Some(reasoning) = reasoning.map(Into::into).or(around.reasoning) {
             message = message.with_reasoning(reasoning);
         }
-        let calls = self.calls(position, wire.tool_calls.unwrap_or_default(), wire.function_call);
+        let wire_calls = wire.tool_calls.unwrap_or_default();
+        let call_jsons: Vec<Option<String>> = wire_calls.iter().map(chat::call_json).collect();
+        let calls = self.calls(position, wire_calls, wire.function_call);
         // Some logs say each call twice, as a block and beside the content.
         let said: Vec<ToolCall> = message.tool_calls().to_vec();
         let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
         let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
-        results.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
+        let is_own = said.is_empty() && results.is_empty() && self.unknown == WireFormat::OpenAiChat;
+        let message = if calls.is_empty() { message } else { message.with_tool_calls(calls) };
+        results.push(if is_own { in_chat(message, around.json.as_deref(), &call_jsons) } else { message });
         Ok(results)
     }
 
@@ -257,29 +278,35 @@ impl<'a> Reader<'a> {
         parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()
     }
 
-    /// What a piece of a result's content says: another result in it is its content.
+    /// Returns what a piece of a result's content says: another result in it is its content.
     fn parts_of(&self, piece: anthropic::Piece) -> Result<Vec<Part>, Error> {
         Ok(match piece {
             anthropic::Piece::Part(part) => vec![part],
-            anthropic::Piece::Result { content, .. } => self.nested(content)?.as_parts(),
+            anthropic::Piece::Result { content, .. } => self.nested(content)?.message.as_parts(),
             anthropic::Piece::Call(call) => vec![Part::Text(call.arguments)],
             anthropic::Piece::Reasoning(reasoning) => vec![Part::Text(reasoning.text)],
         })
     }
 
-    /// What a result holds.
-    fn nested(&self, content: Content) -> Result<Message, Error> {
+    /// Returns what a result holds.
+    fn nested(&self, content: Content) -> Result<Nested, Error> {
         Ok(match content {
-            Content::Null => Message::user(""),
-            Content::Text(text) => Message::user(text),
-            Content::Parts(parts) => {
-                let mut all = Vec::new();
-                for piece in self.pieces(&parts)? {
-                    all.extend(self.parts_of(piece)?);
-                }
-                Message::user("").with_parts(all)
-            }
+            Content::Null => Nested { message: Message::user(""), pieces: Vec::new() },
+            Content::Text(text) => Nested { message: Message::user(text), pieces: Vec::new() },
+            Content::Parts(raws) => self.joined(self.pieces(&raws)?, &raws)?,
         })
+    }
+
+    /// Returns the pieces of a result's content as one message.
+    fn joined(&self, pieces: Vec<anthropic::Piece>, raws: &[Box<RawValue>]) -> Result<Nested, Error> {
+        let (mut parts, mut written) = (Vec::new(), Vec::new());
+        for (piece, raw) in pieces.into_iter().zip(raws) {
+            let is_part = matches!(piece, anthropic::Piece::Part(_));
+            let own = self.parts_of(piece)?;
+            written.extend(own.iter().map(|_| (PieceKind::Part, is_part.then(|| raw.get().to_owned()))));
+            parts.extend(own);
+        }
+        Ok(Nested { message: Message::user("").with_parts(parts), pieces: written })
     }
 
     fn calls(
@@ -338,6 +365,23 @@ impl<'a> Reader<'a> {
             self.log.push(Message::user(query).with_id("query"));
         }
     }
+}
+
+/// Returns a message of Chat with the object around it and the JSON of its calls, where they came in another form than ours.
+fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> Message {
+    if around.is_none() && calls.iter().all(Option::is_none) {
+        return message;
+    }
+    let mut pieces: Vec<(PieceKind, Option<&str>)> = vec![(PieceKind::Around, around)];
+    pieces.extend(message.reasoning().iter().map(|_| (PieceKind::Reasoning, None)));
+    let parts = message.written().map_or(&[][..], |written| &written.pieces);
+    let parts: Vec<Option<String>> = match parts {
+        [] => vec![None; message.as_parts().len()],
+        parts => parts.iter().map(|piece| piece.json.as_deref().map(str::to_owned)).collect(),
+    };
+    pieces.extend(parts.iter().map(|json| (PieceKind::Part, json.as_deref())));
+    pieces.extend(calls.iter().map(|json| (PieceKind::Call, json.as_deref())));
+    keep_as_written(message, WireFormat::OpenAiChat, &pieces)
 }
 
 fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String> {

@@ -4,25 +4,19 @@ use super::{
     content::Content,
     wire::{Name, arguments},
 };
-use context_window::{Message, Part, Role, ToolCall, WireFormat, message::Reasoning, text::plain};
+use context_window::{
+    Message, Part, Role, ToolCall, WireFormat,
+    message::{PieceKind, Reasoning},
+    render::keep_as_written,
+    text::{
+        object::Object,
+        plain::{self, compact_json},
+        size,
+    },
+};
 use serde::Deserialize;
-use serde_json::value::RawValue;
-
-/// The types of the items that are read; others are carried as they are.
-const READ: [&str; 6] = [
-    "message",
-    "reasoning",
-    "function_call",
-    "custom_tool_call",
-    "function_call_output",
-    "custom_tool_call_output",
-];
-
-/// Only an item's type, to know whether it is read.
-#[derive(Deserialize)]
-struct Kind {
-    r#type: Option<String>,
-}
+use serde_json::{Value, value::RawValue};
+use std::collections::BTreeMap;
 
 /// Every field of every item that is read.
 #[derive(Deserialize)]
@@ -39,6 +33,18 @@ struct Item {
     #[serde(alias = "input")]
     arguments: Option<Box<RawValue>>,
     output: Option<Content>,
+}
+
+/// What an item is, by its keys: lists of types would not know the next one.
+enum Kind {
+    Message(Role),
+    Reasoning,
+    /// A call, by the id that its result names.
+    Call(String),
+    /// A result, by the id of its call.
+    Result(String),
+    /// An item by itself: what one of the provider's own tools did, or a reference.
+    Other,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -96,34 +102,135 @@ pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>,
 #[derive(Default)]
 pub(super) struct Log {
     pub(super) messages: Vec<Message>,
-    /// What the assistant is saying: reasoning, then content, then calls.
+    /// What the assistant is saying: reasoning, and what it led to.
     open: Option<Open>,
     /// The number of the last assistant message.
     replied: Option<usize>,
+    /// Calls by the ids of their items, which some results name instead of the call's.
+    items: BTreeMap<String, String>,
+    /// Ids of the calls that wait for their results, by type and in order, and the place of each.
+    waiting: BTreeMap<(String, usize), String>,
+    places: BTreeMap<String, (String, usize)>,
+    calls: usize,
 }
 
+/// A message of the assistant with its items in their order.
 #[derive(Default)]
 struct Open {
     reasonings: Vec<Reasoning>,
-    said: Option<Message>,
+    parts: Vec<Part>,
+    /// The content came as a text, and nothing else did.
+    is_text: bool,
     calls: Vec<ToolCall>,
+    pieces: Vec<(PieceKind, Option<String>)>,
+}
+
+impl Open {
+    /// Returns true if more than reasoning came.
+    fn says(&self) -> bool {
+        !self.parts.is_empty() || !self.calls.is_empty() || self.pieces.len() > self.reasonings.len()
+    }
+
+    fn into_message(self) -> Message {
+        let Self { reasonings, mut parts, is_text, calls, pieces } = self;
+        let message = match parts.pop() {
+            Some(Part::Text(text)) if is_text && parts.is_empty() => Message::assistant(text),
+            last => Message::assistant("").with_parts(parts.into_iter().chain(last)),
+        };
+        let message = reasonings.into_iter().fold(message, Message::with_reasoning);
+        let message = if calls.is_empty() { message } else { message.with_tool_calls(calls) };
+        kept(message, &pieces)
+    }
+}
+
+/// Returns the message with what it was written as.
+fn kept(message: Message, pieces: &[(PieceKind, Option<String>)]) -> Message {
+    let pieces: Vec<_> = pieces.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
+    keep_as_written(message, WireFormat::OpenAiResponses, &pieces)
 }
 
 impl Log {
     /// The next item, as it came; an error says what was expected.
     pub(super) fn raw(&mut self, json: &str) -> Result<(), String> {
-        let fault = |error: serde_json::Error| plain::without_place(&error);
-        let kind: Kind = serde_json::from_str(json).map_err(fault)?;
-        if kind.r#type.as_deref().is_some_and(|kind| !READ.contains(&kind)) {
-            self.carry(json);
-            return Ok(());
+        let object = Object::parse(json).ok_or("expected an item: an object with a type or a role")?;
+        match serde_json::from_str::<Item>(json) {
+            Ok(item) => {
+                let kind = self.kind(&item, &object)?;
+                self.item(&item, &object, json, kind)
+            }
+            Err(error) => {
+                // The type is none that is read: what stands under the same keys is its own.
+                const READ: [&str; 4] = ["message", "reasoning", "function_call", "function_call_output"];
+                let kind = object.text("type").filter(|kind| !READ.contains(&kind.as_str()));
+                let kind = kind.ok_or_else(|| plain::without_place(&error))?;
+                self.add_in_its_shape(&kind, &object, json);
+                Ok(())
+            }
         }
-        self.item(serde_json::from_str(json).map_err(fault)?)
+    }
+
+    /// Adds an item whose keys have other shapes than those that are read.
+    fn add_in_its_shape(&mut self, kind: &str, object: &Object, json: &str) {
+        match (self.answered(kind, object), object.text("call_id")) {
+            (Some(id), _) => self.result_item(id, kind, None, json),
+            (None, Some(id)) => {
+                self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json)
+            }
+            (None, None) => self.carry(json),
+        }
+    }
+
+    fn kind(&self, item: &Item, object: &Object) -> Result<Kind, String> {
+        let call_id = || item.call_id.as_ref().map(Name::to_string);
+        Ok(match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
+            (Some("message") | None, Some(role)) => Kind::Message(role),
+            (Some("reasoning"), _) => Kind::Reasoning,
+            (Some(kind), _) if self.answered(kind, object).is_some() => {
+                Kind::Result(self.answered(kind, object).unwrap_or_default())
+            }
+            (Some("function_call" | "custom_tool_call"), _) => {
+                let id = call_id().or_else(|| item.id.clone()).ok_or("expected a call_id")?;
+                item.name.as_ref().ok_or("expected a name")?;
+                Kind::Call(id)
+            }
+            (Some("function_call_output" | "custom_tool_call_output"), _) => {
+                return Err("expected a call_id, or a call before it that waits for its output".into());
+            }
+            // Who executes it answers it: a request for an approval goes by its own id.
+            (Some(kind), _) if kind.ends_with("_request") => {
+                item.id.clone().or_else(call_id).map_or(Kind::Other, Kind::Call)
+            }
+            (Some(kind), _) if is_output(kind) => Kind::Other,
+            (Some(_), _) => call_id().map_or(Kind::Other, Kind::Call),
+            (None, None) if item.id.is_some() => Kind::Other,
+            (None, None) => return Err("expected an item: an object with a type or a role".into()),
+        })
+    }
+
+    /// Returns the id of the call that a result answers. Returns `None` for an item of another kind, and for one that answers
+    /// a tool that the provider ran itself.
+    fn answered(&self, kind: &str, object: &Object) -> Option<String> {
+        if !is_output(kind) {
+            return None;
+        }
+        let by_id = || self.items.get(&object.text("id")?).cloned();
+        // The output of a function answers the call before it that waits, if it names none.
+        let by_place = || {
+            let of = kind
+                .strip_suffix("_output")
+                .filter(|of| ["function_call", "custom_tool_call"].contains(of))?;
+            let mut waiting = self.waiting.range((of.to_owned(), 0)..);
+            waiting.next().filter(|((own, _), _)| own == of).map(|(_, id)| id.clone())
+        };
+        let named = object.text("call_id").or_else(|| object.text("approval_request_id"));
+        named.or_else(by_id).or_else(by_place)
     }
 
     /// A call of a tool that has no name of its own in the item.
     pub(super) fn call(&mut self, call: ToolCall) {
-        self.open.get_or_insert_default().calls.push(call);
+        let open = self.open.get_or_insert_default();
+        open.calls.push(call);
+        open.pieces.push((PieceKind::Call, None));
     }
 
     /// What came back for a call.
@@ -147,92 +254,234 @@ impl Log {
         self.open.as_ref().map(|_| self.messages.len()).or(last)
     }
 
-    fn item(&mut self, item: Item) -> Result<(), String> {
-        match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
-            (Some("message") | None, Some(Role::Assistant)) => {
-                let said = message(Role::Assistant, item.content)?;
-                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+    fn item(&mut self, item: &Item, object: &Object, json: &str, kind: Kind) -> Result<(), String> {
+        match kind {
+            Kind::Message(Role::Assistant) => {
+                let said = Said::read(item.content.as_ref(), object, "content")?;
+                // Without reasoning before it, what is said begins a message.
+                let apart = |open: &Open| open.reasonings.is_empty() && open.says();
+                if self.open.as_ref().is_some_and(apart) {
                     self.end();
                 }
-                self.open.get_or_insert_default().said = Some(said);
+                let open = self.open.get_or_insert_default();
+                open.is_text = said.is_text && open.parts.is_empty();
+                open.pieces.extend(said.pieces);
+                open.parts.extend(said.parts);
             }
-            (Some("message") | None, Some(role)) => {
+            Kind::Message(role) => {
                 self.end();
-                self.messages.push(message(role, item.content)?);
+                let said = Said::read(item.content.as_ref(), object, "content")?;
+                self.messages.push(said.into_message(Message::new(role, "")));
             }
-            (Some("reasoning"), _) => {
-                if self.open.as_ref().is_some_and(|open| open.said.is_some() || !open.calls.is_empty()) {
+            Kind::Reasoning => {
+                if self.open.as_ref().is_some_and(Open::says) {
                     self.end();
                 }
-                let summary: Vec<String> = item.summary.into_iter().flatten().map(|part| part.text).collect();
-                let text = summary.join("\n\n");
-                let mut reasoning = match item.encrypted_content {
-                    Some(seal) => Reasoning::sealed(WireFormat::OpenAiResponses, text, seal),
-                    None => Reasoning::text(text),
+                let open = self.open.get_or_insert_default();
+                open.reasonings.push(reasoning(item));
+                open.pieces.push((PieceKind::Reasoning, Some(json.into())));
+            }
+            Kind::Call(id) => {
+                let kind = item.r#type.as_deref().unwrap_or_default();
+                let name = item.name.clone().unwrap_or_else(|| tool_name(kind).into());
+                let arguments = match &item.arguments {
+                    Some(raw) => arguments(Some(raw)),
+                    None if kind == "function_call" || kind == "custom_tool_call" => String::new(),
+                    None => rest_of(object),
                 };
-                reasoning.id = item.id;
-                self.open.get_or_insert_default().reasonings.push(reasoning);
+                self.call_item(ToolCall::new(id, name, arguments), object, json);
             }
-            (Some("function_call" | "custom_tool_call"), _) => {
-                let id = item
-                    .call_id
-                    .or(item.id.map(Name::Text))
-                    .map(Name::into_text)
-                    .ok_or("expected a call_id")?;
-                let name = item.name.ok_or("expected a name")?;
-                let call = ToolCall::new(id, name, arguments(item.arguments.as_deref()));
-                self.open.get_or_insert_default().calls.push(call);
+            Kind::Result(id) => {
+                let kind = item.r#type.as_deref().unwrap_or_default();
+                self.result_item(id, kind, item.output.as_ref().map(|output| (output, object)), json);
             }
-            (Some("function_call_output" | "custom_tool_call_output"), _) => {
-                self.end();
-                let id = item.call_id.ok_or("expected a call_id")?.into_text();
-                let said = message(Role::User, item.output)?;
-                let result = Message::tool(id, said.text());
-                let parts = said.parts();
-                self.messages.push(if parts.is_empty() { result } else { result.with_parts(parts.to_vec()) });
-            }
-            _ => return Err("expected an item: an object with a type or a role".into()),
+            Kind::Other => self.carry(json),
         }
         Ok(())
     }
 
-    /// An item of another type, as a part of what the assistant says.
-    fn carry(&mut self, json: &str) {
+    fn call_item(&mut self, call: ToolCall, object: &Object, json: &str) {
+        if let Some(id) = object.text("id") {
+            self.items.insert(id, call.id.clone());
+        }
+        self.items.insert(call.id.clone(), call.id.clone());
+        let place = (object.text("type").unwrap_or_default(), self.calls);
+        self.calls += 1;
+        self.waiting.insert(place.clone(), call.id.clone());
+        self.places.insert(call.id.clone(), place);
+        let open = self.open.get_or_insert_default();
+        open.calls.push(call);
+        open.pieces.push((PieceKind::Call, Some(json.into())));
+    }
+
+    /// Adds a result: its content where that is a text or a list of parts, else the texts in its JSON.
+    fn result_item(&mut self, id: String, kind: &str, output: Option<(&Content, &Object)>, json: &str) {
         self.end();
+        if let Some(place) = self.places.remove(&id) {
+            self.waiting.remove(&place);
+        }
+        let said = output
+            .filter(|(output, _)| !kind.starts_with("shell") || !matches!(output, Content::Parts(_)))
+            .and_then(|(output, object)| Said::read(Some(output), object, "output").ok())
+            .filter(Said::is_content);
+        let message = match said {
+            Some(said) => said.into_message(Message::tool(id, "")),
+            None => {
+                let around = [(PieceKind::Around, Some(json.to_owned()))];
+                kept(in_its_json(id, &Object::parse(json).unwrap_or_default()), &around)
+            }
+        };
+        self.messages.push(message);
+    }
+
+    /// Adds an item of another kind: to the message of the reasoning that it belongs to, or as a message of its own.
+    fn carry(&mut self, json: &str) {
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: json.into() };
-        self.messages.push(Message::assistant("").with_parts([part]));
+        let follows = self.open.as_ref().is_some_and(|open| !open.reasonings.is_empty());
+        if !follows {
+            self.end();
+        }
+        let open = self.open.get_or_insert_default();
+        open.parts.push(part);
+        open.is_text = false;
+        open.pieces.push((PieceKind::Item, None));
+        if !follows {
+            self.end();
+            self.replied = self.replied.filter(|replied| replied + 1 < self.messages.len());
+        }
     }
 
     /// What the assistant was saying is a message.
     pub(super) fn end(&mut self) {
-        let Some(Open { reasonings, said, calls }) = self.open.take() else { return };
-        let said = said.unwrap_or_else(|| Message::assistant(""));
-        let message = reasonings.into_iter().fold(said, Message::with_reasoning);
+        let Some(open) = self.open.take() else { return };
         self.replied = Some(self.messages.len());
-        self.messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
+        self.messages.push(open.into_message());
     }
 }
 
-fn message(role: Role, content: Option<Content>) -> Result<Message, String> {
-    let parts = match content {
-        None | Some(Content::Null) => return Ok(Message::new(role, "")),
-        Some(Content::Text(text)) => return Ok(Message::new(role, text)),
-        Some(Content::Parts(parts)) => parts,
+/// Returns true for the type of an item that answers a call.
+fn is_output(kind: &str) -> bool {
+    kind.ends_with("_output") || kind.ends_with("_response")
+}
+
+/// Returns the name of the tool that a call of this type is made to.
+fn tool_name(kind: &str) -> &str {
+    kind.strip_suffix("_call").or_else(|| kind.strip_suffix("_request")).unwrap_or(kind)
+}
+
+/// Returns what a call asks for: its JSON without what every item has.
+fn rest_of(object: &Object) -> String {
+    let mut rest = object.clone();
+    for key in ["type", "id", "call_id", "status"] {
+        rest.remove(key);
+    }
+    compact_json(&rest.to_json())
+}
+
+fn reasoning(item: &Item) -> Reasoning {
+    let summary: Vec<&str> = item.summary.iter().flatten().map(|part| part.text.as_str()).collect();
+    let text = summary.join("\n\n");
+    let mut reasoning = match &item.encrypted_content {
+        Some(seal) => Reasoning::sealed(WireFormat::OpenAiResponses, text, seal),
+        None => Reasoning::text(text),
     };
-    let part = |raw: &RawValue| {
-        let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| plain::without_place(&error))?;
-        let kind = part.r#type.as_deref().unwrap_or("text");
-        let is_text = kind.ends_with("text") || kind == "refusal";
-        Ok(match part {
-            WirePart { text: Some(text), .. } | WirePart { refusal: Some(text), .. } if is_text => {
-                Part::Text(text)
+    reasoning.wire_format = Some(WireFormat::OpenAiResponses);
+    reasoning.id.clone_from(&item.id);
+    reasoning
+}
+
+/// Returns a result whose content stands in its JSON, in a form of its own: the texts in it, and a picture.
+fn in_its_json(id: String, object: &Object) -> Message {
+    let output = object.get("output").map_or_else(|| rest_of(object), str::to_owned);
+    let picture = Object::parse(&output).and_then(|output| output.text("image_url"));
+    let message = Message::tool(id, texts_in(&output).join("\n\n"));
+    match picture {
+        Some(url) => message.with_parts([Part::Image { url, detail: None }]),
+        None => message,
+    }
+}
+
+/// Returns every text in a value of JSON, keys apart, up to a bound.
+fn texts_in(json: &str) -> Vec<String> {
+    fn collect(value: &Value, texts: &mut Vec<String>) {
+        match value {
+            Value::String(text) if !text.is_empty() => texts.push(text.clone()),
+            Value::Array(list) => list.iter().for_each(|value| collect(value, texts)),
+            Value::Object(object) => {
+                let said =
+                    object.iter().filter(|(key, _)| !["type", "image_url", "status"].contains(&key.as_str()));
+                said.for_each(|(_, value)| collect(value, texts));
             }
-            WirePart { image_url: Some(url), detail, .. } => {
-                Part::Image { url, detail: detail.filter(|detail| detail != "auto") }
+            _ => {}
+        }
+    }
+    let mut texts = Vec::new();
+    collect(&size::tree(json).unwrap_or_default(), &mut texts);
+    texts
+}
+
+/// A content, and the JSON that it was written as.
+struct Said {
+    parts: Vec<Part>,
+    is_text: bool,
+    pieces: Vec<(PieceKind, Option<String>)>,
+}
+
+impl Said {
+    /// Reads the content under a key of an item.
+    fn read(content: Option<&Content>, object: &Object, key: &str) -> Result<Self, String> {
+        let mut around = object.clone();
+        let (parts, is_text) = match content {
+            None | Some(Content::Null) => (Vec::new(), true),
+            Some(Content::Text(text)) => {
+                around.set_text(key, "");
+                let part = (Part::Text(text.clone()), None);
+                (if text.is_empty() { Vec::new() } else { vec![part] }, true)
             }
-            _ => Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: raw.get().into() },
+            Some(Content::Parts(parts)) => {
+                around.set(key, "[]".into());
+                let part = |raw: &Box<RawValue>| Ok((part(raw)?, Some(raw.get().to_owned())));
+                (parts.iter().map(part).collect::<Result<_, String>>()?, false)
+            }
+        };
+        let mut pieces = vec![(PieceKind::Around, Some(around.to_json()))];
+        let (parts, jsons): (Vec<Part>, Vec<Option<String>>) = parts.into_iter().unzip();
+        pieces.extend(jsons.into_iter().map(|json| (PieceKind::Part, json)));
+        Ok(Self { parts, is_text, pieces })
+    }
+
+    /// Returns true for what a result may hold as its content.
+    fn is_content(&self) -> bool {
+        let typed = |json: &str| Object::parse(json).and_then(|part| part.text("type"));
+        self.pieces.iter().skip(1).all(|(_, json)| {
+            json.as_deref().is_none_or(|json| typed(json).is_some_and(|kind| kind.starts_with("input_")))
         })
-    };
-    let parts: Result<Vec<Part>, String> = parts.iter().map(|raw| part(raw)).collect();
-    Ok(Message::new(role, "").with_parts(parts?))
+    }
+
+    fn into_message(mut self, message: Message) -> Message {
+        let role = message.role();
+        let message = match self.parts.pop() {
+            Some(Part::Text(text)) if self.is_text => match message.answers() {
+                Some(id) => Message::tool(id, text),
+                None => Message::new(role, text),
+            },
+            last => message.with_parts(self.parts.into_iter().chain(last)),
+        };
+        kept(message, &self.pieces)
+    }
+}
+
+fn part(raw: &RawValue) -> Result<Part, String> {
+    let part: WirePart = serde_json::from_str(raw.get()).map_err(|error| plain::without_place(&error))?;
+    let kind = part.r#type.as_deref().unwrap_or("text");
+    let is_text = kind.ends_with("text") || kind == "refusal";
+    Ok(match part {
+        WirePart { text: Some(text), .. } | WirePart { refusal: Some(text), .. } if is_text => {
+            Part::Text(text)
+        }
+        WirePart { image_url: Some(url), detail, .. } if kind == "input_image" => {
+            Part::Image { url, detail: detail.filter(|detail| detail != "auto") }
+        }
+        _ => Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: raw.get().into() },
+    })
 }

@@ -1,13 +1,16 @@
 //! Tool definitions of any provider, as tools.
 
 use super::{gemini, keys::Keys, wire};
-use context_window::{Tool, WireFormat, text::plain, text::plain::compact_json};
+use context_window::{
+    Tool, WireFormat, render::keep_tool_as_written, text::plain, text::plain::compact_json,
+};
 use serde_json::value::RawValue;
 
 /// The tools, or the index of the first that is none and what is wrong with it.
 pub(super) fn tools(
     tools: &[Box<RawValue>],
     functions: Vec<wire::Function>,
+    unknown: WireFormat,
 ) -> Result<Vec<Tool>, (usize, String)> {
     let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let full = |function: wire::Function| {
@@ -18,16 +21,29 @@ pub(super) fn tools(
         let mut tool: wire::Tool =
             serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
         if let Some(declarations) = tool.declarations.take() {
-            all.extend(declarations.into_iter().map(gemini::tool));
+            for raw in declarations {
+                let declared: wire::Declaration =
+                    serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
+                all.push(keep_tool_as_written(gemini::tool(declared), WireFormat::Gemini, raw.get()));
+            }
         } else if let Some(function) = tool.function.take() {
-            all.push(full(function));
-        } else if let Some((name, wire_format)) = hosted(&tool, raw) {
+            all.push(keep_tool_as_written(full(function), WireFormat::OpenAiChat, raw.get()));
+        } else if let Some((name, wire_format)) = hosted(&tool, raw, unknown) {
             all.push(Tool::hosted(name, wire_format, compact_json(raw.get())));
         } else {
             let expected = "expected a function with a name, or a tool with a type";
             let name = tool.name.ok_or_else(|| (at, expected.to_owned()))?;
+            let wire_format = match (tool.kind.as_deref(), &tool.input_schema) {
+                (_, Some(_)) => Some(WireFormat::Anthropic),
+                (Some("function"), None) => Some(WireFormat::OpenAiResponses),
+                _ => None,
+            };
             let (description, parameters) = (tool.description, tool.parameters.or(tool.input_schema));
-            all.push(full(wire::Function { name, description, parameters }));
+            let function = full(wire::Function { name, description, parameters });
+            all.push(match wire_format {
+                Some(wire_format) => keep_tool_as_written(function, wire_format, raw.get()),
+                None => function,
+            });
         }
     }
     all.extend(functions.into_iter().map(full));
@@ -35,7 +51,7 @@ pub(super) fn tools(
 }
 
 /// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
-fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
+fn hosted(tool: &wire::Tool, raw: &RawValue, unknown: WireFormat) -> Option<(String, WireFormat)> {
     let wire_format = match tool.kind.as_deref() {
         // Gemini names such a tool by its key.
         None if tool.name.is_none() => {
@@ -47,6 +63,8 @@ fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
         Some("custom") if tool.name.is_none() => WireFormat::OpenAiChat,
         // Anthropic's own bear the date of their version.
         Some(kind) if has_version(kind) || kind == "mcp_toolset" => WireFormat::Anthropic,
+        Some(kind) if kind.starts_with("tool_search_tool_") => WireFormat::Anthropic,
+        Some(_) if unknown == WireFormat::Anthropic => unknown,
         Some(_) => WireFormat::OpenAiResponses,
     };
     let name = tool.name.clone().or_else(|| tool.kind.clone());

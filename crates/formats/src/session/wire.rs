@@ -1,6 +1,9 @@
 //! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
 
-use super::{content::Content, keys::Watched};
+use super::{
+    content::Content,
+    keys::{Key, Watched},
+};
 use context_window::{ItemId, Priority, RagItem, RequestLimits, Ttl, events::LogEvent, plan::Anchor};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -212,7 +215,7 @@ pub(super) struct Tool {
     pub(super) input_schema: Option<Box<RawValue>>,
     /// Gemini has all functions in one tool.
     #[serde(rename = "functionDeclarations", alias = "function_declarations")]
-    pub(super) declarations: Option<Vec<Declaration>>,
+    pub(super) declarations: Option<Vec<Box<RawValue>>>,
 }
 
 /// A function declaration of Gemini.
@@ -255,9 +258,9 @@ pub(super) struct Message {
     pub(super) ttl_asked: Option<bool>,
     /// The documents that a question was sent with.
     pub(super) documents: Option<Vec<Passage>>,
-    /// Its keys that are not read.
+    /// Its keys in their order, with the values of those that are not read.
     #[serde(skip)]
-    pub(super) unread: Vec<String>,
+    pub(super) keys: Vec<Key>,
 }
 
 impl Message {
@@ -278,7 +281,7 @@ impl Message {
             ttl: None,
             ttl_asked: None,
             documents: None,
-            unread: Vec::new(),
+            keys: Vec::new(),
         }
     }
 
@@ -313,10 +316,10 @@ impl<'de> Visitor<'de> for MessageVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Message, A::Error> {
-        let mut unread = Vec::new();
-        let watched = Watched::new(map, &MESSAGE_KEYS, &mut unread);
+        let mut keys = Vec::new();
+        let watched = Watched::new(map, &MESSAGE_KEYS, &mut keys);
         let mut message = Message::deserialize(MapAccessDeserializer::new(watched))?;
-        message.unread = unread;
+        message.keys = keys;
         Ok(message)
     }
 }
@@ -351,22 +354,76 @@ pub(super) enum Role {
     Function,
 }
 
+/// A call, with its keys in their order.
 #[derive(Deserialize)]
-#[serde(expecting = "a call: an object with a function")]
+#[serde(remote = "Self", expecting = "a call: an object with a function")]
 pub(super) struct Call {
     pub(super) id: Option<Name>,
     /// The call of a function, or of a tool that takes a text.
     #[serde(alias = "custom")]
     pub(super) function: CalledFunction,
+    #[serde(skip)]
+    pub(super) keys: Vec<Key>,
 }
 
+impl<'de> Deserialize<'de> for Call {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(CallVisitor)
+    }
+}
+
+struct CallVisitor;
+
+impl<'de> Visitor<'de> for CallVisitor {
+    type Value = Call;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a call: an object with a function")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Call, A::Error> {
+        let mut keys = Vec::new();
+        let watched = Watched::new(map, &["id", "function", "custom"], &mut keys);
+        let mut call = Call::deserialize(MapAccessDeserializer::new(watched))?;
+        call.keys = keys;
+        Ok(call)
+    }
+}
+
+/// A called function, with its keys in their order.
 #[derive(Deserialize)]
-#[serde(expecting = "a function call: an object with a name")]
+#[serde(remote = "Self", expecting = "a function call: an object with a name")]
 pub(super) struct CalledFunction {
     pub(super) name: String,
     /// A text that holds JSON, or the JSON itself.
     #[serde(alias = "input")]
     pub(super) arguments: Option<Box<RawValue>>,
+    #[serde(skip)]
+    pub(super) keys: Vec<Key>,
+}
+
+impl<'de> Deserialize<'de> for CalledFunction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(CalledFunctionVisitor)
+    }
+}
+
+struct CalledFunctionVisitor;
+
+impl<'de> Visitor<'de> for CalledFunctionVisitor {
+    type Value = CalledFunction;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a function call: an object with a name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CalledFunction, A::Error> {
+        let mut keys = Vec::new();
+        let watched = Watched::new(map, &["name", "arguments", "input"], &mut keys);
+        let mut function = CalledFunction::deserialize(MapAccessDeserializer::new(watched))?;
+        function.keys = keys;
+        Ok(function)
+    }
 }
 
 /// The parts that are known by their `type`.

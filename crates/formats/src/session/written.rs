@@ -4,10 +4,13 @@ use super::{redacted::Redactor, wire::Own};
 use crate::error::Error;
 use context_window::{
     Config, ContextWindowManager, ItemId, PlanRequest, RagItem, RequestLimits, Tool, Ttl, plan::Anchor,
-    provider::wording,
+    provider::wording, render::definition_as_written,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 /// The version of what stands under the key `context_window`.
 const VERSION: u32 = 1;
@@ -30,7 +33,7 @@ struct Written<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     focus: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Value>,
+    tools: Vec<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     state: Vec<super::wire::StateText>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -101,7 +104,7 @@ pub fn session_json(
         model: manager.model_name(),
         limits: request.limits,
         focus: request.focus.as_deref().map(focus).transpose()?,
-        tools: request.tools.iter().map(tool).collect(),
+        tools: request.tools.iter().filter_map(tool).collect(),
         state: request.state.iter().map(state).collect::<Result<_, _>>()?,
         rag: request.rag.iter().map(document).collect::<Result<_, _>>()?,
         previous: request.previous.as_ref(),
@@ -153,9 +156,12 @@ fn differing(own: &Value, default: &Value) -> Option<Value> {
 }
 
 /// A tool in the form of `OpenAI` Chat, or as its provider has it.
-fn tool(tool: &Tool) -> Value {
+fn tool(tool: &Tool) -> Option<Box<RawValue>> {
     if let Some((_, definition)) = &tool.hosted {
-        return serde_json::from_str(definition).unwrap_or_default();
+        return serde_json::from_str(definition).ok();
+    }
+    if let Some(definition) = definition_as_written(tool) {
+        return RawValue::from_string(definition).ok();
     }
     let mut function = json!({ "name": tool.name, "description": tool.description });
     if !tool.schema.is_empty() {
@@ -164,5 +170,5 @@ fn tool(tool: &Tool) -> Value {
             .and_then(|raw| serde_json::from_str(raw.get()).ok())
             .unwrap_or_else(|| Value::String(tool.schema.clone()));
     }
-    json!({ "type": "function", "function": function })
+    to_raw_value(&json!({ "type": "function", "function": function })).ok()
 }

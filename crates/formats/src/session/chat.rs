@@ -1,0 +1,198 @@
+//! The object around a message of `OpenAI` Chat, and around its calls, where they came in another form than ours (rule H6).
+
+use super::{
+    content::Content,
+    keys::Key,
+    wire::{self, Role},
+};
+use context_window::{message::Reasoning, text::object::Object};
+use std::collections::BTreeSet;
+
+/// The keys of a message that a session file has for itself.
+const OWN: [&str; 6] = ["id", "pinned", "priority", "ttl", "ttl_asked", "documents"];
+
+/// The keys that are sent, in the order in which they are written.
+const USUAL: [&str; 6] = ["role", "name", "content", "reasoning_content", "tool_calls", "tool_call_id"];
+
+/// Keys of a message that its server or a server of its kind wrote, in whatever role.
+const OF_SERVERS: [&str; 8] = [
+    "refusal",
+    "reasoning",
+    "reasoning_details",
+    "thinking",
+    "images",
+    "tool_name",
+    "prefix",
+    "cache_control",
+];
+
+/// Keys that say how a reply was made, and that no server takes back.
+const ABOUT_A_REPLY: [&str; 14] = [
+    "usage",
+    "finish_reason",
+    "stop_reason",
+    "stop_sequence",
+    "index",
+    "logprobs",
+    "model",
+    "created",
+    "created_at",
+    "timestamp",
+    "latency",
+    "cost",
+    "response_metadata",
+    "type",
+];
+
+/// Keys that an application's log has for itself: other messages than the assistant's have them too.
+#[derive(Default)]
+pub(super) struct LogKeys(BTreeSet<String>);
+
+impl LogKeys {
+    pub(super) fn of(messages: &[wire::Message]) -> Self {
+        let others = messages.iter().filter(|message| message.role != Role::Assistant);
+        let unread = others.flat_map(|message| &message.keys).filter(|key| key.unread.is_some());
+        Self(unread.map(|key| key.name.to_string()).collect())
+    }
+
+    fn is_sent(&self, role: Role, key: &str) -> bool {
+        OF_SERVERS.contains(&key)
+            || role == Role::Assistant && !ABOUT_A_REPLY.contains(&key) && !self.0.contains(key)
+    }
+}
+
+/// A reading of the keys of a message beside those that every session has.
+pub(super) struct Around {
+    /// The object with an empty content. `None` for one that is written in the usual way.
+    pub(super) json: Option<String>,
+    /// What the model thought, by another key than `reasoning_content`.
+    pub(super) reasoning: Option<Reasoning>,
+    /// What the assistant refused, where it says nothing else.
+    pub(super) refusal: Option<String>,
+}
+
+impl Around {
+    /// Reads the keys of a message.
+    pub(super) fn read(wire: &wire::Message, log_keys: &LogKeys) -> Self {
+        let nothing = Self { json: None, reasoning: None, refusal: None };
+        // A legacy call or result is sent in today's form.
+        if wire.role == Role::Function || wire.function_call.is_some() {
+            return nothing;
+        }
+        let mut around = nothing;
+        let mut object = Object::default();
+        let mut is_usual = true;
+        let mut last = None;
+        for key in &wire.keys {
+            let name = key.name.as_ref();
+            if OWN.contains(&name) || key.unread.is_some() && !log_keys.is_sent(wire.role, name) {
+                continue;
+            }
+            let place = USUAL.iter().position(|usual| *usual == name);
+            is_usual &= place.is_some() && last <= place;
+            last = place;
+            let value = match &key.unread {
+                Some(value) => around.unread(wire, name, value.get()),
+                None => around.known(wire, name),
+            };
+            is_usual &= value.is_usual;
+            object.push(name.to_owned(), value.json);
+        }
+        is_usual &= wire.keys.iter().any(|key| key.name == "content");
+        around.json = (!is_usual).then(|| object.to_json());
+        around
+    }
+
+    fn known(&self, wire: &wire::Message, key: &str) -> Value {
+        let calls = wire.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty());
+        match key {
+            "content" => match &wire.content {
+                Content::Null => Value { json: "null".into(), is_usual: calls },
+                Content::Text(text) => Value { json: "\"\"".into(), is_usual: !text.is_empty() || !calls },
+                Content::Parts(parts) => Value { json: "[]".into(), is_usual: !parts.is_empty() },
+            },
+            "tool_calls" if wire.tool_calls.is_none() => Value { json: "null".into(), is_usual: false },
+            "tool_calls" => Value { json: "[]".into(), is_usual: calls },
+            "name" if wire.role == Role::Tool => {
+                let name = serde_json::to_string(&wire.name).unwrap_or_default();
+                Value { json: name, is_usual: false }
+            }
+            "tool_call_id" if wire.tool_call_id.is_none() => Value { json: "null".into(), is_usual: false },
+            "name" if wire.name.is_none() => Value { json: "null".into(), is_usual: false },
+            "reasoning_content" => match wire.reasoning_content.as_deref() {
+                None => Value { json: "null".into(), is_usual: false },
+                Some(text) => Value { json: "\"\"".into(), is_usual: !text.is_empty() },
+            },
+            "audio" => {
+                let audio = wire.audio.as_ref().map_or("null", |audio| audio.get());
+                Value { json: audio.into(), is_usual: false }
+            }
+            _ => Value { json: "\"\"".into(), is_usual: true },
+        }
+    }
+
+    fn unread(&mut self, wire: &wire::Message, key: &str, json: &str) -> Value {
+        let text = || serde_json::from_str::<String>(json).ok().filter(|text| !text.is_empty());
+        let thinks = wire.reasoning_content.is_none() && self.reasoning.is_none();
+        let filled = match key {
+            "refusal" if !says(&wire.content) => text().is_some_and(|text| {
+                self.refusal = Some(text);
+                true
+            }),
+            "reasoning" | "thinking" if thinks && wire.role == Role::Assistant => {
+                text().is_some_and(|text| {
+                    self.reasoning = Some(Reasoning::text(text));
+                    true
+                })
+            }
+            _ => false,
+        };
+        let json = if filled { "\"\"".to_owned() } else { json.to_owned() };
+        Value { json, is_usual: false }
+    }
+}
+
+struct Value {
+    json: String,
+    is_usual: bool,
+}
+
+fn says(content: &Content) -> bool {
+    match content {
+        Content::Null => false,
+        Content::Text(text) => !text.is_empty(),
+        Content::Parts(parts) => !parts.is_empty(),
+    }
+}
+
+/// Returns the JSON of a call with empty keys where its neutral fields fill them. Returns `None` for one that is written in
+/// the usual way.
+pub(super) fn call_json(call: &wire::Call) -> Option<String> {
+    let is = |keys: &[Key], expected: &[&str]| keys.iter().map(|key| &key.name).eq(expected);
+    let is_function = |key: &Key| {
+        key.name != "type" || key.unread.as_ref().is_some_and(|kind| kind.get() == "\"function\"")
+    };
+    let arguments = call.function.arguments.as_ref().map_or("\"\"", |arguments| arguments.get());
+    let is_text = arguments.starts_with('"');
+    let usual = is(&call.keys, &["id", "type", "function"])
+        && call.keys.iter().all(is_function)
+        && is(&call.function.keys, &["name", "arguments"])
+        && is_text;
+    // A call without an id needs one, unless it came from a server that numbers no calls: that takes an object.
+    if usual || call.id.is_none() && is_text {
+        return None;
+    }
+    let mut function = Object::default();
+    for key in &call.function.keys {
+        let own = key.unread.as_ref().map(|value| value.get().to_owned());
+        let object = (call.id.is_none() && key.name == "arguments").then(|| arguments.to_owned());
+        function.push(key.name.to_string(), own.or(object).unwrap_or_else(|| "\"\"".into()));
+    }
+    let mut object = Object::default();
+    for key in &call.keys {
+        let own = key.unread.as_ref().map(|value| value.get().to_owned());
+        let inner = || if key.name == "id" { "\"\"".into() } else { function.to_json() };
+        object.push(key.name.to_string(), own.unwrap_or_else(inner));
+    }
+    Some(object.to_json())
+}

@@ -1,0 +1,183 @@
+//! Messages that keep what a provider wrote of them, where the wire format would write the neutral fields otherwise (rule H6).
+//! Input: a message and the JSON of its pieces in their order; output: the message, with no more than it needs.
+
+use super::{
+    anthropic,
+    fill::{Fill, empty, json},
+    gemini,
+    json::{Declared, Function},
+    openai, responses,
+};
+use crate::{
+    message::{Component, Message, Piece, PieceKind, Role, Tool, WireFormat, Written},
+    text::{object::Object, plain::compact_json},
+};
+
+/// The field in which a part of this wire format bears a cache mark.
+pub(crate) fn mark(wire_format: WireFormat) -> Option<&'static str> {
+    match wire_format {
+        WireFormat::Anthropic => Some("cache_control"),
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Some("prompt_cache_breakpoint"),
+        WireFormat::Gemini | WireFormat::ChatTemplate | WireFormat::Plain => None,
+    }
+}
+
+/// Returns the message with the order of its pieces and the JSON that came of each. A piece that the wire format writes in
+/// the same way keeps nothing, and a message of such pieces in the usual order is as it was. The JSON of an object around
+/// others comes with an empty content: `""`, `[]` or null.
+#[doc(hidden)]
+#[must_use]
+pub fn keep_as_written(
+    message: Message,
+    wire_format: WireFormat,
+    pieces: &[(PieceKind, Option<&str>)],
+) -> Message {
+    let bare = pieces.iter().map(|(kind, _)| Piece { kind: *kind, json: None }).collect();
+    let ordered = message.clone().with_written(Written { wire_format, pieces: bare });
+    let components = ordered.components(wire_format);
+    let mut rest = components.iter();
+    let mut kept = Vec::with_capacity(pieces.len());
+    // Of several objects each has to be there: they part what is said.
+    let several = pieces.iter().filter(|(kind, _)| *kind == PieceKind::Around).count() > 1;
+    for (kind, came) in pieces {
+        let came = came.and_then(|came| unmarked(came, wire_format));
+        let json = if *kind == PieceKind::Around {
+            // Nothing is said in place of an empty result that came so.
+            let is_usual = |came: &Object| {
+                came.to_json() == usual_around(&message, wire_format)
+                    && (message.role() != Role::Tool || message.texts().any(|text| !text.is_empty()))
+            };
+            came.filter(|came| several || !is_usual(came)).map(|mut came| {
+                empty(&mut came, &around_fills(&message, wire_format));
+                came.to_json()
+            })
+        } else {
+            rest.next().and_then(|component| beside_fields(component, wire_format, came?))
+        };
+        kept.push(Piece { kind: *kind, json: json.map(Into::into) });
+    }
+    kept.retain(|piece| piece.kind != PieceKind::Around || piece.json.is_some());
+    let is_usual = kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
+        && kept.is_sorted_by_key(|piece| rank(piece.kind));
+    if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept }) }
+}
+
+/// Returns the tool with its definition as it came, if the wire format would declare it otherwise.
+#[doc(hidden)]
+#[must_use]
+pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
+    let usual = |tool: &Tool| match wire_format {
+        WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
+        WireFormat::OpenAiResponses => of_function::<responses::WireTool<'_>>(tool),
+        WireFormat::OpenAiChat => of_function::<openai::WireTool<'_>>(tool),
+        WireFormat::Gemini => of_function::<gemini::Declaration<'_>>(tool),
+        WireFormat::ChatTemplate | WireFormat::Plain => (Vec::new(), String::new()),
+    };
+    let Some(mut came) = unmarked(definition, wire_format) else { return tool };
+    let (fills, usual) = usual(&tool);
+    if came.to_json() == compact_json(&usual) {
+        return tool;
+    }
+    empty(&mut came, &fills);
+    Tool { written: Some((wire_format, came.to_json())), ..tool }
+}
+
+/// Returns the definition of a function as its provider wrote it, as JSON. Returns `None` if no provider wrote it otherwise.
+#[doc(hidden)]
+#[must_use]
+pub fn definition_as_written(tool: &Tool) -> Option<String> {
+    let (wire_format, _) = tool.written.as_ref()?;
+    Some(match wire_format {
+        WireFormat::Anthropic => json(&Declared::<anthropic::WireTool<'_>>::new(tool)),
+        WireFormat::OpenAiResponses => json(&Declared::<responses::WireTool<'_>>::new(tool)),
+        WireFormat::OpenAiChat => json(&Declared::<openai::WireTool<'_>>::new(tool)),
+        WireFormat::Gemini => {
+            let declaration = json(&Declared::<gemini::Declaration<'_>>::new(tool));
+            format!("{{\"functionDeclarations\":[{declaration}]}}")
+        }
+        WireFormat::ChatTemplate | WireFormat::Plain => return None,
+    })
+}
+
+fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, String) {
+    (T::fills(tool), json(&T::from(tool)))
+}
+
+/// The place of a kind in the order that every wire format knows.
+fn rank(kind: PieceKind) -> u8 {
+    match kind {
+        PieceKind::Around => 0,
+        PieceKind::Reasoning => 1,
+        PieceKind::Part | PieceKind::Item => 2,
+        PieceKind::Call => 3,
+    }
+}
+
+/// Returns a provider's object without the cache mark that it bears.
+fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
+    let mut object = Object::parse(&compact_json(json))?;
+    if let Some(mark) = mark(wire_format) {
+        object.remove(mark);
+    }
+    Some(object)
+}
+
+/// Returns the JSON of a piece with empty keys where the neutral field fills them. Returns `None` if the wire format writes
+/// the same.
+fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: Object) -> Option<String> {
+    if matches!(component, Component::Opaque { .. }) {
+        return None;
+    }
+    let (fills, usual) = match wire_format {
+        WireFormat::Anthropic => anthropic::usual(component),
+        WireFormat::OpenAiResponses => responses::usual(component),
+        WireFormat::OpenAiChat => openai::usual(component),
+        WireFormat::Gemini => gemini::usual(component),
+        WireFormat::ChatTemplate | WireFormat::Plain => return None,
+    };
+    if came.to_json() == usual {
+        return None;
+    }
+    empty(&mut came, &fills);
+    let mut usual = Object::parse(&usual)?;
+    empty(&mut usual, &fills);
+    Some(came.to_json()).filter(|came| *came != usual.to_json())
+}
+
+fn around_fills(message: &Message, wire_format: WireFormat) -> Vec<Fill<'_>> {
+    let id = message.answers().unwrap_or_default();
+    match wire_format {
+        WireFormat::Anthropic => vec![Fill::text("tool_use_id", id)],
+        WireFormat::OpenAiResponses => vec![Fill::text("call_id", id)],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the object that this wire format writes around the parts of a message, with an empty content.
+fn usual_around(message: &Message, wire_format: WireFormat) -> String {
+    let content = if message.parts().is_empty() { "\"\"" } else { "[]" };
+    let mut object = Object::default();
+    let result = message.answers().filter(|_| message.role() == Role::Tool);
+    match (wire_format, result) {
+        (WireFormat::OpenAiResponses, Some(id)) => {
+            object.set_text("type", "function_call_output");
+            object.set_text("call_id", id);
+            object.set("output", content.into());
+        }
+        (WireFormat::OpenAiResponses, None) => {
+            object.set_text("type", "message");
+            object.set("role", json(&message.role()));
+            object.set("content", content.into());
+        }
+        (WireFormat::Anthropic, Some(id)) => {
+            object.set_text("type", "tool_result");
+            object.set_text("tool_use_id", id);
+            object.set("content", content.into());
+            if message.is_failed() {
+                object.set("is_error", "true".into());
+            }
+        }
+        _ => {}
+    }
+    object.to_json()
+}
