@@ -11,6 +11,10 @@ mod thinking;
 mod on_demand;
 mod editing;
 mod price;
+mod entry;
+mod fault;
+mod names;
+mod built_in;
 mod registry;
 mod import;
 
@@ -20,13 +24,14 @@ pub use template::ChatTemplate;
 pub use constraints::ProviderConstraints;
 pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, SystemPlace};
 pub(crate) use editing::EditingRule;
+pub use entry::ModelEntry;
+pub(crate) use entry::TokenizerFit;
 pub(crate) use form::Form;
 pub(crate) use on_demand::OnDemandRule;
 #[doc(hidden)]
 pub use price::PriceStep;
 pub use price::{Price, Rates};
-pub(crate) use registry::TokenizerFit;
-pub use registry::{ModelEntry, Registry};
+pub use registry::Registry;
 pub(crate) use thinking::{BoundTo, PrefixMismatch};
 pub use thinking::{MismatchSwitch, ThinkingRule};
 
@@ -180,12 +185,12 @@ impl Model {
     /// How a request asks the provider to leave out reasoning that it would refuse: none for a model that refuses nothing.
     pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
         let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
-        registry::mismatch_switch(self.wire_format).filter(|_| refuses)
+        built_in::mismatch_switch(self.wire_format).filter(|_| refuses)
     }
 
     /// How the provider is asked to compact; none where it is not.
     pub(crate) fn on_demand_compaction(&self) -> Option<OnDemandRule> {
-        registry::on_demand_compaction(&self.provider)
+        built_in::on_demand_compaction(&self.provider)
     }
 
     /// Whether tools may be added at the end of a prompt.
@@ -196,13 +201,13 @@ impl Model {
 
     /// The header that a prompt with tools at its end needs.
     pub(crate) fn late_tools_header(&self) -> Option<(String, String)> {
-        registry::late_tools_header(self.wire_format)
+        built_in::late_tools_header(self.wire_format)
     }
 
     /// What the provider edits of a prompt by itself; none where it does not, or not in this wire format.
     pub(crate) fn context_editing(&self) -> Option<EditingRule> {
         let has_it = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
-        registry::context_editing(&self.provider).filter(|_| has_it)
+        built_in::context_editing(&self.provider).filter(|_| has_it)
     }
 
     /// What is counted around texts in the model's wire format.
@@ -212,7 +217,7 @@ impl Model {
 
     /// What the model takes: as its wire format has it, its provider, and the model itself.
     pub(crate) fn accepts(&self) -> Accepts {
-        let provider = registry::provider_constraints(&self.provider, self.wire_format);
+        let provider = built_in::provider_constraints(&self.provider, self.wire_format);
         self.constraints.over(provider).over(self.form().constraints).decided()
     }
 
