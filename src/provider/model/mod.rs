@@ -212,6 +212,11 @@ impl Model {
         built_in::context_editing(&self.provider).filter(|_| has_it)
     }
 
+    /// Returns true if the model reads the reasoning of another one, by whatever names both go (rules K3, B7).
+    pub(crate) fn reads(&self, rule: &ThinkingRule, by: &str) -> bool {
+        by == self.name || rule.reads(registry::known_name(&self.name), registry::known_name(by))
+    }
+
     /// What is counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.wire_format)

@@ -14,6 +14,9 @@ use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
 
+/// Readings of an unknown name that a hint is looked for.
+const HINTS: usize = 8;
+
 /// Models by name.
 ///
 /// ```
@@ -49,6 +52,12 @@ struct File {
 
 static BUILT_IN: LazyLock<Result<Registry, Error>> =
     LazyLock::new(|| Registry::of(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
+
+/// Returns the built-in entry's name of a name in use, or the name itself if none is found.
+pub(super) fn known_name(name: &str) -> &str {
+    let entry = Registry::built_in().ok().and_then(|registry| registry.entry(name));
+    entry.map_or(name, |entry| &entry.name)
+}
 
 impl Registry {
     /// The models that this crate knows.
@@ -183,15 +192,18 @@ impl Registry {
     /// The known name nearest to this one, if it may be what was meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        let bare = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        let readings = built_in::readings(name);
+        readings.iter().take(HINTS).find_map(|reading| self.nearest_to(&reading.name))
+    }
+
+    fn nearest_to(&self, name: &str) -> Option<&str> {
+        let bare = name.rsplit('/').next().unwrap_or(name);
         let names = || self.model.iter().map(|entry| entry.name.as_str());
         // The beginning of a name is meant for the shortest that begins so.
         let begun = || {
-            names()
-                .filter(|known| bare.len() >= 4 && known.starts_with(&bare))
-                .min_by_key(|known| known.len())
+            names().filter(|known| bare.len() >= 4 && known.starts_with(bare)).min_by_key(|known| known.len())
         };
-        plain::nearest(&bare, names()).or_else(begun)
+        plain::nearest(bare, names()).or_else(begun)
     }
 
     /// The registry as the text of a file.
@@ -253,19 +265,36 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_its_model() {
+    fn a_misspelt_name_has_a_hint() {
         let registry = Registry::built_in().unwrap();
-        for name in
-            ["gpt-4o-2024-08-06", "openai/gpt-4o", "openrouter/openai/GPT-4o-20240806", "gpt-4o@20240806"]
-        {
-            assert_eq!(registry.entry(name).map(|entry| entry.name.as_str()), Some("gpt-4o"), "{name}");
-        }
-        for name in ["gpt-4o-2024-08-0x", "-2024-08-06", "é2024-08-06", "", "/"] {
-            assert!(registry.entry(name).is_none(), "{name}");
-        }
         assert_eq!(registry.nearest("gpt4o"), Some("gpt-4o"));
         assert_eq!(registry.nearest("claude-sonet-4-5"), Some("claude-sonnet-4-5"));
         assert_eq!(registry.nearest("nobody-7b-instruct"), None);
+    }
+
+    #[test]
+    fn no_two_entries_differ_in_dots_and_dashes_alone() {
+        let registry = Registry::built_in().unwrap();
+        for (at, entry) in registry.entries().iter().enumerate() {
+            for name in std::iter::once(&entry.name).chain(&entry.aliases) {
+                assert_eq!(registry.by_dashed_name[&*dashed(name)], at, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_reads_its_own_reasoning_under_another_name() {
+        let model = Registry::built_in().unwrap().model("us.anthropic.claude-fable-5-2-v1:0");
+        let rule = model.thinking.clone().unwrap();
+        for (by, reads) in [
+            ("us.anthropic.claude-fable-5-2-v1:0", true),
+            ("claude-fable-5.2[1m]", true),
+            ("anthropic/claude-fable-5-2", true),
+            ("gpt-5", false),
+            ("nobody-7b", false),
+        ] {
+            assert_eq!(model.reads(&rule, by), reads, "{by}");
+        }
     }
 
     #[test]
