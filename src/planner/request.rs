@@ -118,8 +118,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Names context that the provider adds to the request by itself, so that the plan says that it is not counted
-    /// (rule B8).
+    /// Names context that the provider adds to the request by itself, so that the plan says that it is not
+    /// counted (rule B8).
     #[must_use]
     pub fn with_remote_context(mut self, remote: impl IntoIterator<Item = RemoteContext>) -> Self {
         self.remote = remote.into_iter().collect();

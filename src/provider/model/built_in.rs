@@ -110,7 +110,8 @@ pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
 }
 
-/// Returns the rule of reasoning that is taken to hold for a model that is not known, by its family and version.
+/// Returns the rule of reasoning that is taken to hold for a model that is not known, by its family and
+/// version.
 pub(super) fn newer(readings: &[Reading]) -> Option<ThinkingRule> {
     let newer = &BUILT_IN.as_ref().ok()?.newer;
     let rule = |Reading { name, .. }: &Reading| {

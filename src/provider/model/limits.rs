@@ -149,7 +149,8 @@ impl RequestLimits {
     }
 }
 
-/// Limits that the body of a logged request states, in tokens (rule B8). The request's own limits hold before them.
+/// Limits that the body of a logged request states, in tokens (rule B8). The request's own limits hold before
+/// them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object of numbers of tokens")]
 #[non_exhaustive]
@@ -185,7 +186,8 @@ impl StatedLimits {
         }
     }
 
-    /// Returns a sentence about these limits of a body in a plan with these limits, or `None` if nothing is stated.
+    /// Returns a sentence about these limits of a body in a plan with these limits, or `None` if nothing is
+    /// stated.
     pub(crate) fn describe(self, asked: RequestLimits, limits: Limits) -> Option<String> {
         let held = self.held(asked, limits);
         let context = held.context_len.map(|tokens| format!("context length {}", grouped(tokens)));

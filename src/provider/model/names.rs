@@ -54,7 +54,8 @@ pub(super) struct Reading {
 }
 
 impl NameRules {
-    /// Returns the readings of a name, the one that needs the fewest rules first. A name that is too long has none.
+    /// Returns the readings of a name, the one that needs the fewest rules first. A name that is too long has
+    /// none.
     pub(super) fn readings(&self, name: &str) -> Vec<Reading> {
         if name.len() > LONGEST {
             return Vec::new();

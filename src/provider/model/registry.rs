@@ -139,10 +139,10 @@ impl Registry {
         &self.model
     }
 
-    /// Returns the entry of a name, or of the name that the rules of names lead to (rule B7): without a provider before
-    /// it (`openai/gpt-5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`) or a date, version or variant behind it
-    /// (`gpt-4o-2024-08-06`, `gpt-oss-120b:free`), with dots for dashes, in any case. Returns `None` if no rule leads to
-    /// an entry.
+    /// Returns the entry of a name, or of the name that the rules of names lead to (rule B7): without a
+    /// provider before it (`openai/gpt-5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`) or a date, version
+    /// or variant behind it (`gpt-4o-2024-08-06`, `gpt-oss-120b:free`), with dots for dashes, in any case.
+    /// Returns `None` if no rule leads to an entry.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
         self.find(name, &built_in::readings(name)).map(|(entry, _)| entry)

@@ -70,7 +70,7 @@ pub(super) struct Own {
     pub(super) tokenizer: String,
     pub(super) events: Vec<LogEvent>,
     /// Context that the provider adds, if the request names any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) remote: Vec<RemoteContext>,
 }
 
