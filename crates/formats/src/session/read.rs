@@ -86,9 +86,10 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let keys: Keys = serde_json::from_str(text).unwrap_or_default();
     let of_body = |key: &str| stated::KEYS.contains(&key);
     // Most sessions have none of these keys: they are not read once more for them.
-    let body: stated::Body = match keys.0.iter().any(|key| of_body(key)) {
-        true => serde_json::from_str(text).unwrap_or_default(),
-        false => stated::Body::default(),
+    let body: stated::Body = if keys.0.iter().any(|key| of_body(key)) {
+        serde_json::from_str(text).unwrap_or_default()
+    } else {
+        stated::Body::default()
     };
     let mut remote = body.remote(&session);
     let is_read = |key: &str| match key {
