@@ -11,7 +11,7 @@ use crate::{
     },
     planner::{
         assemble::PlanContext,
-        budget,
+        body, budget,
         candidates::Candidates,
         editing,
         late::Late,
@@ -337,7 +337,8 @@ impl ContextWindowManager {
         let calibrator = self.calibrator(request, limits_source.most_reported(limits)); // N6
         let mut context = PlanContext {
             editing: None,
-            edited_here: self.edited_here.clone(),
+            notices: self.edited_here.iter().cloned().chain(body::notices(request, limits)).collect(),
+            states_context: asked.stated.held(asked, limits).context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,

@@ -34,6 +34,7 @@ pub(crate) mod births;
 pub(crate) mod thoughts;
 pub(crate) mod round;
 mod upkeep;
+mod body;
 mod editing;
 pub(crate) mod manager;
 mod retrieval;

@@ -18,5 +18,5 @@ pub use model::ChatTemplate;
 pub use model::{CacheKind, PriceStep};
 pub use model::{
     CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, ProviderConstraints, Rates,
-    Registry, RequestLimits, ThinkingRule,
+    Registry, RequestLimits, StatedLimits, ThinkingRule,
 };

@@ -56,8 +56,10 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) usage: UsageOptions,
     /// What the provider is asked to edit by itself.
     pub(crate) editing: Option<ContextEditing>,
-    /// What was asked of the provider, and is done here.
-    pub(crate) edited_here: Vec<Notice>,
+    /// Notices that hold whatever is chosen.
+    pub(crate) notices: Vec<Notice>,
+    /// The body of the request states the context length.
+    pub(crate) states_context: bool,
 }
 
 impl PlanContext<'_> {
@@ -279,14 +281,15 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 
 /// What the reader should know about model and limits.
 fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
-    let mut notices = context.edited_here.clone();
+    let mut notices = context.notices.clone();
     let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
     if context.model.unknown {
         let name = short(&context.model.name);
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        // Limits that the request brings are no defaults.
-        let limits = (context.limits_source != LimitsSource::Request).then_some("default limits apply");
+        // Limits that the request or its body brings are no defaults.
+        let brought = context.limits_source == LimitsSource::Request || context.states_context;
+        let limits = (!brought).then_some("default limits apply");
         let counts = context.model.estimated.then_some("counts are estimates");
         let says: Vec<&str> = limits.into_iter().chain(counts).collect();
         let says = if says.is_empty() { String::new() } else { format!(": {}", says.join(", ")) };
