@@ -2,6 +2,8 @@
 
 pub(crate) mod model;
 #[doc(hidden)]
+pub mod media;
+#[doc(hidden)]
 pub mod wording;
 #[doc(hidden)]
 pub mod conform;

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     error::{Error, Repr, Snippet},
+    provider::media::{MediaPrices, MediaTable},
     text::{file, plain},
 };
 use serde::{Deserialize, Serialize};
@@ -129,6 +130,7 @@ struct BuiltInFile {
     late_tools: BTreeMap<WireFormat, LateToolsRule>,
     #[serde(default)]
     context_editing: BTreeMap<String, EditingRule>,
+    media: MediaTable,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
@@ -160,6 +162,7 @@ struct BuiltIn {
     late_tools: BTreeMap<WireFormat, LateToolsRule>,
     context_editing: BTreeMap<String, EditingRule>,
     registry: Registry,
+    media: MediaTable,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
 }
@@ -173,6 +176,7 @@ static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
         on_demand_compaction,
         late_tools,
         context_editing,
+        media,
         wire_format,
         provider,
         model,
@@ -184,6 +188,7 @@ static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
         late_tools,
         context_editing,
         registry: Registry::of(model, text, origin)?,
+        media,
         wire_format,
         provider,
     })
@@ -417,6 +422,17 @@ pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, Stri
 /// What a provider edits of a prompt by itself; none where it does not.
 pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
+}
+
+/// The prices of media for a model: by the name of its entry, else by the name as it was given.
+pub(super) fn media_prices(model: &Model) -> MediaPrices {
+    let prices = |built_in: &BuiltIn| {
+        let entry = built_in.registry.entry(&model.name);
+        let bare = without_date(model.name.rsplit('/').next().unwrap_or(&model.name));
+        let name = entry.map_or(bare, |entry| &entry.name).to_ascii_lowercase();
+        built_in.media.prices(&name, version(&name), model.wire_format)
+    };
+    BUILT_IN.as_ref().ok().and_then(prices).unwrap_or_else(MediaPrices::none)
 }
 
 /// What is taken to hold for a model that is not known, by its family and version.
