@@ -141,7 +141,7 @@ fn mp3(data: Base64<'_>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::media::samples;
+    use context_window_testing::media as samples;
 
     fn seconds(bytes: &[u8]) -> Duration {
         duration(Base64::new(&samples::base64(bytes)), "")

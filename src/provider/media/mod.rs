@@ -17,8 +17,6 @@ mod pdf;
 mod price;
 mod redaction;
 #[cfg(test)]
-pub(crate) mod samples;
-#[cfg(test)]
 mod tests;
 mod video;
 mod work;

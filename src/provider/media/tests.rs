@@ -4,6 +4,7 @@ use crate::{
     provider::model::{Model, Registry},
     tokens::Certainty,
 };
+use context_window_testing::media as samples;
 use proptest::prelude::*;
 use serde_json::json;
 

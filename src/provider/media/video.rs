@@ -13,7 +13,7 @@ pub(super) fn duration(data: Base64<'_>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::media::samples;
+    use context_window_testing::media as samples;
 
     #[test]
     fn a_video_lasts_as_its_movie_header_says() {

@@ -418,6 +418,11 @@ impl Meter {
         others.max(self.media_tokens(message).certainty)
     }
 
+    /// Whether anything is estimated of what the media of a message cost.
+    pub(crate) fn estimates_media(&self, message: &Message) -> bool {
+        message.may_have_media() && self.media_tokens(message).certainty == Certainty::Estimate
+    }
+
     /// The tokens of all media of a message.
     fn media_tokens(&self, message: &Message) -> TokenCount {
         let none = TokenCount { n: 0, certainty: Certainty::Exact };

@@ -1,5 +1,5 @@
 use super::*;
-use crate::provider::media::samples;
+use context_window_testing::media as samples;
 use proptest::prelude::*;
 
 fn number(file: &[u8]) -> Option<u64> {

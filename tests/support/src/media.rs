@@ -1,6 +1,6 @@
-//! Small media files, written for tests.
+//! Small media files, written by hand.
 
-pub(crate) fn base64(bytes: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in bytes.chunks(3) {
@@ -15,7 +15,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 }
 
 /// The beginning of a PNG of this size.
-pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
+pub fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
     bytes.extend(height.to_be_bytes());
@@ -23,7 +23,7 @@ pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
 }
 
 /// A PDF with so many pages, each with a stream of some bytes.
-pub(crate) fn pdf(pages: usize, filling: usize) -> Vec<u8> {
+pub fn pdf(pages: usize, filling: usize) -> Vec<u8> {
     let mut bytes =
         b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type /Pages /Kids [".to_vec();
     for page in 0..pages {
@@ -44,7 +44,7 @@ pub(crate) fn pdf(pages: usize, filling: usize) -> Vec<u8> {
 }
 
 /// A WAV file whose header states `stated` bytes of data, with `actual` ones.
-pub(crate) fn wav(bytes_a_second: u32, stated: u32, actual: usize) -> Vec<u8> {
+pub fn wav(bytes_a_second: u32, stated: u32, actual: usize) -> Vec<u8> {
     let mut bytes = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0".to_vec();
     bytes.extend(bytes_a_second.to_le_bytes());
     bytes.extend(b"\x02\0\x10\0data");
@@ -54,7 +54,7 @@ pub(crate) fn wav(bytes_a_second: u32, stated: u32, actual: usize) -> Vec<u8> {
 }
 
 /// An MP4 file without sound or pictures.
-pub(crate) fn mp4(brand: &[u8; 4], scale: u32, length: u32) -> Vec<u8> {
+pub fn mp4(brand: &[u8; 4], scale: u32, length: u32) -> Vec<u8> {
     let mut bytes = b"\0\0\0\x10ftyp".to_vec();
     bytes.extend(brand);
     bytes.extend(b"\0\0\0\0\0\0\0\x74moov\0\0\0\x6cmvhd\0\0\0\0\0\0\0\0\0\0\0\0");
