@@ -481,6 +481,10 @@ impl Message {
 
     fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
         let extra = &mut self.inner_mut().extra;
+        if let Some(fields) = extra.as_mut().and_then(|extra| extra.rare.0.as_mut()) {
+            // Nobody else has this message, so that no copy was made: the parts may become others.
+            fields.media = MediaOfParts::default();
+        }
         change(extra.get_or_insert_default());
         // A message that has nothing of it any more is like one that never had.
         if let Some(extra) = extra.as_deref_mut().filter(|extra| *extra.rare == RareFields::default()) {
@@ -519,6 +523,16 @@ impl fmt::Debug for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_parts_are_measured_again() {
+        let image = |url: &str| Part::Image { url: url.into(), detail: None };
+        let message = Message::user("").with_parts([image("https://example.org/a.png")]);
+        assert_eq!(message.media().count(), 1);
+        let message =
+            message.with_parts([image("https://example.org/a.png"), image("https://example.org/b.png")]);
+        assert_eq!(message.media().count(), 2);
+    }
 
     #[test]
     fn a_message_of_two_conversations_has_a_stub_in_each() {

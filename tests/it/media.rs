@@ -1,8 +1,10 @@
 //! Images, documents, sound and video in plans: what they count (rule N3), and tool results that hold them (rule S7).
 
 use crate::support::media::{base64, mp4, pdf, png, wav};
-use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, Part, PlanRequest, Usage, WireFormat};
 use context_window::tokens::Certainty;
+use context_window::{
+    ContextPlan, ContextWindowManager, Conversation, Message, Part, PlanRequest, Usage, WireFormat,
+};
 use context_window_formats::{Session, SessionTexts, session_json};
 use serde_json::{Value, json};
 
@@ -112,7 +114,15 @@ fn a_result_with_media_is_clipped_in_its_texts() {
         // The short text is whole, the long ones say what is left out.
         let texts = sent.iter().filter_map(|part| part["text"].as_str());
         let cut = texts.filter(|text| text.contains("bytes of m2 are left out here.]")).count();
-        assert_eq!(cut, content.as_array().unwrap().iter().filter(|part| part["text"].as_str().is_some_and(|text| text.len() > 1_000)).count());
+        assert_eq!(
+            cut,
+            content
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|part| part["text"].as_str().is_some_and(|text| text.len() > 1_000))
+                .count()
+        );
     }
 }
 
