@@ -3,7 +3,7 @@
 
 use crate::{
     item::ItemId,
-    provider::media::{Medium, PartMedia},
+    media::{Medium, PartMedia},
 };
 use std::{
     fmt,
@@ -382,7 +382,7 @@ impl Message {
     fn measured(&self) -> &[Option<PartMedia>] {
         match self.extra() {
             Some(extra) if self.may_have_media() => {
-                let measure = || extra.rare.parts.iter().map(PartMedia::measure).collect();
+                let measure = || extra.rare.parts.iter().map(Part::measure).collect();
                 extra.rare.media.0.get_or_init(measure)
             }
             _ => &[],

@@ -381,7 +381,7 @@ impl ContextWindowManager {
     }
 
     fn estimates_media(&self, log: &Conversation) -> bool {
-        let active = log.active_spans().flatten();
+        let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
         active.map(|position| log.message(position)).any(|message| self.meter.estimates_media(message))
     }
 

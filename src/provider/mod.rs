@@ -1,8 +1,7 @@
 //! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
 
+pub(crate) mod media_prices;
 pub(crate) mod model;
-#[doc(hidden)]
-pub mod media;
 #[doc(hidden)]
 pub mod wording;
 #[doc(hidden)]

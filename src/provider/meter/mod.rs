@@ -4,11 +4,12 @@ use crate::{
     config::DocumentHeader,
     error::{Error, Repr},
     item::RagItem,
-    message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
+    media,
+    message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::weight::Weight,
     provider::{
         conform::{TargetProfile, TurnPosition, is_object},
-        media::{self, MediaPrices},
+        media_prices::MediaPrices,
         model::{Form, Model},
         wording,
     },
@@ -462,8 +463,11 @@ pub fn bytes(message: &Message) -> u64 {
         return sizes.bytes;
     }
     let (parts, images) = (message.parts().len() as u64, message.images().count() as u64);
-    let all: u64 = message.parts().iter().map(media::count).sum();
-    let media = images * IMAGE_MOST + (all - images) * MEDIUM_MOST;
+    let others = message.parts().iter().map(|part| match part {
+        Part::Opaque { json, .. } => media::count(json),
+        Part::Text(_) | Part::Image { .. } => 0,
+    });
+    let media = images * IMAGE_MOST + others.sum::<u64>() * MEDIUM_MOST;
     let noted = message.role().instructs() && !message.is_empty();
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };

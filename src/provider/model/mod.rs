@@ -1,6 +1,6 @@
 //! Models: limits, tokenizer and wire format by name, from `config/models.toml`.
 
-use crate::{config::Config, error::Error, message::WireFormat, provider::media::MediaPrices};
+use crate::{config::Config, error::Error, message::WireFormat, provider::media_prices::MediaPrices};
 use serde::{Deserialize, Serialize};
 
 mod constraints;

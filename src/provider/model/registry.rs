@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     error::{Error, Repr, Snippet},
-    provider::media::{MediaPrices, MediaTable},
+    provider::media_prices::{MediaPrices, MediaTable},
     text::{file, plain},
 };
 use serde::{Deserialize, Serialize};

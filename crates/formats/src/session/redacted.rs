@@ -2,10 +2,7 @@
 
 use crate::error::Error;
 use context_window::{
-    ContextWindowManager, Message, RagItem, ToolCall,
-    events::LogEvent,
-    provider::{media, wording},
-    text::size,
+    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, media, provider::wording, text::size,
 };
 use serde_json::Value;
 use std::{

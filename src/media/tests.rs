@@ -1,6 +1,5 @@
 use super::*;
 use crate::{
-    message::WireFormat,
     provider::model::{Model, Registry},
     tokens::Certainty,
 };
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 fn measured(json: &Value) -> Option<PartMedia> {
-    PartMedia::measure(&Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_string() })
+    PartMedia::from_json(&json.to_string())
 }
 
 fn only(json: &Value) -> Medium {
@@ -18,14 +17,14 @@ fn only(json: &Value) -> Medium {
     media[0]
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what it is compared with is an Option")]
 fn pixels(width: u64, height: u64) -> Option<Pixels> {
     Some(Pixels { width, height })
 }
 
 fn image(width: u32, height: u32, detail: Option<&str>) -> Medium {
     let url = format!("data:image/png;base64,{}", samples::base64(&samples::png(width, height)));
-    let part = Part::Image { url, detail: detail.map(str::to_owned) };
-    PartMedia::measure(&part).unwrap().media[0]
+    PartMedia::from_url(&url, detail).media[0]
 }
 
 fn price(model: &str, medium: &Medium) -> (u64, Certainty) {
@@ -98,7 +97,7 @@ fn media_are_found_in_every_shape_that_a_provider_has() {
     ];
     for (json, medium) in cases {
         assert_eq!(only(&json), medium, "{json:.120}");
-        assert_eq!(count(&Part::Opaque { wire_format: WireFormat::Plain, json: json.to_string() }), 1);
+        assert_eq!(count(&json.to_string()), 1);
         let text = measured(&json).unwrap().text;
         assert!(!text.contains(&png) && !text.contains(&pdf) && !text.contains(&wav), "{text:.200}");
     }
@@ -135,10 +134,7 @@ fn parts_without_media_are_left_alone() {
     ] {
         assert_eq!(measured(&json), None, "{json}");
     }
-    assert_eq!(
-        PartMedia::measure(&Part::Opaque { wire_format: WireFormat::Gemini, json: "{\"image".into() }),
-        None
-    );
+    assert_eq!(PartMedia::from_json("{\"image"), None);
 }
 
 #[test]
@@ -173,9 +169,9 @@ fn images_cost_what_the_pages_of_their_providers_say() {
         ("claude-opus-4-8", (1_000, 1_000), None, (1_296, Exact)),
         ("claude-opus-5-5", (1_920, 1_080), None, (2_691, Exact)),
         ("claude-opus-4-8", (10_000, 6_000), None, (4_784, UpperBound)),
-        ("claude-opus-4-8", (3_840, 2_160), None, (4_784, UpperBound)),
+        ("claude-opus-4-8", (3_840, 2_160), None, (4_784, Exact)),
         ("claude-sonnet-4-5", (10_000, 6_000), None, (1_600, UpperBound)),
-        ("claude-sonnet-4-5", (10_000, 100), None, (56, UpperBound)),
+        ("claude-sonnet-4-5", (10_000, 100), None, (56, Exact)),
         // ai.google.dev, tokens and media resolution.
         ("gemini-2.5-pro", (384, 384), None, (258, Exact)),
         ("gemini-2.5-pro", (1_536, 1_536), None, (1_032, UpperBound)),
@@ -195,10 +191,7 @@ fn images_cost_what_the_pages_of_their_providers_say() {
 
 #[test]
 fn an_image_of_unknown_size_costs_the_highest_price() {
-    let elsewhere = |detail: &str| {
-        let part = Part::Image { url: "https://example.org/a.png".into(), detail: Some(detail.into()) };
-        PartMedia::measure(&part).unwrap().media[0]
-    };
+    let elsewhere = |detail: &str| PartMedia::from_url("https://example.org/a.png", Some(detail)).media[0];
     for (model, detail, tokens) in [
         ("gpt-4o", "auto", 1_445),
         ("gpt-4o-mini", "high", 48_169),
@@ -214,8 +207,7 @@ fn an_image_of_unknown_size_costs_the_highest_price() {
     assert_eq!(price("gpt-4o", &elsewhere("low")), (85, Certainty::Exact));
     // Data that are no image, and a header that is cut off.
     for data in ["AAAA", "iVBORw0KGgo=", "!", ""] {
-        let part = Part::Image { url: format!("data:image/png;base64,{data}"), detail: None };
-        let medium = PartMedia::measure(&part).unwrap().media[0];
+        let medium = PartMedia::from_url(&format!("data:image/png;base64,{data}"), None).media[0];
         assert_eq!(price("gpt-4o", &medium).0, 1_445, "{data}");
     }
 }
@@ -338,7 +330,7 @@ fn headers_are_read_within_a_bound() {
 fn redacted_data_are_as_large_and_say_nothing() {
     let detail = Detail::Auto;
     let parts = [
-        samples::png(640, 480),
+        [samples::png(640, 480), b"what the picture shows".to_vec()].concat(),
         samples::pdf(12, 50),
         samples::wav(1_000, 90_000, 90_000),
         samples::mp4(b"isom", 10, 120),
@@ -356,8 +348,10 @@ fn redacted_data_are_as_large_and_say_nothing() {
         assert_eq!(only(&redacted), only(&original), "{mime}");
     }
     let url = format!("data:image/png;base64,{}", samples::base64(&samples::png(9, 7)));
-    let part = Part::Image { url: redacted_url(&url), detail: None };
-    assert_eq!(PartMedia::measure(&part).unwrap().media, [Medium::Image { pixels: pixels(9, 7), detail }]);
+    assert_eq!(
+        PartMedia::from_url(&redacted_url(&url), None).media,
+        [Medium::Image { pixels: pixels(9, 7), detail }]
+    );
     assert!(!redacted_url("https://example.org/secret.png").contains("secret"));
 }
 

@@ -20,7 +20,7 @@ mod tests {
         let last = |bytes: &[u8]| duration(Base64::new(&samples::base64(bytes)));
         assert_eq!(last(&samples::mp4(b"isom", 600, 7_200)), Duration::read(12));
         assert_eq!(last(&samples::mp4(b"isom", 0, 7_200)), Duration { seconds: 1, is_read: false });
-        assert_eq!(last(&[0; 100_000]), Duration { seconds: 4, is_read: false });
+        assert_eq!(last(&vec![0; 100_000]), Duration { seconds: 4, is_read: false });
         // A box that says it is as long as a file can be.
         let mut endless = samples::mp4(b"isom", 600, 7_200);
         endless[..4].copy_from_slice(&1_u32.to_be_bytes());

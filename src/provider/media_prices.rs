@@ -1,7 +1,7 @@
 //! What providers count for media, as data: `[media]` in `config/models.toml`.
 
-use super::{Detail, Duration, Medium, Pixels};
 use crate::{
+    media::{Detail, Duration, Medium, Pixels},
     message::WireFormat,
     tokens::{Certainty, TokenCount},
 };
@@ -285,7 +285,7 @@ fn scaled(side: u64, to: u64, of: u64) -> u64 {
 }
 
 impl PatchLimit {
-    /// Returns the number of squares of an image, and whether it is too large for the limit.
+    /// Returns the number of squares of an image, and whether it has more than the limit.
     fn patches_of(self, Pixels { mut width, mut height }: Pixels, side: u64, caps: bool) -> (u64, bool) {
         let long = width.max(height);
         if long > self.pixels {
@@ -295,7 +295,7 @@ impl PatchLimit {
         let covering = |width: u64, height: u64| width.div_ceil(side).saturating_mul(height.div_ceil(side));
         let patches = covering(width, height);
         if patches <= self.patches {
-            return (patches, long > self.pixels);
+            return (patches, false);
         }
         if caps {
             return (self.patches, true);

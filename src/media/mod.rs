@@ -3,28 +3,25 @@
 //! Sizes are read from the headers of inline data, and pages from the page tree of a PDF. Nothing is decoded, and the work on a
 //! file is bounded by its length.
 
-use crate::message::Part;
 use serde_json::Value;
 
-mod audio;
+mod work;
 mod base64;
+mod duration;
 mod boxes;
 mod detail;
-mod duration;
 mod image;
-mod payload;
 mod pdf;
-mod price;
+mod audio;
+mod video;
+mod payload;
 mod redaction;
 #[cfg(test)]
 mod tests;
-mod video;
-mod work;
 
 pub(crate) use detail::Detail;
 pub(crate) use duration::Duration;
 pub(crate) use image::Pixels;
-pub(crate) use price::{MediaPrices, MediaTable};
 #[doc(hidden)]
 pub use redaction::{counted_text, redacted_data, redacted_url};
 
@@ -69,41 +66,33 @@ pub(crate) struct PartMedia {
 }
 
 impl PartMedia {
-    /// Measures the media of a part. Returns `None` if it has none.
-    pub(crate) fn measure(part: &Part) -> Option<Self> {
-        match part {
-            Part::Text(_) => None,
-            Part::Image { url, detail } => {
-                let detail = Detail::from_text(detail.as_deref());
-                let data = url.strip_prefix("data:").and_then(|url| url.split_once(','));
-                let pixels = data.and_then(|(_, data)| image::pixels(Base64::new(data)));
-                Some(Self { media: vec![Medium::Image { pixels, detail }], text: "".into() })
-            }
-            Part::Opaque { json, .. } => {
-                let (value, payloads) = payload::split(json)?;
-                let mut texts = Vec::new();
-                let mut media = Vec::new();
-                for payload in payloads {
-                    match payload.measure() {
-                        Ok(medium) => media.push(medium),
-                        Err(text) => texts.push(text),
-                    }
-                }
-                texts.insert(0, payload::beside(&value));
-                texts.retain(|text| !text.is_empty());
-                Some(Self { media, text: texts.join("\n").into() })
+    /// Measures an image by its address or data URL, and the detail that is asked for.
+    pub(crate) fn from_url(url: &str, detail: Option<&str>) -> Self {
+        let detail = Detail::from_text(detail);
+        let data = url.strip_prefix("data:").and_then(|url| url.split_once(','));
+        let pixels = data.and_then(|(_, data)| image::pixels(Base64::new(data)));
+        Self { media: vec![Medium::Image { pixels, detail }], text: "".into() }
+    }
+
+    /// Measures the media in the JSON of a part. Returns `None` if it has none.
+    pub(crate) fn from_json(json: &str) -> Option<Self> {
+        let (value, payloads) = payload::split(json)?;
+        let mut texts = vec![payload::beside(&value)];
+        let mut media = Vec::new();
+        for payload in payloads {
+            match payload.measure() {
+                Ok(medium) => media.push(medium),
+                Err(text) => texts.push(text),
             }
         }
+        texts.retain(|text| !text.is_empty());
+        Some(Self { media, text: texts.join("\n").into() })
     }
 }
 
-/// Counts the media of a part without measuring them.
-pub(crate) fn count(part: &Part) -> u64 {
-    match part {
-        Part::Text(_) => 0,
-        Part::Image { .. } => 1,
-        Part::Opaque { json, .. } => payload::split(json).map_or(0, |(_, payloads)| payloads.len() as u64),
-    }
+/// Counts the media in the JSON of a part without measuring them.
+pub(crate) fn count(json: &str) -> u64 {
+    payload::split(json).map_or(0, |(_, payloads)| payloads.len() as u64)
 }
 
 impl Payload {

@@ -1,6 +1,7 @@
 use super::*;
 use context_window_testing::media as samples;
 use proptest::prelude::*;
+use std::fmt::Write as _;
 
 fn number(file: &[u8]) -> Option<u64> {
     count(file).map(|pages| pages.number)
@@ -20,8 +21,9 @@ fn file(objects: &[(u32, &str)]) -> Vec<u8> {
 fn object_stream(objects: &[(u32, &str)]) -> Vec<u8> {
     let (mut head, mut bodies) = (String::new(), String::new());
     for (number, body) in objects {
-        head += &format!("{number} {} ", bodies.len());
-        bodies += &format!("{body} ");
+        let _ = write!(head, "{number} {} ", bodies.len());
+        bodies.push_str(body);
+        bodies.push(' ');
     }
     let packed = miniz_oxide::deflate::compress_to_vec_zlib(format!("{head}{bodies}").as_bytes(), 6);
     let dictionary = format!(

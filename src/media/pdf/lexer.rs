@@ -1,6 +1,6 @@
 //! Tokens of a PDF's objects.
 
-use crate::provider::media::work::Work;
+use crate::media::work::Work;
 
 /// A token, with the bytes of names and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The entries of a PDF dictionary that a page tree hangs on.
 
 use super::lexer::{Lexer, Token};
-use crate::provider::media::work::Work;
+use crate::media::work::Work;
 
 /// The type that a dictionary says it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn sound_without_a_header_lasts_at_most_as_its_bytes() {
-        assert_eq!(seconds(&[7; 20_000]), Duration { seconds: 10, is_read: false });
-        let pcm = samples::base64(&[7; 96_000]);
+        assert_eq!(seconds(&vec![7; 20_000]), Duration { seconds: 10, is_read: false });
+        let pcm = samples::base64(&vec![7; 96_000]);
         assert_eq!(duration(Base64::new(&pcm), "pcm16"), Duration::read(2));
     }
 }

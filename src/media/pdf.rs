@@ -8,8 +8,8 @@ use dictionary::{Dictionary, Kind};
 use memchr::memmem;
 use std::collections::{BTreeMap, BTreeSet};
 
-mod dictionary;
 mod lexer;
+mod dictionary;
 
 /// Steps for each byte of the file: every byte is scanned, and most are read once more as part of a dictionary.
 const STEPS_A_BYTE: u64 = 8;

@@ -1,7 +1,6 @@
 //! Data that say nothing and are as large as others: what a redacted session has in place of its media.
 
 use super::{Medium, PartMedia, Payload, base64::Base64, payload};
-use crate::message::{Part, WireFormat};
 use std::collections::BTreeMap;
 
 /// The address of another image, of the same kind: inline, of the same media type and size, or elsewhere.
@@ -37,9 +36,7 @@ pub fn redacted_data(json: &str) -> BTreeMap<String, String> {
 #[doc(hidden)]
 #[must_use]
 pub fn counted_text(json: &str) -> Option<String> {
-    // No price hangs on the wire format of a part.
-    let part = Part::Opaque { wire_format: WireFormat::Plain, json: json.to_owned() };
-    PartMedia::measure(&part).map(|media| media.text.into())
+    PartMedia::from_json(json).map(|media| media.text.into())
 }
 
 /// Base64 that is measured as this medium is; `characters` is the length of what it replaces.
