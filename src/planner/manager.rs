@@ -369,14 +369,21 @@ impl ContextWindowManager {
         )
     }
 
-    /// How the provider's count follows from ours: only for a counter that estimates is that a question.
+    /// How the provider's count follows from ours: only where something is estimated is that a question, by the counter or
+    /// of the media that are still in the conversation.
     fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
         let learnt = calibrator.calibration.filter(|_| options.calibrate);
         let set = Some(TokenCalibration::per_mille(options.calibration_per_mille))
             .filter(|_| options.calibration_per_mille != 1_000);
         let estimates = self.meter.counter().certainty() == Certainty::Estimate;
-        request.calibration.or(learnt).or(set).filter(|_| estimates)
+        let calibration = request.calibration.or(learnt).or(set);
+        calibration.filter(|_| estimates || self.estimates_media(request.log))
+    }
+
+    fn estimates_media(&self, log: &Conversation) -> bool {
+        let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
+        active.map(|position| log.message(position)).any(|message| self.meter.estimates_media(message))
     }
 
     pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {

@@ -1,5 +1,6 @@
 //! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
 
+pub(crate) mod media_prices;
 pub(crate) mod model;
 #[doc(hidden)]
 pub mod wording;

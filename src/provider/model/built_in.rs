@@ -1,13 +1,16 @@
 //! The file that is built in, `config/models.toml`: models, rules of names, and demands of providers.
 
 use super::{
-    EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, ThinkingRule, WireFormat,
+    EditingRule, MismatchSwitch, Model, ModelEntry, OnDemandRule, ProviderConstraints, Registry, ThinkingRule, WireFormat,
     constraints::ProviderEntry,
     fault,
     form::Form,
     names::{NameRules, Reading},
 };
-use crate::error::{Error, Repr};
+use crate::{
+    error::{Error, Repr},
+    provider::media_prices::{MediaPrices, MediaTable},
+};
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -27,6 +30,7 @@ struct BuiltInFile {
     late_tools: BTreeMap<WireFormat, LateToolsRule>,
     #[serde(default)]
     context_editing: BTreeMap<String, EditingRule>,
+    media: MediaTable,
     wire_format: BTreeMap<WireFormat, Form>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
@@ -108,6 +112,19 @@ pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, Stri
 /// What a provider edits of a prompt by itself; none where it does not.
 pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
+}
+
+/// Returns the prices of media for a model: by the name of its entry, else by the reading of its name that needs the most
+/// rules, which has neither a provider before it nor a date behind it.
+pub(super) fn media_prices(model: &Model) -> MediaPrices {
+    let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&model.name));
+    let readings = readings(&model.name);
+    let own = |file: &BuiltInFile| {
+        let read = readings.last().map_or(model.name.as_str(), |reading| &reading.name);
+        let name = entry.map_or(read, |entry| &entry.name).to_ascii_lowercase();
+        file.media.prices(&name, version(&name), model.wire_format)
+    };
+    BUILT_IN.as_ref().ok().and_then(own).unwrap_or_else(MediaPrices::none)
 }
 
 /// Returns the rule of reasoning that is taken to hold for a model that is not known, by its family and

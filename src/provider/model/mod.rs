@@ -1,6 +1,6 @@
 //! Models: limits, tokenizer and wire format by name, from `config/models.toml`.
 
-use crate::{error::Error, message::WireFormat};
+use crate::{error::Error, message::WireFormat, provider::media_prices::MediaPrices};
 use serde::{Deserialize, Serialize};
 
 mod constraints;
@@ -220,6 +220,11 @@ impl Model {
     /// What is counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.wire_format)
+    }
+
+    /// What its provider counts for images, documents, sound and video.
+    pub(crate) fn media_prices(&self) -> MediaPrices {
+        built_in::media_prices(self)
     }
 
     /// What the model takes: as its wire format has it, its provider, and the model itself.
