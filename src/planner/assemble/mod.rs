@@ -34,7 +34,7 @@ mod overflow;
 mod pressure;
 mod conform;
 
-pub(crate) use conform::conform;
+pub(crate) use conform::{BRIDGE, CONTINUE, LEAD, conform};
 pub(crate) use included::{Draft, draft};
 
 /// What is known about a plan before anything is chosen.
@@ -78,6 +78,14 @@ impl PlanContext<'_> {
     pub(crate) fn total(&self, budget: u64) -> i128 {
         let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
+    }
+
+    /// Returns the tokens of a prompt, as the provider is expected to count them, with so many for everything
+    /// but what is sent in any case.
+    pub(crate) fn prompt_total(&self, tokens: i128) -> u64 {
+        let counted = tokens + self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>();
+        let total = self.calibration.map_or(counted, |calibration| calibration.of(counted));
+        u64::try_from(total.max(0)).unwrap_or(u64::MAX)
     }
 }
 
@@ -402,7 +410,7 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
 }
 
 /// The candidate that holds the required question, where the documents go right before it.
-fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
+pub(crate) fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
     let first = candidates.index().required_conversation.first().copied();
     first.filter(|candidate| {
         !matches!(candidate, CandidateId::Summary(_)) && candidates.index().live_turn().is_some()

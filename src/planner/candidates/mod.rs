@@ -359,6 +359,17 @@ impl<'a> Candidates<'a> {
         Ok(own)
     }
 
+    /// Returns the candidates of the conversation: summaries, user messages and exchanges, in no order.
+    pub(crate) fn conversation(&self) -> impl Iterator<Item = CandidateId> {
+        let turns = self.log.turns();
+        let summaries = (0..self.summaries.len() as u32).map(CandidateId::Summary);
+        let of_turns = TurnIndex::each(turns.all()).flat_map(|turn| {
+            let head = turns.head(turn).map(|_| CandidateId::UserMessage(turn));
+            head.into_iter().chain(ExchangeIndex::each(turns.exchanges(turn)).map(CandidateId::Exchange))
+        });
+        summaries.chain(of_turns)
+    }
+
     /// The positions of the messages of a candidate.
     pub(crate) fn members(&self, id: CandidateId) -> Members {
         let turns = self.log.turns();

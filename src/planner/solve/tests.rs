@@ -201,8 +201,8 @@ proptest! {
         let mut before: Option<(Solution<'_, Deaf>, BTreeSet<CandidateId>)> = None;
         let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
         for budget in talk.budgets.iter().copied().chain(up).chain(down) {
-            let one = manager.solver(&candidates).solve(&context, budget).unwrap();
-            let found = many.solve(&context, budget).unwrap();
+            let one = manager.solver(&candidates).solve(&context, budget, 0).unwrap();
+            let found = many.solve(&context, budget, 0).unwrap();
             prop_assert_eq!(one.is_minimal(), found.is_minimal());
             prop_assert_eq!(included(&found), included(&one), "{}", budget);
             let all = included(&one).0;
