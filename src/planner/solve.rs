@@ -135,6 +135,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         let (mut withheld, mut tries) = (0, TRIES);
+        #[cfg(test)]
+        tests::PLANNED.with(|planned| planned.set(planned.get() + 1));
         loop {
             // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
             // they have to be (S7).

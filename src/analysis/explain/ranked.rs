@@ -16,7 +16,7 @@ use crate::{
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
         sequence_costs::{AddedTokens, SequenceCosts},
-        solve::{Solution, Solver},
+        solve::{Solution, Solver, TRIES},
     },
 };
 use std::cell::{OnceCell, RefCell};
@@ -38,8 +38,10 @@ impl<'p> Rankings<'p> {
         let ranked = |candidates: &'p Candidates<'p>| Ranked {
             candidates,
             manager,
-            solver: manager.solver(candidates).observed(recorder.clone(), most),
-            sequence: OnceCell::new(),
+            tries: std::array::from_fn(|_| Try {
+                solver: manager.solver(candidates).observed(recorder.clone(), most),
+                sequence: OnceCell::new(),
+            }),
         };
         Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
     }
@@ -49,7 +51,14 @@ impl<'p> Rankings<'p> {
 pub(super) struct Ranked<'p> {
     candidates: &'p Candidates<'p>,
     manager: &'p ContextWindowManager,
-    pub(super) solver: Solver<'p, Recorder>,
+    /// The first try under each budget, and each of those with less.
+    tries: [Try<'p>; TRIES as usize + 1],
+}
+
+/// One try to plan under each budget. The tries of one budget may differ by much of the prompt, those of
+/// neighbouring budgets differ by little: so each has solutions of its own to go on from.
+struct Try<'p> {
+    solver: Solver<'p, Recorder>,
     /// The additions of the target; `None` if only a whole plan knows them.
     sequence: OnceCell<Option<RefCell<SequenceCosts<'p>>>>,
 }
@@ -64,6 +73,11 @@ enum Placeholder {
 }
 
 impl<'p> Ranked<'p> {
+    /// Returns the solver of the first try, or of one with less.
+    pub(super) fn solver(&self, number: u32) -> &Solver<'p, Recorder> {
+        &self.tries[number as usize].solver
+    }
+
     /// The solution as what is in over a range of budgets.
     pub(super) fn range(
         &self,
@@ -80,7 +94,7 @@ impl<'p> Ranked<'p> {
         BudgetRange { from, to, kept: chosen.kept, others, documents }
     }
 
-    /// Returns the tokens that the target adds to a solution, and which of the placeholder messages that are
+    /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder messages that are
     /// asked about are among its messages. Returns `None` if only a whole plan knows that.
     ///
     /// # Errors
@@ -88,15 +102,17 @@ impl<'p> Ranked<'p> {
     /// Counters that fail.
     pub(super) fn additions(
         &self,
+        number: u32,
         solution: &Solution<'p, Recorder>,
         asked: &[ItemId],
     ) -> Result<Option<(AddedTokens, Vec<Key>)>, Error> {
-        let sequence = match self.sequence.get() {
-            Some(known) => known,
+        let known = &self.tries[number as usize].sequence;
+        let sequence = match known.get() {
+            Some(sequence) => sequence,
             None => {
                 let (meter, placement) = (self.manager.meter(), self.manager.placement());
                 let costs = SequenceCosts::new(self.candidates, meter, placement)?;
-                self.sequence.get_or_init(|| costs.map(RefCell::new))
+                known.get_or_init(|| costs.map(RefCell::new))
             }
         };
         let Some(sequence) = sequence else { return Ok(None) };

@@ -157,7 +157,7 @@ impl<'p> Sweep<'p> {
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
         if !self.rounds.may_lose {
-            return self.first.first.solver.cost(id, self.available).map(Some);
+            return self.first.first.solver(0).cost(id, self.available).map(Some);
         }
         self.manager.solver(self.candidates()).cost(id, self.available).map(Some)
     }
@@ -257,8 +257,8 @@ impl<'p> Sweep<'p> {
         budget: u64,
         reach: &Reach<'_>,
     ) -> Result<Solved<'s>, Error> {
-        let solution = ranked.solver.solve(self.context, budget, 0)?;
-        let (from, to) = reach(&ranked.solver, &solution, 0);
+        let solution = ranked.solver(0).solve(self.context, budget, 0)?;
+        let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
         let solved = |range, solution: Solution<'s, Recorder>, required, plan: Option<ContextPlan>| Solved {
             gave_up: solution.chosen.gave_up_the_set,
@@ -303,14 +303,14 @@ impl<'p> Sweep<'p> {
         mut range: (u64, u64),
         reach: &Reach<'_>,
     ) -> Result<Option<Sized<'s>>, Error> {
-        let (mut withheld, mut tries, mut depends_on_every_token) = (0u64, TRIES, false);
+        let (mut withheld, mut number, mut depends_on_every_token) = (0u64, 0, false);
         loop {
-            let additions = ranked.additions(&solution, &self.required_by_provider)?;
+            let additions = ranked.additions(number, &solution, &self.required_by_provider)?;
             let Some((added, required)) = additions else { return Ok(None) };
             let total = self.context.prompt_total(solution.used() + added.tokens);
             let excess = total.saturating_sub(budget);
             let more = solution.withholds_next(excess, withheld, added.placeholders);
-            let Some(more) = more.filter(|_| tries > 0) else {
+            let Some(more) = more.filter(|_| number < TRIES) else {
                 if !solution.is_minimal() {
                     range.0 = range.0.max(total);
                     depends_on_every_token |= total > budget;
@@ -320,20 +320,20 @@ impl<'p> Sweep<'p> {
             };
             // While the excess is no more than the placeholder messages, their tokens are withheld at the
             // neighbouring budgets too.
-            let is_the_same = withheld == 0 && more == added.placeholders;
+            let is_the_same = number == 0 && more == added.placeholders;
             depends_on_every_token |= !is_the_same;
             range.0 = range.0.max(total.saturating_sub(added.placeholders));
             range.1 = range.1.min(total.saturating_sub(1));
-            (withheld, tries) = (more, tries - 1);
-            solution = ranked.solver.solve(self.context, budget, withheld)?;
-            let (from, to) = reach(&ranked.solver, &solution, i128::from(withheld));
+            (withheld, number) = (more, number + 1);
+            solution = ranked.solver(number).solve(self.context, budget, withheld)?;
+            let (from, to) = reach(ranked.solver(number), &solution, i128::from(withheld));
             range = (range.0.max(from), range.1.min(to));
         }
     }
 
     /// The whole plan at a budget.
     fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s, Recorder>, Error> {
-        ranked.solver.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
+        ranked.solver(0).plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
     }
 
     /// What the provider requires of a plan, of the messages that are asked about.
