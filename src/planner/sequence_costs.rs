@@ -59,6 +59,8 @@ pub(crate) struct SequenceCosts<'p> {
     before: KeptBefore,
     /// The tokens of the placeholder messages: the first one, one between, the last one.
     placeholders: [u64; 3],
+    /// The notes in prompt order, if they become one text with the other instructions.
+    joined_notes: Vec<CandidateId>,
     /// The tokens that instructions cost as one text, beside those that they cost apart.
     joined_instructions: i128,
 }
@@ -66,7 +68,7 @@ pub(crate) struct SequenceCosts<'p> {
 impl<'p> SequenceCosts<'p> {
     /// Lays out the conversation in prompt order. Returns `None` if the additions of a target depend on more
     /// than the neighbours: a prompt that is counted as it is rendered, texts that stay where they were sent,
-    /// instructions at the end or that come and go, and ids that placeholder messages would have.
+    /// instructions at the end, and ids that placeholder messages would have.
     ///
     /// # Errors
     ///
@@ -80,8 +82,6 @@ impl<'p> SequenceCosts<'p> {
         let sent_with = log.sent_with();
         let stays = candidates.standing().stays
             && (sent_with.all_documents().next().is_some() || sent_with.all_state().next().is_some());
-        let joined = joined_instructions(candidates, meter)?;
-        let Some(joined_instructions) = joined else { return Ok(None) };
         if meter.is_rendered() || index.has_late() || stays || takes_an_id(candidates) {
             return Ok(None);
         }
@@ -118,30 +118,47 @@ impl<'p> SequenceCosts<'p> {
             known: vec![None; len],
             before: KeptBefore::default(),
             placeholders: [cost(&lead)?, cost(&bridge)?, cost(&last)?],
-            joined_instructions,
+            joined_notes: if meter.profile().joins_instructions() {
+                assemble::notes(candidates)
+            } else {
+                Vec::new()
+            },
+            joined_instructions: joined_instructions(candidates, meter, &[])?,
         }))
     }
 
     /// Returns the tokens that the target adds to this selection. Returns `None` if that depends on more than
     /// neighbours. The work follows the candidates that came or went since the selection before.
-    pub(crate) fn added(&mut self, chosen: &Selection) -> Option<AddedTokens> {
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn added(&mut self, chosen: &Selection) -> Result<Option<AddedTokens>, Error> {
+        let mut has_other_notes = false;
         for id in self.before.move_to(&chosen.kept) {
+            has_other_notes |= matches!(id, CandidateId::Note(_));
             if let Some(place) = self.places.get(id) {
                 let seams = if chosen.has(id) { self.seams(id, place as usize) } else { Seams::NOTHING };
                 self.set(place as usize, seams);
             }
         }
+        if has_other_notes && !self.joined_notes.is_empty() {
+            let notes: Vec<CandidateId> =
+                self.joined_notes.iter().copied().filter(|note| chosen.has(*note)).collect();
+            self.joined_instructions = joined_instructions(self.candidates, self.meter, &notes)?;
+        }
         let has_documents = chosen.has_documents();
         let profile = self.meter.profile();
         let user = profile.seams(&Message::user(""));
         self.set(self.block, if has_documents { user } else { Seams::NOTHING });
-        let states = if merges_state(self.candidates.index(), chosen) { 0 } else { self.candidates.index().states() };
+        let states =
+            if merges_state(self.candidates.index(), chosen) { 0 } else { self.candidates.index().states() };
         let states = (0..states).fold(Seams::NOTHING, |all, _| all.join(user));
         self.set(self.state, states);
-        if has_documents && !self.meter.block_adds_up() {
-            return None;
-        }
-        let changes = profile.changes_at(self.tree.all())?;
+        let changes = profile.changes_at(self.tree.all());
+        let Some(changes) = changes.filter(|_| !has_documents || self.meter.block_adds_up()) else {
+            return Ok(None);
+        };
         let SeamChanges { leads, continues, bridges, merged_users, merged_assistants } = changes;
         let [lead, bridge, last] = self.placeholders;
         let placeholders =
@@ -149,7 +166,7 @@ impl<'p> SequenceCosts<'p> {
         let merged = |role: Role, count: u32| u64::from(count) * self.meter.saved_by_merging(role);
         let merged = merged(Role::User, merged_users) + merged(Role::Assistant, merged_assistants);
         let tokens = i128::from(placeholders) - i128::from(merged) + self.joined_instructions;
-        Some(AddedTokens { tokens, placeholders, leads, continues })
+        Ok(Some(AddedTokens { tokens, placeholders, leads, continues }))
     }
 
     /// Checks if a placeholder message follows the results of this exchange in the selection that was asked
@@ -158,9 +175,7 @@ impl<'p> SequenceCosts<'p> {
         let Some(place) = self.places.get(exchange) else { return false };
         let own = self.tree.get(place as usize);
         let (next, _) = self.tree.search(place as usize + 1, self.len, Seams::is_nothing);
-        own.last() == Some(Role::Tool)
-            && next < self.len
-            && self.tree.get(next).first() == Some(Role::User)
+        own.last() == Some(Role::Tool) && next < self.len && self.tree.get(next).first() == Some(Role::User)
     }
 
     fn set(&mut self, place: usize, seams: Seams) {
@@ -173,7 +188,8 @@ impl<'p> SequenceCosts<'p> {
         let (candidates, meter) = (self.candidates, self.meter);
         *self.known[place].get_or_insert_with(|| {
             let position = candidates.turn_position(id);
-            let seams = |message: &Message| meter.profile().seams(&meter.profile().message(message, position));
+            let seams =
+                |message: &Message| meter.profile().seams(&meter.profile().message(message, position));
             let messages = messages(candidates, id);
             messages.iter().fold(Seams::NOTHING, |all, message| all.join(seams(message)))
         })
@@ -197,26 +213,24 @@ fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, 
     }
 }
 
-/// Returns the tokens that the instructions at the beginning cost as one text, beside those that they cost
-/// apart; 0 for a target that takes several. Returns `None` if some of them come and go.
-fn joined_instructions(candidates: &Candidates<'_>, meter: &Meter) -> Result<Option<i128>, Error> {
+/// Returns the tokens that the instructions at the beginning cost as one text, these notes among them, beside
+/// those that they cost apart; 0 for a target that takes several.
+fn joined_instructions(
+    candidates: &Candidates<'_>,
+    meter: &Meter,
+    notes: &[CandidateId],
+) -> Result<i128, Error> {
     if !meter.profile().joins_instructions() {
-        return Ok(Some(0));
+        return Ok(0);
     }
-    let index = candidates.index();
-    if index.pins.iter().any(|pin| matches!(pin.id, CandidateId::Note(_))) {
-        return Ok(None);
-    }
-    let instructions = index.required_system.iter().filter_map(|id| match id {
+    let instructions = candidates.index().required_system.iter().chain(notes).filter_map(|id| match id {
         CandidateId::System(at) => Some(&candidates.system(*at).1),
         CandidateId::Focus => candidates.focus().map(|(_, focus)| focus),
+        CandidateId::Note(at) => Some(&candidates.log().note_entries().get(*at).message),
         _ => None,
     });
     let instructions: Vec<&Message> = instructions.collect();
-    if instructions.len() < 2 {
-        return Ok(Some(0));
-    }
-    meter.joined_instructions(&instructions).map(Some)
+    if instructions.len() < 2 { Ok(0) } else { meter.joined_instructions(&instructions) }
 }
 
 /// Checks if an item has an id that a placeholder message would have: planning fails where it is needed

@@ -117,7 +117,7 @@ impl<'p> Ranked<'p> {
         };
         let Some(sequence) = sequence else { return Ok(None) };
         let mut sequence = sequence.borrow_mut();
-        let Some(added) = sequence.added(&solution.chosen) else { return Ok(None) };
+        let Some(added) = sequence.added(&solution.chosen)? else { return Ok(None) };
         let mut present = Vec::new();
         for (id, nth) in asked.iter().zip(0..) {
             let is_in = match self.placeholder(id) {

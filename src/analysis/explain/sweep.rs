@@ -109,7 +109,12 @@ impl<'p> Sweep<'p> {
             context,
             rounds,
             stays,
-            first: Rankings::from_gathered(&rounds.first, manager, &Recorder::new(available, goal), available),
+            first: Rankings::from_gathered(
+                &rounds.first,
+                manager,
+                &Recorder::new(available, goal),
+                available,
+            ),
             available,
             most_added,
             most,
@@ -211,11 +216,7 @@ impl<'p> Sweep<'p> {
     }
 
     /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
-    fn at(
-        &self,
-        budget: u64,
-        reach: &Reach<'_>,
-    ) -> Result<BudgetRange<'p>, Error> {
+    fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
         let Solved { mut plan, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.may_lose {
             return Ok(range);
@@ -251,12 +252,7 @@ impl<'p> Sweep<'p> {
         Ok(Solved { range: BudgetRange { from, to, ..other.range }, ..other })
     }
 
-    fn solve_at<'s>(
-        &self,
-        ranked: &Ranked<'s>,
-        budget: u64,
-        reach: &Reach<'_>,
-    ) -> Result<Solved<'s>, Error> {
+    fn solve_at<'s>(&self, ranked: &Ranked<'s>, budget: u64, reach: &Reach<'_>) -> Result<Solved<'s>, Error> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
         let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();

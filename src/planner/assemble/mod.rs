@@ -35,7 +35,7 @@ mod pressure;
 mod conform;
 
 pub(crate) use conform::{BRIDGE, CONTINUE, LEAD, conform};
-pub(crate) use included::{Draft, draft};
+pub(crate) use included::{Draft, draft, notes};
 
 /// What is known about a plan before anything is chosen.
 #[derive(Clone)]

@@ -44,6 +44,8 @@ mod sizes;
 mod shorten;
 
 pub(crate) use costs::Costs;
+#[cfg(test)]
+pub(crate) use costs::WEIGHED;
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;

@@ -54,9 +54,9 @@ pub(crate) use kept_before::KeptBefore;
 use room::Room;
 pub(crate) use room::{merges_state, saved_by_merging};
 pub(crate) use slots::SlotSet;
-pub(crate) use tree::{Summary, Tree};
 use trails::Pins;
 pub(crate) use trails::Trails;
+pub(crate) use tree::{Summary, Tree};
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]
