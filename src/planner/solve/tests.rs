@@ -239,7 +239,7 @@ type Asks = fn(&Conversation) -> PlanRequest<'_>;
 
 /// Returns the work of an answer among so many pinned messages, in nodes of the trees.
 fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
-    work_of(count, request, message, manager(Config::default()), &[Message::user("And now?")]).0
+    work_of(count, request, message, &manager(Config::default()), &[Message::user("And now?")]).0
 }
 
 /// Returns the work of an answer among so many pinned messages with these after them: in nodes of the trees,
@@ -248,7 +248,7 @@ fn work_of(
     count: usize,
     request: Asks,
     message: impl Fn(usize) -> Message,
-    manager: ContextWindowManager,
+    manager: &ContextWindowManager,
     last: &[Message],
 ) -> (u64, u64) {
     let mut log: Conversation = (0..count).map(message).collect();
@@ -316,7 +316,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
             let bytes = TokenCounter::from_fn("bytes", |text| Ok::<_, std::fmt::Error>(text.len() as u64));
             let model = Model::named(name).unwrap();
             let manager = ContextWindowManager::new(model, bytes, Config::default()).unwrap();
-            work_of(count, plain, message, manager, &question)
+            work_of(count, plain, message, &manager, &question)
         };
         let kinds: [(&str, &dyn Fn(usize) -> Message); 2] = [("both", &both), ("calls", &calls)];
         for (kind, message) in kinds {
@@ -341,7 +341,7 @@ fn an_answer_beside_state_behind_results_is_twice_the_work_of_half_the_pins() {
         Message::tool("now", "5 o'clock"),
     ];
     let [some, twice] =
-        [200, 400].map(|count| work_of(count, with_state, both, manager(Config::default()), &last).0);
+        [200, 400].map(|count| work_of(count, with_state, both, &manager(Config::default()), &last).0);
     assert!(some > 0, "the pins were looked at one by one");
     assert!(twice < some * 3, "{some} and {twice}");
 }
