@@ -314,11 +314,11 @@ impl<'p> Sweep<'p> {
                 let range = if depends_on_every_token { (budget, budget) } else { range };
                 return Ok(Some(Sized { range, solution, required }));
             };
-            // While the excess is no more than the placeholder messages, their tokens are withheld at the
+            // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
             // neighbouring budgets too.
-            let is_the_same = number == 0 && more == added.placeholders;
-            depends_on_every_token |= !is_the_same;
-            range.0 = range.0.max(total.saturating_sub(added.placeholders));
+            depends_on_every_token |= more != added.placeholders;
+            range.0 = range.0.max(total.saturating_sub(more - withheld));
+            // At a budget of that total nothing is withheld.
             range.1 = range.1.min(total.saturating_sub(1));
             (withheld, number) = (more, number + 1);
             solution = ranked.solver(number).solve(self.context, budget, withheld)?;
