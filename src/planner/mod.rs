@@ -28,6 +28,7 @@ pub(crate) mod observer;
 pub(crate) mod budget;
 pub(crate) mod select;
 pub(crate) mod assemble;
+pub(crate) mod sequence_costs;
 pub(crate) mod solve;
 pub(crate) mod telemetry;
 pub(crate) mod births;

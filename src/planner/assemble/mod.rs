@@ -34,8 +34,8 @@ mod overflow;
 mod pressure;
 mod conform;
 
-pub(crate) use conform::conform;
-pub(crate) use included::{Draft, draft};
+pub(crate) use conform::{BRIDGE, CONTINUE, LEAD, conform};
+pub(crate) use included::{Draft, draft, notes};
 
 /// What is known about a plan before anything is chosen.
 #[derive(Clone)]
@@ -80,6 +80,14 @@ impl PlanContext<'_> {
     pub(crate) fn total(&self, budget: u64) -> i128 {
         let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
+    }
+
+    /// Returns the tokens of a prompt, as the provider is expected to count them, with so many for everything
+    /// but what is sent in any case.
+    pub(crate) fn prompt_total(&self, tokens: i128) -> u64 {
+        let counted = tokens + self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>();
+        let total = self.calibration.map_or(counted, |calibration| calibration.of(counted));
+        u64::try_from(total.max(0)).unwrap_or(u64::MAX)
     }
 }
 
@@ -415,7 +423,7 @@ fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
 }
 
 /// The candidate that holds the required question, where the documents go right before it.
-fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
+pub(crate) fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
     let first = candidates.index().required_conversation.first().copied();
     first.filter(|candidate| {
         !matches!(candidate, CandidateId::Summary(_)) && candidates.index().live_turn().is_some()

@@ -206,6 +206,9 @@ impl ResultTexts {
 
     /// The message with texts of at most `bytes`, or `None` if none of them is longer.
     fn clipped(&self, message: &Message, id: &ItemId, bytes: usize) -> Option<Message> {
+        if !message.may_say_another_text() {
+            return None;
+        }
         match self {
             Self::Whole(text) => wording::clipped_result(id, text, bytes).map(|text| message.saying(text)),
             Self::Mixed(parts) => {
@@ -218,7 +221,7 @@ impl ResultTexts {
                     .into_iter()
                     .zip(parts)
                     .map(|(clipped, part)| clipped.unwrap_or_else(|| part.clone()));
-                Some(message.saying(String::new()).replacing_parts(parts.collect()))
+                Some(message.replacing_content(parts.collect()))
             }
         }
     }

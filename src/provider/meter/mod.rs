@@ -244,6 +244,22 @@ impl Meter {
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
+    /// Returns the tokens that instructions cost as one text, beside those that they cost apart.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn joined_instructions(&self, instructions: &[&Message]) -> Result<i128, Error> {
+        let (mut texts, mut apart) = (Vec::new(), 0u64);
+        for message in instructions {
+            let sent = self.profile.message(message, TurnPosition::Preamble);
+            texts.extend(sent.plain_texts().map(str::to_owned));
+            apart += self.message(message, TurnPosition::Preamble, u64::MAX)?.in_full();
+        }
+        let apart = apart.saturating_sub(self.around_one_text(Role::System));
+        self.joins(&texts.join("\n\n"), std::iter::once(apart))
+    }
+
     /// A document in its fence, as it is sent.
     pub(crate) fn fenced(&self, item: &RagItem) -> String {
         wording::document(item, self.header)
