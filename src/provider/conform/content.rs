@@ -319,6 +319,14 @@ impl TargetProfile {
         match part {
             Part::Text(_) => Instead::Same,
             Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
+            // Media of a result go back with it.
+            Part::Image { .. }
+                if role == Role::Tool
+                    && self.wire_format == WireFormat::Gemini
+                    && self.writes_around(message) =>
+            {
+                Instead::Same
+            }
             Part::Image { .. } => named(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();

@@ -30,8 +30,8 @@ pub(crate) use as_written::mark;
 pub use as_written::{definition_as_written, keep_as_written, keep_tool_as_written};
 pub use gemini::GeminiBody;
 #[doc(hidden)]
-pub use gemini::kind_of;
-pub(crate) use gemini::unsigned_calls;
+pub use gemini::{RESULT_PLACE, is_inline_image, kind_of, result_json};
+pub(crate) use gemini::{begins_content, unsigned_calls};
 pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
 pub use responses::ResponsesBody;
