@@ -237,11 +237,11 @@ impl Message {
 
     /// Returns true if a text may replace the content of this result: where its provider reads a text.
     pub(crate) fn may_say_another_text(&self) -> bool {
-        let around = self.written().and_then(Written::around).and_then(Object::parse);
-        let output = around.as_ref().and_then(|around| around.get("output"));
-        output.is_none_or(|output| {
-            matches!(output, "\"\"" | "[]" | "null") || shell_output(output, "").is_some()
-        })
+        let responses = self.written_in(WireFormat::OpenAiResponses).and_then(Written::around);
+        let Some(around) = responses.and_then(Object::parse) else { return true };
+        around
+            .get("output")
+            .is_some_and(|output| matches!(output, "\"\"" | "[]") || shell_output(output, "").is_some())
     }
 
     /// Returns true if this piece of reasoning was written in this wire format otherwise than neutral fields say.

@@ -10,6 +10,57 @@ pub(crate) fn indented(value: &impl Serialize) -> Result<String> {
     Ok(inert(&serde_json::to_string_pretty(value)?) + "\n")
 }
 
+/// Returns JSON text of one line with indents and a line break, every value as it is spelt.
+pub(crate) fn indented_text(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let (mut depth, mut quoted, mut escaped) = (0, false, false);
+    let mut before = ' ';
+    let mut characters = json.chars().peekable();
+    while let Some(c) = characters.next() {
+        if quoted {
+            out.push(c);
+            quoted = c != '"' || escaped;
+            escaped = c == '\\' && !escaped;
+            before = c;
+            continue;
+        }
+        let closes = characters.peek().is_some_and(|next| matches!(next, ']' | '}'));
+        match c {
+            '[' | '{' => {
+                out.push(c);
+                depth += 1;
+                if !closes {
+                    begin_line(&mut out, depth);
+                }
+            }
+            ']' | '}' => {
+                depth -= 1;
+                if !matches!(before, '[' | '{') {
+                    begin_line(&mut out, depth);
+                }
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                begin_line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            ' ' | '\n' | '\r' | '\t' => continue,
+            c => {
+                quoted = c == '"';
+                out.push(c);
+            }
+        }
+        before = c;
+    }
+    inert(&out) + "\n"
+}
+
+fn begin_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
 /// A value on a line of its own.
 pub(crate) fn on_a_line(value: &impl Serialize) -> Result<String> {
     Ok(inert(&serde_json::to_string(value)?) + "\n")
@@ -35,6 +86,23 @@ pub(crate) fn inert(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_indented_as_values_are() {
+        let texts = [
+            r#"{"a":[1,{"b":"x,:[]{}\"\\"}],"c":{},"d":[],"e":[[],{"f":null}]}"#,
+            r#"[{"a":"\\\"}"},true]"#,
+            "[]",
+        ];
+        for json in texts {
+            let value: serde_json::Value = serde_json::from_str(json).unwrap();
+            assert_eq!(indented_text(json), indented(&value).unwrap(), "{json}");
+        }
+        assert_eq!(
+            indented_text("[1e2,10000000000000000000001.0]"),
+            "[\n  1e2,\n  10000000000000000000001.0\n]\n"
+        );
+    }
 
     #[test]
     fn what_is_escaped_means_the_same() {

@@ -166,7 +166,7 @@ impl TargetProfile {
             name,
             reasoning: left_out(|reasoning| !reasoning.is_empty()),
             no_reasoning: left_out(Reasoning::is_empty),
-            empty_result: empty && !accepts.empty_results,
+            empty_result: empty && !accepts.empty_results && !self.writes_around(message),
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
             functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
@@ -295,7 +295,10 @@ impl TargetProfile {
         let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
             KeptReasoning::Never => false,
-            KeptReasoning::Live => turn_position == TurnPosition::Live,
+            // An item that came behind it is refused without it.
+            KeptReasoning::Live => {
+                turn_position == TurnPosition::Live || !message.items(self.wire_format).is_empty()
+            }
             KeptReasoning::Always => true,
         };
         let sealed = reasoning.seal.is_some() && reasoning.wire_format == Some(self.wire_format);

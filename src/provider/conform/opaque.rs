@@ -25,7 +25,8 @@ impl TargetProfile {
         let kind = value.get("type").and_then(Value::as_str);
         match role {
             Role::Assistant if kind == Some(COMPACTION) => is_compaction(message),
-            Role::Assistant => !is_half(kind) || server_tool_is_whole(value, message),
+            // The other half may stand in another message: the whole prompt is looked at later.
+            Role::Assistant => !is_half(kind) || server_tool_id(value).is_some(),
             _ => !is_half(kind),
         }
     }
@@ -83,25 +84,22 @@ fn is_half(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
 }
 
-/// Whether a block of the provider's own tools has its other half in the same message, the call before the result, and
-/// neither of them twice: the assistant says nothing else that is not known here.
-fn server_tool_is_whole(value: &Value, message: &Message) -> bool {
-    let Some(id) = server_tool_id(value) else { return false };
-    // Only what names the id at all is read: a message may hold thousands of these.
-    let named = message.parts().iter().filter(|part| match part {
-        Part::Opaque { json, .. } => json.contains(id.as_str()),
-        Part::Text(_) | Part::Image { .. } => false,
-    });
-    let halves: Vec<bool> = named
-        .filter_map(Part::opaque)
-        .filter(|block| server_tool_id(block).as_ref() == Some(&id))
-        .map(|block| block.get("tool_use_id").is_none())
-        .collect();
-    halves == [true, false]
+/// A call of one of the provider's own tools, or the result of one, by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Half {
+    Call(String),
+    Result(String),
+}
+
+/// Returns the half of a use of the provider's own tools that a part is. Returns `None` for any other part.
+pub(super) fn half(part: &Part) -> Option<Half> {
+    let block = part.opaque().filter(|block| is_half(block["type"].as_str()))?;
+    let id = server_tool_id(&block)?;
+    Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
 }
 
 /// The id of a call of the provider's own tools, or that a result of one names.
-pub(super) fn server_tool_id(value: &Value) -> Option<String> {
+fn server_tool_id(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let key = match text("type") {
         Some(kind) if kind.ends_with("tool_use") => "id",

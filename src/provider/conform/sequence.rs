@@ -3,7 +3,7 @@
 
 use super::{
     TargetProfile, call_ids, has_one_place,
-    opaque::{adds_tools, is_compaction, server_tool_id},
+    opaque::{Half, adds_tools, half, is_compaction},
 };
 use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
@@ -69,7 +69,7 @@ impl TargetProfile {
                 places: Vec::with_capacity(messages.len()),
                 ..Normalized::default()
             },
-            server_tools: BTreeSet::new(),
+            server_tools: ServerTools::read(self.wire_format, &messages),
             run: Vec::new(),
             parts: 0,
         };
@@ -121,11 +121,58 @@ impl TargetProfile {
     }
 }
 
+/// The uses of the provider's own tools in a prompt, by their ids.
+#[derive(Debug, Default)]
+struct ServerTools {
+    /// Ids that a result names.
+    answered: BTreeSet<String>,
+    /// Ids that were called so far, and that were answered so far.
+    called: BTreeSet<String>,
+    closed: BTreeSet<String>,
+    /// Ids of calls in the last message of the assistant if nothing follows it: its provider goes on with them.
+    open: BTreeSet<String>,
+}
+
+impl ServerTools {
+    fn read(wire_format: WireFormat, messages: &[Message]) -> Self {
+        let mut all = Self::default();
+        if wire_format != WireFormat::Anthropic {
+            return all;
+        }
+        let assistant = |message: &&Message| message.role() == Role::Assistant && message.has_opaque_parts();
+        for half in messages.iter().filter(assistant).flat_map(Message::parts).filter_map(half) {
+            if let Half::Result(id) = half {
+                all.answered.insert(id);
+            }
+        }
+        if let Some(last) = messages.last().filter(|last| assistant(last)) {
+            let calls = last.parts().iter().filter_map(half);
+            all.open = calls
+                .filter_map(|half| match half {
+                    Half::Call(id) => Some(id),
+                    Half::Result(_) => None,
+                })
+                .collect();
+        }
+        all
+    }
+
+    /// Takes the next half in the order of the prompt, and returns true if it may stand there.
+    fn take(&mut self, half: &Half) -> bool {
+        match half {
+            Half::Call(id) => {
+                let goes_on = self.answered.contains(id) || self.open.contains(id);
+                goes_on && self.called.insert(id.clone())
+            }
+            Half::Result(id) => self.called.contains(id) && self.closed.insert(id.clone()),
+        }
+    }
+}
+
 struct Sent<'a> {
     profile: &'a TargetProfile,
     done: Normalized,
-    /// Ids of the provider's own tools that were called.
-    server_tools: BTreeSet<String>,
+    server_tools: ServerTools,
     /// Messages of one role, side by side, and how many parts they have.
     run: Vec<Message>,
     parts: usize,
@@ -164,25 +211,24 @@ impl Sent<'_> {
         }
     }
 
-    /// The provider's own tools are called once by each id: what repeats one is left out.
+    /// The provider's own tools are called once by each id, and each result has its call: what is neither is left out.
     fn called_once(&mut self, message: Message) -> Message {
         if self.profile.wire_format != WireFormat::Anthropic || message.role() != Role::Assistant {
             return message;
         }
-        let ids = |part: &Part| part.opaque().as_ref().and_then(server_tool_id);
-        let repeated = |part: &Part| ids(part).is_some_and(|id| self.server_tools.contains(&id));
         let first = usize::from(!message.text().is_empty());
-        let parts = message.parts().iter().enumerate().filter(|(_, part)| repeated(part));
-        let numbers: Vec<usize> = parts.map(|(at, _)| at + first).collect();
-        let rewritten = (!numbers.is_empty()).then(|| message.without_parts(&numbers));
-        self.server_tools.extend(message.parts().iter().filter_map(ids));
-        match rewritten {
-            Some(rewritten) => {
-                self.done.rewritten.push((message, rewritten.clone()));
-                rewritten
+        let mut numbers = Vec::new();
+        for (at, part) in message.parts().iter().enumerate() {
+            if half(part).is_some_and(|half| !self.server_tools.take(&half)) {
+                numbers.push(at + first);
             }
-            None => message,
         }
+        if numbers.is_empty() {
+            return message;
+        }
+        let rewritten = message.without_parts(&numbers);
+        self.done.rewritten.push((message, rewritten.clone()));
+        rewritten
     }
 
     /// A message that was given: its position is remembered.

@@ -37,10 +37,17 @@ pub fn keep_as_written(
     let components = ordered.components(wire_format);
     let mut rest = components.iter();
     let mut kept = Vec::with_capacity(pieces.len());
+    // Of several objects each has to be there: they part what is said.
+    let several = pieces.iter().filter(|(kind, _)| *kind == PieceKind::Around).count() > 1;
     for (kind, came) in pieces {
         let came = came.and_then(|came| unmarked(came, wire_format));
         let json = if *kind == PieceKind::Around {
-            came.filter(|came| came.to_json() != usual_around(&message, wire_format)).map(|mut came| {
+            // Nothing is said in place of an empty result that came so.
+            let is_usual = |came: &Object| {
+                came.to_json() == usual_around(&message, wire_format)
+                    && (message.role() != Role::Tool || message.texts().any(|text| !text.is_empty()))
+            };
+            came.filter(|came| several || !is_usual(came)).map(|mut came| {
                 empty(&mut came, &around_fills(&message, wire_format));
                 came.to_json()
             })

@@ -8,6 +8,7 @@ use crate::{
     message::{Mark, Prompt, Role, WireFormat},
     provider::conform::normalized,
 };
+use serde::{Serialize, Serializer};
 
 mod json;
 mod fill;
@@ -60,24 +61,45 @@ pub use responses::ResponsesBody;
 ///
 /// Never: a body is plain data.
 pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat, breakpoints: bool) -> serde_json::Value {
-    let body = match (wire_format, breakpoints) {
-        (WireFormat::OpenAiResponses, false) => serde_json::to_value(openai_responses(prompt)),
-        (WireFormat::OpenAiResponses, true) => {
-            serde_json::to_value(openai_responses(prompt).with_breakpoints())
+    rendered(prompt, wire_format, breakpoints, serde_json::value::Serializer).expect("a body is plain data")
+}
+
+/// Returns the body of a wire format as JSON text, as [`body`] does. Numbers that a provider wrote keep their spelling here:
+/// `1e2` and integers of any length.
+///
+/// # Panics
+///
+/// Never: a body is plain data.
+pub fn body_json(prompt: &impl AsRef<Prompt>, wire_format: WireFormat, breakpoints: bool) -> String {
+    let mut json = Vec::new();
+    let mut serializer = serde_json::Serializer::new(&mut json);
+    rendered(prompt, wire_format, breakpoints, &mut serializer).expect("a body is plain data");
+    String::from_utf8(json).expect("JSON is text")
+}
+
+fn rendered<S: Serializer>(
+    prompt: &impl AsRef<Prompt>,
+    wire_format: WireFormat,
+    breakpoints: bool,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match wire_format {
+        WireFormat::OpenAiResponses if breakpoints => {
+            openai_responses(prompt).with_breakpoints().serialize(serializer)
         }
-        (WireFormat::Anthropic, false) => serde_json::to_value(anthropic(prompt)),
-        (WireFormat::Anthropic, true) => {
-            serde_json::to_value(anthropic(prompt).with_breakpoints(CacheLife::default()))
+        WireFormat::OpenAiResponses => openai_responses(prompt).serialize(serializer),
+        WireFormat::Anthropic if breakpoints => {
+            anthropic(prompt).with_breakpoints(CacheLife::default()).serialize(serializer)
         }
-        (WireFormat::Gemini, _) => serde_json::to_value(gemini(prompt)),
-        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, false) => {
-            serde_json::to_value(openai(prompt))
+        WireFormat::Anthropic => anthropic(prompt).serialize(serializer),
+        WireFormat::Gemini => gemini(prompt).serialize(serializer),
+        WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain if breakpoints => {
+            openai(prompt).with_breakpoints().serialize(serializer)
         }
-        (WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain, true) => {
-            serde_json::to_value(openai(prompt).with_breakpoints())
+        WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain => {
+            openai(prompt).serialize(serializer)
         }
-    };
-    body.expect("a body is plain data")
+    }
 }
 
 /// The prompt as a body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.

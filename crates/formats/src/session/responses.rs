@@ -108,6 +108,9 @@ pub(super) struct Log {
     replied: Option<usize>,
     /// Calls by the ids of their items, which some results name instead of the call's.
     items: BTreeMap<String, String>,
+    /// Ids of the calls that wait for their results, in order, and the place of each.
+    waiting: BTreeMap<usize, String>,
+    places: BTreeMap<String, usize>,
 }
 
 /// A message of the assistant with its items in their order.
@@ -148,29 +151,25 @@ fn kept(message: Message, pieces: &[(PieceKind, Option<String>)]) -> Message {
 impl Log {
     /// The next item, as it came; an error says what was expected.
     pub(super) fn raw(&mut self, json: &str) -> Result<(), String> {
-        let object = Object::parse(json);
-        let item: Result<Item, _> = serde_json::from_str(json);
-        let (Some(object), Ok(item)) = (&object, &item) else {
-            return match (object, item) {
+        let object = Object::parse(json).ok_or("expected an item: an object with a type or a role")?;
+        match serde_json::from_str::<Item>(json) {
+            Ok(item) => {
+                let kind = self.kind(&item, &object)?;
+                self.item(&item, &object, json, kind)
+            }
+            Err(error) => {
                 // The type is none that is read: what stands under the same keys is its own.
-                (Some(object), Err(error)) => {
-                    let read = ["message", "reasoning", "function_call", "function_call_output"];
-                    let kind = object.text("type").filter(|kind| !read.contains(&kind.as_str()));
-                    let kind = kind.ok_or_else(|| plain::without_place(&error))?;
-                    self.of_own_shape(&kind, &object, json);
-                    Ok(())
-                }
-                (_, Err(error)) => Err(plain::without_place(&error)),
-                (None, Ok(_)) => Err("expected an item: an object with a type or a role".into()),
-                (Some(_), Ok(_)) => Ok(()),
-            };
-        };
-        let kind = self.kind(item, object)?;
-        self.item(item, object, json, kind)
+                const READ: [&str; 4] = ["message", "reasoning", "function_call", "function_call_output"];
+                let kind = object.text("type").filter(|kind| !READ.contains(&kind.as_str()));
+                let kind = kind.ok_or_else(|| plain::without_place(&error))?;
+                self.add_in_its_shape(&kind, &object, json);
+                Ok(())
+            }
+        }
     }
 
     /// Adds an item whose keys have other shapes than those that are read.
-    fn of_own_shape(&mut self, kind: &str, object: &Object, json: &str) {
+    fn add_in_its_shape(&mut self, kind: &str, object: &Object, json: &str) {
         match (self.answered(kind, object), object.text("call_id")) {
             (Some(id), _) => self.result_item(id, kind, None, json),
             (None, Some(id)) => {
@@ -194,7 +193,7 @@ impl Log {
                 Kind::Call(id)
             }
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
-                return Err("expected a call_id".into());
+                return Err("expected a call_id, or a call before it that waits for its output".into());
             }
             // Who executes it answers it: a request for an approval goes by its own id.
             (Some(kind), _) if kind.ends_with("_request") => {
@@ -202,6 +201,7 @@ impl Log {
             }
             (Some(kind), _) if is_output(kind) => Kind::Other,
             (Some(_), _) => call_id().map_or(Kind::Other, Kind::Call),
+            (None, None) if item.id.is_some() => Kind::Other,
             (None, None) => return Err("expected an item: an object with a type or a role".into()),
         })
     }
@@ -213,7 +213,11 @@ impl Log {
             return None;
         }
         let by_id = || self.items.get(&object.text("id")?).cloned();
-        object.text("call_id").or_else(|| object.text("approval_request_id")).or_else(by_id)
+        // The output of a function answers the call before it that waits, if it names none.
+        let is_functions = kind == "function_call_output" || kind == "custom_tool_call_output";
+        let by_place = || self.waiting.values().next().filter(|_| is_functions).cloned();
+        let named = object.text("call_id").or_else(|| object.text("approval_request_id"));
+        named.or_else(by_id).or_else(by_place)
     }
 
     /// A call of a tool that has no name of its own in the item.
@@ -295,6 +299,9 @@ impl Log {
             self.items.insert(id, call.id.clone());
         }
         self.items.insert(call.id.clone(), call.id.clone());
+        let place = self.waiting.last_key_value().map_or(0, |(last, _)| last + 1);
+        self.waiting.insert(place, call.id.clone());
+        self.places.insert(call.id.clone(), place);
         let open = self.open.get_or_insert_default();
         open.calls.push(call);
         open.pieces.push((PieceKind::Call, Some(json.into())));
@@ -303,6 +310,9 @@ impl Log {
     /// Adds a result: its content where that is a text or a list of parts, else the texts in its JSON.
     fn result_item(&mut self, id: String, kind: &str, output: Option<(&Content, &Object)>, json: &str) {
         self.end();
+        if let Some(place) = self.places.remove(&id) {
+            self.waiting.remove(&place);
+        }
         let said = output
             .filter(|(output, _)| !kind.starts_with("shell") || !matches!(output, Content::Parts(_)))
             .and_then(|(output, object)| Said::read(Some(output), object, "output").ok())
@@ -310,9 +320,8 @@ impl Log {
         let message = match said {
             Some(said) => said.into_message(Message::tool(id, "")),
             None => {
-                let texts = Object::parse(json).and_then(|object| object.get("output").map(texts_in));
                 let around = [(PieceKind::Around, Some(json.to_owned()))];
-                kept(Message::tool(id, texts.unwrap_or_default().join("\n\n")), &around)
+                kept(in_its_json(id, &Object::parse(json).unwrap_or_default()), &around)
             }
         };
         self.messages.push(message);
@@ -374,6 +383,17 @@ fn reasoning(item: &Item) -> Reasoning {
     reasoning
 }
 
+/// Returns a result whose content stands in its JSON, in a form of its own: the texts in it, and a picture.
+fn in_its_json(id: String, object: &Object) -> Message {
+    let output = object.get("output").map_or_else(|| rest_of(object), str::to_owned);
+    let picture = Object::parse(&output).and_then(|output| output.text("image_url"));
+    let message = Message::tool(id, texts_in(&output).join("\n\n"));
+    match picture {
+        Some(url) => message.with_parts([Part::Image { url, detail: None }]),
+        None => message,
+    }
+}
+
 /// Returns every text in a value of JSON, keys apart, up to a bound.
 fn texts_in(json: &str) -> Vec<String> {
     fn collect(value: &Value, texts: &mut Vec<String>) {
@@ -381,7 +401,8 @@ fn texts_in(json: &str) -> Vec<String> {
             Value::String(text) if !text.is_empty() => texts.push(text.clone()),
             Value::Array(list) => list.iter().for_each(|value| collect(value, texts)),
             Value::Object(object) => {
-                let said = object.iter().filter(|(key, _)| *key != "type" && *key != "image_url");
+                let said =
+                    object.iter().filter(|(key, _)| !["type", "image_url", "status"].contains(&key.as_str()));
                 said.for_each(|(_, value)| collect(value, texts));
             }
             _ => {}

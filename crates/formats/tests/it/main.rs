@@ -12,6 +12,7 @@
 #[allow(unused_imports, reason = "features decide which tests use it")]
 use context_window_testing as support;
 
+mod border;
 mod long_values;
 mod pushed;
 mod reading;

@@ -164,7 +164,7 @@ fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    json::indented(&render::body(plan, model.wire_format, marked))
+    Ok(json::indented_text(&render::body_json(plan, model.wire_format, marked)))
 }
 
 /// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.
