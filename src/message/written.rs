@@ -55,8 +55,8 @@ pub(crate) enum Component<'a> {
 }
 
 /// The keys of a message of `OpenAI` Chat that hold reasoning.
-pub(crate) const CHAT_REASONING: [&str; 4] =
-    ["reasoning_content", "reasoning", "reasoning_details", "thinking"];
+pub(crate) const CHAT_REASONING: [&str; 5] =
+    ["reasoning_content", "reasoning", "reasoning_details", "thinking", "tool_plan"];
 
 impl<'a> Component<'a> {
     /// Returns true for text and other parts of the content.

@@ -30,16 +30,32 @@ impl GeminiBody<'_> {
         head.flat_map(parts).collect()
     }
 
-    /// All functions in one tool, and then what the provider runs itself.
+    /// Returns all functions as one tool, at the place of the first or beside what came in one tool with them, and the tools
+    /// that the provider runs itself.
     fn tools(&self) -> Vec<WireTool<'_>> {
-        let hosted = |tool: &Tool| tool.hosted.is_some();
-        let functions = self.prompt.tools.iter().filter(|tool| !hosted(tool));
-        let declarations: Vec<_> = functions.map(Declared::new).collect();
-        let functions =
-            (!declarations.is_empty()).then_some(WireTool::Functions(Declarations { declarations }));
-        let own = self.prompt.tools.iter().filter_map(Tool::hosted_json);
-        let own = own.filter_map(|json| serde_json::from_str(json).ok()).map(WireTool::Hosted);
-        functions.into_iter().chain(own).collect()
+        let tools = &self.prompt.tools;
+        let declarations: Vec<_> =
+            tools.iter().filter(|tool| tool.hosted.is_none()).map(Declared::new).collect();
+        let mut functions = (!declarations.is_empty()).then_some(Declarations { declarations });
+        let beside = |tool: &Tool| tool.hosted_json().and_then(functions_key).is_some();
+        let is_beside = tools.iter().any(beside);
+        let mut all = Vec::new();
+        for tool in tools {
+            let Some(json) = tool.hosted_json() else {
+                all.extend(functions.take_if(|_| !is_beside).map(WireTool::Functions));
+                continue;
+            };
+            let Some((key, mut object)) = functions_key(json) else {
+                all.extend(serde_json::from_str(json).ok().map(WireTool::Hosted));
+                continue;
+            };
+            match functions.take() {
+                Some(functions) => object.set(key, to_json(&functions.declarations)),
+                None => drop(object.remove(key)),
+            }
+            all.extend(RawValue::from_string(object.to_json()).ok().map(WireTool::Written));
+        }
+        all
     }
 
     fn contents(&self) -> Vec<Content<'_>> {
@@ -499,6 +515,18 @@ fn written_answer<'a>(
 enum WireTool<'a> {
     Functions(Declarations<'a>),
     Hosted(&'a RawValue),
+    Written(Box<RawValue>),
+}
+
+/// The keys of functions in a tool, as the API and the Python SDK spell them.
+#[doc(hidden)]
+pub const FUNCTIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
+
+/// Returns a tool that has functions beside what the provider runs itself, and their key.
+fn functions_key(json: &str) -> Option<(&'static str, Object)> {
+    let key = FUNCTIONS.into_iter().find(|key| json.contains(key))?;
+    let object = Object::parse(json)?;
+    object.get(key).is_some().then_some((key, object))
 }
 
 #[derive(Debug, Serialize)]

@@ -2,12 +2,12 @@
 
 use super::{
     keys::Keys,
-    wire::{Declaration, Name},
+    wire::{self, Declaration, Name},
 };
 use context_window::{
     Message, Part, Role, Tool, ToolCall, WireFormat,
     message::{PieceKind, Reasoning},
-    render::{RESULT_PLACE, is_inline_image, keep_as_written, kind_of, result_json},
+    render::{FUNCTIONS, RESULT_PLACE, is_inline_image, keep_as_written, kind_of, result_json},
     text::plain::compact_json,
     text::{object::Object, plain, size},
 };
@@ -105,6 +105,17 @@ pub(super) fn tool(declared: Declaration) -> Tool {
     Tool::new(declared.name, declared.description.unwrap_or_default(), schema)
 }
 
+/// Returns what the provider runs itself in the object of functions, which stay one tool with it: as a tool whose functions
+/// are empty. Returns `None` for functions alone.
+pub(super) fn beside_functions(json: &str) -> Option<Tool> {
+    let mut object = Object::parse(&compact_json(json))?;
+    let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
+    let other = object.iter().find(|(other, value)| *other != key && *value != "null");
+    let name = other.map(|(name, _)| name.to_owned())?;
+    object.set(key, "[]".into());
+    Some(Tool::hosted(name, WireFormat::Gemini, object.to_json()))
+}
+
 /// A schema with the types of JSON Schema: Gemini's own `parameters` write them in capitals.
 fn in_lower_case(schema: &str) -> String {
     const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
@@ -113,14 +124,31 @@ fn in_lower_case(schema: &str) -> String {
     })
 }
 
-/// The texts of a system instruction.
+/// Returns the options of a request of Google's Python SDK: empty for a session of another kind.
+pub(super) fn config(session: &wire::Session) -> wire::GoogleConfig {
+    let is_own = session.contents.is_some() && session.messages.is_none();
+    let config = session.config.as_deref().filter(|_| is_own);
+    config.and_then(|config| serde_json::from_str(config.get()).ok()).unwrap_or_default()
+}
+
+/// Returns the texts of a system instruction: a text, a content, a part, or a list of texts and parts.
 pub(super) fn texts(raw: &RawValue) -> Vec<String> {
     if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
         return vec![text];
     }
-    let Ok(content) = serde_json::from_str::<Content>(raw.get()) else { return Vec::new() };
-    let part = |raw: &RawValue| serde_json::from_str::<WirePart>(raw.get()).ok()?.text;
-    content.parts.iter().flatten().filter_map(|raw| part(raw)).collect()
+    if let Ok(list) = serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()) {
+        let text = |raw: &RawValue| serde_json::from_str(raw.get()).ok().or_else(|| text_of(raw));
+        return list.iter().filter_map(|raw| text(raw)).collect();
+    }
+    let content = serde_json::from_str::<Content>(raw.get()).ok();
+    match content.and_then(|content| content.parts) {
+        Some(parts) => parts.iter().filter_map(|raw| text_of(raw)).collect(),
+        None => text_of(raw).into_iter().collect(),
+    }
+}
+
+fn text_of(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<WirePart>(raw.get()).ok()?.text
 }
 
 /// The messages of the contents; an error names the content and what was expected.

@@ -78,8 +78,17 @@ fn keys(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 /// A step of a model in Responses: items of any type, calls with their results.
 fn step(nth: usize) -> impl Strategy<Value = Vec<String>> {
     let kind = prop::sample::select(vec![
-        "function", "custom_tool", "shell", "frob", "local_frob", "computer", "approval", "hosted", "reference",
-        "said", "spoken",
+        "function",
+        "custom_tool",
+        "shell",
+        "frob",
+        "local_frob",
+        "computer",
+        "approval",
+        "hosted",
+        "reference",
+        "said",
+        "spoken",
     ]);
     (kind, extras(), any::<u64>(), any::<bool>()).prop_map(move |(kind, extras, order, thinks)| {
         let id = format!("\"call_{nth}\"");
@@ -340,10 +349,13 @@ fn a_deferred_tool_costs_its_name_and_description() {
         let tool = format!(
             r#"{{"name":"book","description":"Books.","input_schema":{{"type":"object","properties":{{"boat":{{"type":"string","description":"{long}"}}}}}},"defer_loading":{defer}}}"#
         );
-        let body = format!(r#"{{"model":"{ANTHROPIC}","messages":[{{"role":"user","content":"Book."}}],"tools":[{tool}]}}"#);
+        let body = format!(
+            r#"{{"model":"{ANTHROPIC}","messages":[{{"role":"user","content":"Book."}}],"tools":[{tool}]}}"#
+        );
         let session = Session::from_json(&body).unwrap();
         let model = Model::named(ANTHROPIC).unwrap();
-        let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
+        let manager =
+            ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
         manager.build_plan(&request).unwrap().estimated_tokens_total().n
     };
