@@ -55,8 +55,8 @@ pub(crate) enum Component<'a> {
 }
 
 /// The keys of a message of `OpenAI` Chat that hold reasoning.
-pub(crate) const CHAT_REASONING: [&str; 4] =
-    ["reasoning_content", "reasoning", "reasoning_details", "thinking"];
+pub(crate) const CHAT_REASONING: [&str; 5] =
+    ["reasoning_content", "reasoning", "reasoning_details", "thinking", "tool_plan"];
 
 impl<'a> Component<'a> {
     /// Returns true for text and other parts of the content.
@@ -146,6 +146,13 @@ impl Written {
     pub(super) fn say(&mut self, text: &str) {
         self.pieces.retain(|piece| piece.kind == PieceKind::Around);
         self.change(PieceKind::Around, |object| {
+            for key in ["functionResponse", "function_response"] {
+                if let Some(mut response) = object.get(key).and_then(Object::parse) {
+                    response.remove("parts");
+                    response.set_text("response", "");
+                    object.set(key, response.to_json());
+                }
+            }
             if let Some(output) = object.get("output").and_then(|output| shell_output(output, text)) {
                 object.set("output", output);
             }

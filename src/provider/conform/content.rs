@@ -190,8 +190,10 @@ impl TargetProfile {
 
     /// Whether a message bears several thoughts where the wire format has one field for them.
     pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
+        let is_chunk = |at: usize| message.is_reasoning_written(at, self.wire_format);
         message.reasoning().len() > 1
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
+            && !(0..message.reasoning().len()).any(is_chunk)
     }
 
     /// The content as one text, with placeholders for parts that are not text.
@@ -322,6 +324,14 @@ impl TargetProfile {
         match part {
             Part::Text(_) => Instead::Same,
             Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
+            // Media of a result go back with it.
+            Part::Image { .. }
+                if role == Role::Tool
+                    && self.wire_format == WireFormat::Gemini
+                    && self.writes_around(message) =>
+            {
+                Instead::Same
+            }
             Part::Image { .. } => named(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! The file that is built in, `config/models.toml`: models, rules of names, and demands of providers.
 
 use super::{
-    EditingRule, MismatchSwitch, Model, ModelEntry, OnDemandRule, ProviderConstraints, Registry, ThinkingRule, WireFormat,
+    EditingRule, MismatchSwitch, Model, ModelEntry, OnDemandRule, ProviderConstraints, Registry,
+    ThinkingRule, WireFormat,
     constraints::ProviderEntry,
     fault,
     form::Form,

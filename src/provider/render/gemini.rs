@@ -1,19 +1,20 @@
 //! Gemini `generateContent`, request side: instructions apart, contents of user and model in turn.
 
 use super::{
-    fill::Fill,
+    fill::{Fill, fill, filled, json as to_json},
     json::{Declared, Function, Raw, object, opaque, schema, tool_fills},
 };
 use crate::{
-    message::{Component, Message, Part, Prompt, Role, Tool, ToolCall, WireFormat},
+    message::{Component, Message, PieceKind, Prompt, Role, Tool, ToolCall, WireFormat},
     provider::conform::{inline_image, is_object},
+    text::object::Object,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
-/// have no ids there: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
+/// have the ids that they came with, if any: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
 #[derive(Debug)]
 pub struct GeminiBody<'a> {
     pub(super) prompt: Cow<'a, Prompt>,
@@ -29,28 +30,44 @@ impl GeminiBody<'_> {
         head.flat_map(parts).collect()
     }
 
-    /// All functions in one tool, and then what the provider runs itself.
+    /// Returns all functions as one tool, at the place of the first or beside what came in one tool with them, and the tools
+    /// that the provider runs itself.
     fn tools(&self) -> Vec<WireTool<'_>> {
-        let hosted = |tool: &Tool| tool.hosted.is_some();
-        let functions = self.prompt.tools.iter().filter(|tool| !hosted(tool));
-        let declarations: Vec<_> = functions.map(Declared::new).collect();
-        let functions =
-            (!declarations.is_empty()).then_some(WireTool::Functions(Declarations { declarations }));
-        let own = self.prompt.tools.iter().filter_map(Tool::hosted_json);
-        let own = own.filter_map(|json| serde_json::from_str(json).ok()).map(WireTool::Hosted);
-        functions.into_iter().chain(own).collect()
+        let tools = &self.prompt.tools;
+        let declarations: Vec<_> =
+            tools.iter().filter(|tool| tool.hosted.is_none()).map(Declared::new).collect();
+        let mut functions = (!declarations.is_empty()).then_some(Declarations { declarations });
+        let beside = |tool: &Tool| tool.hosted_json().and_then(functions_key).is_some();
+        let is_beside = tools.iter().any(beside);
+        let mut all = Vec::new();
+        for tool in tools {
+            let Some(json) = tool.hosted_json() else {
+                all.extend(functions.take_if(|_| !is_beside).map(WireTool::Functions));
+                continue;
+            };
+            let Some((key, mut object)) = functions_key(json) else {
+                all.extend(serde_json::from_str(json).ok().map(WireTool::Hosted));
+                continue;
+            };
+            match functions.take() {
+                Some(functions) => object.set(key, to_json(&functions.declarations)),
+                None => drop(object.remove(key)),
+            }
+            all.extend(RawValue::from_string(object.to_json()).ok().map(WireTool::Written));
+        }
+        all
     }
 
     fn contents(&self) -> Vec<Content<'_>> {
         let messages = &self.prompt.messages;
         let head = messages.iter().take_while(|message| message.role().instructs()).count();
         let live = current_turn(messages);
-        let mut contents: Vec<Content<'_>> = Vec::new();
+        let mut contents = Contents::default();
         let mut at = head;
         while let Some(message) = messages.get(at) {
             if message.role() == Role::Assistant {
                 let signed = self.prompt.wants.signed_calls && at >= live;
-                contents.push(Content { role: "model", parts: spoken(message, signed) });
+                contents.add_reply(message, signed);
                 at += 1;
                 continue;
             }
@@ -60,11 +77,9 @@ impl GeminiBody<'_> {
             at += results;
             let said = messages.get(at).filter(|next| !matches!(next.role(), Role::Assistant | Role::Tool));
             at += usize::from(said.is_some());
-            // Text after results ends a request as if the model had spoken last; before them it does not (dive#287).
-            let parts = said.into_iter().flat_map(parts).chain(answers).collect();
-            contents.push(Content { role: "user", parts });
+            contents.add_answers(answers, said);
         }
-        contents
+        contents.all
     }
 }
 
@@ -89,10 +104,112 @@ struct Instruction<'a> {
     parts: Vec<WirePart<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+/// A content, with the keys that it came with.
+#[derive(Debug)]
 struct Content<'a> {
     role: &'static str,
+    around: Option<&'a str>,
     parts: Vec<WirePart<'a>>,
+}
+
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = self.around.and_then(Object::parse).unwrap_or_else(|| {
+            let mut usual = Object::default();
+            usual.set_text("role", self.role);
+            usual.set("parts", "[]".into());
+            usual
+        });
+        if object.get("parts").is_some() || !self.parts.is_empty() {
+            object.set("parts", to_json(&self.parts));
+        }
+        object.serialize(serializer)
+    }
+}
+
+/// The contents so far.
+#[derive(Default)]
+struct Contents<'a> {
+    all: Vec<Content<'a>>,
+}
+
+impl<'a> Contents<'a> {
+    /// Begins a content, or gives the one that just began the keys that it came with.
+    fn begin(&mut self, role: &'static str, around: Option<&'a str>) {
+        match self.all.last_mut() {
+            Some(last) if around.is_some() && last.around.is_none() && last.parts.is_empty() => {
+                last.around = around;
+            }
+            _ => self.all.push(Content { role, around, parts: Vec::new() }),
+        }
+    }
+
+    fn push(&mut self, part: WirePart<'a>) {
+        if let Some(last) = self.all.last_mut() {
+            last.parts.push(part);
+        }
+    }
+
+    /// Adds what the model said and called; the first call bears a signature if it has one or has to.
+    fn add_reply(&mut self, message: &'a Message, signed: bool) {
+        self.begin("model", None);
+        let mut unsigned = signed;
+        for component in message.components(WireFormat::Gemini) {
+            match component {
+                Component::Around { json } => self.begin("model", Some(json)),
+                Component::Call { .. } => {
+                    self.push(wire_part(&component, std::mem::take(&mut unsigned)));
+                }
+                ref part if is_sent(part) => self.push(wire_part(part, false)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds results and what the user says beside them.
+    fn add_answers(&mut self, answers: Vec<Answer<'a>>, said: Option<&'a Message>) {
+        let components = said.map(|said| said.components(WireFormat::Gemini)).unwrap_or_default();
+        let is_place = |component: &Component<'_>| component.json().is_some_and(|json| json == RESULT_PLACE);
+        let places = components.iter().filter(|component| is_place(component)).count();
+        let is_apart = matches!(components.first(), Some(Component::Around { .. })) && places == 0;
+        let is_first = is_apart || said.is_none();
+        let mut further = answers.len().saturating_sub(places);
+        let mut answers = answers.into_iter();
+        self.begin("user", None);
+        if is_first {
+            answers.by_ref().for_each(|answer| self.add_answer(answer));
+            if said.is_some() && self.all.last().is_some_and(|last| !last.parts.is_empty()) {
+                self.begin("user", None);
+            }
+        }
+        for component in &components {
+            match component {
+                Component::Around { json } if *json == RESULT_PLACE => {
+                    let own = 1 + std::mem::take(&mut further);
+                    answers.by_ref().take(own).for_each(|answer| self.add_answer(answer));
+                }
+                Component::Around { json } => self.begin("user", Some(json)),
+                part if is_sent(part) => self.push(wire_part(part, false)),
+                _ => {}
+            }
+        }
+        // Text after results ends a request as if the model had spoken last; before them it does not (dive#287). So it is
+        // written only where it came in that order.
+        answers.for_each(|answer| self.add_answer(answer));
+    }
+
+    fn add_answer(&mut self, answer: Answer<'a>) {
+        if answer.around.is_some() {
+            self.begin("user", answer.around);
+        }
+        self.push(answer.part);
+    }
+}
+
+/// A result, and the content that it begins.
+struct Answer<'a> {
+    around: Option<&'a str>,
+    part: WirePart<'a>,
 }
 
 #[derive(Debug, Serialize)]
@@ -119,7 +236,7 @@ enum WirePart<'a> {
     Response {
         function_response: Response<'a>,
     },
-    Opaque(Raw<'a>),
+    Raw(Raw<'a>),
 }
 
 #[derive(Debug, Serialize)]
@@ -187,21 +304,105 @@ fn current_turn(messages: &[Message]) -> usize {
 }
 
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
-    let own = Some(message.text()).filter(|text| !text.is_empty()).map(|text| WirePart::Text { text });
-    own.into_iter().chain(message.parts().iter().map(wire_part))
+    let components = message.components(WireFormat::Gemini);
+    let parts: Vec<_> = components.iter().filter(|component| component.is_content()).collect();
+    parts.into_iter().map(|part| wire_part(part, false)).collect::<Vec<_>>().into_iter()
 }
 
-fn wire_part(part: &Part) -> WirePart<'_> {
-    match part {
-        Part::Text(text) => WirePart::Text { text },
-        Part::Image { url, .. } => match inline_image(url) {
+/// Returns true for components that are parts: of reasoning that which came as one.
+fn is_sent(component: &Component<'_>) -> bool {
+    match component {
+        Component::Reasoning { json, .. } => json.is_some(),
+        Component::Around { .. } => false,
+        _ => true,
+    }
+}
+
+/// Returns a part as it was written, its keys filled, or as this renderer writes it. A call without a signature gets the
+/// word that skips the check, with `signed`.
+fn wire_part<'a>(component: &Component<'a>, signed: bool) -> WirePart<'a> {
+    if let Some(raw) = component.json().and_then(|json| filled(json, &fills(component), None)) {
+        let has_signature = |object: &Object| SIGNATURES.iter().any(|key| object.get(key).is_some());
+        return match Object::parse(raw.get()).filter(|object| signed && !has_signature(object)) {
+            Some(mut object) => {
+                object.set_text("thoughtSignature", NO_SIGNATURE);
+                WirePart::Raw(Cow::Owned(RawValue::from_string(object.to_json()).unwrap_or(raw)))
+            }
+            None => WirePart::Raw(Cow::Owned(raw)),
+        };
+    }
+    match *component {
+        Component::Text { text, .. } => WirePart::Text { text },
+        Component::Image { url, .. } => match inline_image(url) {
             Some((mime_type, data)) => WirePart::Inline { inline_data: Inline { mime_type, data } },
             None => WirePart::File { file_data: File { mime_type: kind_of(url), file_uri: url } },
         },
-        Part::Opaque { json, .. } => match opaque(json) {
-            Ok(raw) => WirePart::Opaque(raw),
+        Component::Opaque { json, .. } => match opaque(json) {
+            Ok(raw) => WirePart::Raw(raw),
             Err(text) => WirePart::Text { text },
         },
+        Component::Call { call, .. } => WirePart::Call {
+            function_call: Call { name: &call.name, args: object(&call.arguments) },
+            thought_signature: call.signature.as_deref().or(signed.then_some(NO_SIGNATURE)),
+        },
+        Component::Reasoning { reasoning, .. } => WirePart::Text { text: &reasoning.text },
+        Component::Around { .. } => WirePart::Text { text: "" },
+    }
+}
+
+/// The keys of a signature, as the API and the Python SDK spell them.
+const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
+
+/// Returns the keys of a part that neutral fields fill, in both spellings.
+fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
+    let signed = |signature: Option<&str>| -> Vec<Fill<'a>> {
+        let fill = |key| signature.map(|signature| Fill::text(key, signature));
+        SIGNATURES.into_iter().filter_map(fill).collect()
+    };
+    let both = |keys: [&'a str; 2], inner: &dyn Fn() -> Vec<Fill<'a>>| -> Vec<Fill<'a>> {
+        keys.into_iter().map(|key| Fill::Inside(key, inner())).collect()
+    };
+    match component {
+        Component::Text { text, .. } => vec![Fill::text("text", text)],
+        Component::Image { url, .. } => match inline_image(url) {
+            Some((mime_type, data)) => both(["inlineData", "inline_data"], &|| {
+                vec![
+                    Fill::text("mimeType", mime_type),
+                    Fill::text("mime_type", mime_type),
+                    Fill::text("data", data),
+                ]
+            }),
+            None => both(["fileData", "file_data"], &|| {
+                vec![Fill::text("fileUri", url), Fill::text("file_uri", url)]
+            }),
+        },
+        Component::Call { call, .. } => {
+            let function = || {
+                vec![
+                    Fill::text("id", &call.id),
+                    Fill::text("name", &call.name),
+                    Fill::Value("args", object(&call.arguments).get().into()),
+                ]
+            };
+            let mut fills = both(["functionCall", "function_call"], &function);
+            fills.extend(signed(call.signature.as_deref()));
+            fills
+        }
+        Component::Reasoning { reasoning, .. } => {
+            let mut fills = signed(reasoning.seal.as_deref());
+            fills.push(Fill::text("text", &reasoning.text));
+            fills
+        }
+        Component::Opaque { .. } | Component::Around { .. } => Vec::new(),
+    }
+}
+
+/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+    match component {
+        // Reasoning goes back only as it came.
+        Component::Reasoning { .. } | Component::Around { .. } => (fills(component), "{}".into()),
+        part => (fills(part), to_json(&wire_part(part, false))),
     }
 }
 
@@ -213,31 +414,99 @@ pub fn kind_of(url: &str) -> &'static str {
     kinds.iter().find(|(end, _)| path.ends_with(end)).map_or("image/jpeg", |(_, kind)| kind)
 }
 
-/// What the model said and called; the first call bears a signature, where there is one or has to be.
-fn spoken(message: &Message, signed: bool) -> Vec<WirePart<'_>> {
-    let calls = message.tool_calls().iter().enumerate().map(|(at, call)| WirePart::Call {
-        function_call: Call { name: &call.name, args: object(&call.arguments) },
-        thought_signature: call.signature.as_deref().or(signed.then_some(NO_SIGNATURE)).filter(|_| at == 0),
-    });
-    parts(message).chain(calls).collect()
+/// The place of a result among what the user says in one content.
+#[doc(hidden)]
+pub const RESULT_PLACE: &str = r#"{"functionResponse":""}"#;
+
+/// Returns the JSON that a result's text is sent as.
+#[doc(hidden)]
+#[must_use]
+pub fn result_json(result: &Message) -> String {
+    to_json(&Output::of(result))
 }
 
-/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
-pub(super) fn usual<'a>(_: &Component<'a>) -> (Vec<Fill<'a>>, String) {
-    (Vec::new(), String::new())
+/// Returns true for the address of data that every wire format takes for an image.
+#[doc(hidden)]
+#[must_use]
+pub fn is_inline_image(url: &str) -> bool {
+    inline_image(url).is_some()
 }
 
-/// Results in the order of their calls, each by its function's name: of several results with one id, the first.
-fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePart<'a>> {
+/// Returns true for a message that begins a content, as its provider wrote it.
+pub(crate) fn begins_content(message: &Message) -> bool {
+    let pieces = message.written_in(WireFormat::Gemini).map_or(&[][..], |written| &written.pieces);
+    let first = pieces.first().filter(|piece| piece.kind == PieceKind::Around);
+    first.and_then(|piece| piece.json.as_deref()).is_some_and(|json| json != RESULT_PLACE)
+}
+
+/// Results in the order of their calls, each by its function's name: of several results with one id, the first. Results
+/// that came in another form than ours stand in their own order.
+fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
     let by_call = results.iter().rev().filter_map(|result| Some((result.answers()?, result)));
     let by_call: BTreeMap<_, &Message> = by_call.collect();
-    let answer = |call: &'a ToolCall| {
-        let result = *by_call.get(call.id.as_str())?;
-        let response = Output::of(result);
-        Some(WirePart::Response { function_response: Response { name: &call.name, response } })
+    if results.iter().any(|result| result.written_in(WireFormat::Gemini).is_some()) {
+        let calls = calls.iter().rev().map(|call| (call.id.as_str(), call));
+        let calls: BTreeMap<_, _> = calls.collect();
+        let own = results.iter().filter_map(|result| {
+            let id = result.answers()?;
+            by_call.get(id).filter(|first| std::ptr::eq(**first, result))?;
+            Some(answer(calls.get(id)?, result))
+        });
+        return own.collect();
+    }
+    let own = |call: &'a ToolCall| Some(answer(call, by_call.get(call.id.as_str())?));
+    calls.iter().filter_map(own).collect()
+}
+
+/// Returns the result of a call, as it was written.
+fn answer<'a>(call: &'a ToolCall, result: &'a Message) -> Answer<'a> {
+    let usual = || WirePart::Response {
+        function_response: Response { name: &call.name, response: Output::of(result) },
     };
-    calls.iter().filter_map(answer).collect()
+    let components = result.components(WireFormat::Gemini);
+    let (mut around, mut part) = (None, None);
+    for component in &components {
+        let Component::Around { json } = component else { continue };
+        let is_result = |object: &Object| RESPONSES.iter().any(|key| object.get(key).is_some());
+        match Object::parse(json) {
+            Some(object) if is_result(&object) => part = written_answer(object, call, result, &components),
+            _ => around = Some(*json),
+        }
+    }
+    Answer { around, part: part.unwrap_or_else(usual) }
+}
+
+/// The keys of a result, as the API and the Python SDK spell them.
+const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
+
+fn written_answer<'a>(
+    mut object: Object,
+    call: &ToolCall,
+    result: &Message,
+    components: &[Component<'a>],
+) -> Option<WirePart<'a>> {
+    let media = components
+        .iter()
+        .filter(|component| component.is_content() && !matches!(component, Component::Text { .. }));
+    let media: Vec<WirePart<'_>> = media.map(|part| wire_part(part, false)).collect();
+    let response = to_json(&Output::of(result));
+    for key in RESPONSES {
+        let Some(mut inner) = object.get(key).and_then(Object::parse) else { continue };
+        fill(
+            &mut inner,
+            &[
+                Fill::text("id", &call.id),
+                Fill::text("name", &call.name),
+                Fill::Value("response", response.clone()),
+            ],
+        );
+        if inner.get("parts").is_some_and(|parts| parts.starts_with('[')) {
+            inner.set("parts", to_json(&media));
+        }
+        object.set(key, inner.to_json());
+    }
+    RawValue::from_string(object.to_json()).ok().map(|raw| WirePart::Raw(Cow::Owned(raw)))
 }
 
 /// A tool: all functions as one, or one that the provider runs itself.
@@ -246,6 +515,18 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<WirePa
 enum WireTool<'a> {
     Functions(Declarations<'a>),
     Hosted(&'a RawValue),
+    Written(Box<RawValue>),
+}
+
+/// The keys of functions in a tool, as the API and the Python SDK spell them.
+#[doc(hidden)]
+pub const FUNCTIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
+
+/// Returns a tool that has functions beside what the provider runs itself, and their key.
+fn functions_key(json: &str) -> Option<(&'static str, Object)> {
+    let key = FUNCTIONS.into_iter().find(|key| json.contains(key))?;
+    let object = Object::parse(json)?;
+    object.get(key).is_some().then_some((key, object))
 }
 
 #[derive(Debug, Serialize)]
@@ -299,8 +580,9 @@ mod tests {
                 Some(WirePart::Response { function_response: Response { name: &call.name, response } })
             });
             let searched: Vec<WirePart<'_>> = searched.collect();
-            let found = serde_json::to_string(&answers(Some(&asked), &results)).unwrap();
-            prop_assert_eq!(found, serde_json::to_string(&searched).unwrap());
+            let found = answers(Some(&asked), &results).into_iter().map(|answer| answer.part);
+            let found: Vec<WirePart<'_>> = found.collect();
+            prop_assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&searched).unwrap());
         }
     }
 }

@@ -31,10 +31,12 @@ pub(crate) use as_written::mark;
 pub use as_written::{definition_as_written, keep_as_written, keep_tool_as_written};
 pub use gemini::GeminiBody;
 #[doc(hidden)]
-pub use gemini::kind_of;
-pub(crate) use gemini::unsigned_calls;
+pub use gemini::{FUNCTIONS, RESULT_PLACE, is_inline_image, kind_of, result_json};
+pub(crate) use gemini::{begins_content, unsigned_calls};
 pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
+#[doc(hidden)]
+pub use openai::IMAGE_BESIDE_TEXT;
 pub use responses::ResponsesBody;
 
 /// The prompt as the body of a wire format, for whoever sends to several providers: messages and tools, without the model's parameters.

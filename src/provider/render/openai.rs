@@ -7,6 +7,7 @@ use super::{
 };
 use crate::{
     message::{CHAT_REASONING, Component, Message, Prompt, Role, Tool, ToolCall, WireFormat, Written},
+    provider::conform::inline_image,
     text::object::Object,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -93,10 +94,13 @@ impl<'a> Wire<'a> {
 
 impl<'a> Usual<'a> {
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
-        let thoughts: Vec<&str> =
-            message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
-        let fills = fills && message.role() == Role::Assistant;
         let components = message.components(WireFormat::OpenAiChat);
+        let fills = fills && message.role() == Role::Assistant && !components.iter().any(is_chunk);
+        let thought = |component: &Component<'a>| match *component {
+            Component::Reasoning { reasoning, json: None } => Some(reasoning.text.as_str()),
+            _ => None,
+        };
+        let thoughts: Vec<&str> = components.iter().filter_map(thought).collect();
         let tool_calls = components.iter().filter_map(|component| match *component {
             Component::Call { call, json, .. } => Some(WireCall { call, json }),
             _ => None,
@@ -123,8 +127,10 @@ impl<'a> Usual<'a> {
         }
         // Nothing is spelt as it came: as null, as an empty text or list, or without the key.
         let said_aloud = object.get("audio").is_some();
-        let said = self.content.components.iter().filter(|part| part.is_content());
-        let said: Vec<_> = said.filter(|part| !(said_aloud && is_audio(part))).collect();
+        let beside = |part: &Component<'_>| said_aloud && is_audio(part) || is_beside_text(part);
+        let said = self.content.components.iter().filter(|part| is_listed(part));
+        let said: Vec<_> = said.filter(|part| !beside(part)).collect();
+        self.set_images(&mut object);
         if !said.is_empty() {
             object.set("content", self.content.as_json(&said, as_list));
         }
@@ -146,17 +152,53 @@ impl<'a> Usual<'a> {
             object.set_text("tool_call_id", id);
         }
         if let Some(thoughts) = &self.reasoning_content {
-            let emptied = CHAT_REASONING.iter().find(|key| object.get(key) == Some("\"\""));
+            // Another key than `reasoning_content` holds its own as it came.
+            let [usual, others @ ..] = CHAT_REASONING;
+            let is_said =
+                |key: &&str| object.get(key).is_some_and(|json| !["\"\"", "[]", "null"].contains(&json));
+            let is_elsewhere = others.iter().any(is_said);
             let has_own = CHAT_REASONING.iter().any(|key| object.get(key).is_some());
-            if let Some(key) = emptied {
-                object.set_text(key, thoughts);
-            } else if !has_own {
-                object.set_text("reasoning_content", thoughts);
+            if object.get(usual) == Some("\"\"") && !is_elsewhere || !has_own {
+                object.set_text(usual, thoughts);
             }
         }
         RawValue::from_string(object.to_json()).ok()
     }
+
+    /// Sets the images that stand beside the content to those that are still sent.
+    fn set_images(&self, object: &mut Object) {
+        if object.get("images") != Some("[]") {
+            return;
+        }
+        let data = |part: &Component<'a>| match *part {
+            Component::Image { url, .. } if is_beside_text(part) => Some(inline_image(url)?.1),
+            _ => None,
+        };
+        let images: Vec<&str> = self.content.components.iter().filter_map(data).collect();
+        if !images.is_empty() {
+            object.set("images", json(&images));
+        }
+    }
 }
+
+/// Returns true for a thought that stands in the content (Mistral).
+fn is_chunk(component: &Component<'_>) -> bool {
+    matches!(component, Component::Reasoning { json: Some(_), .. })
+}
+
+/// Returns true for a component that stands in a content that is a list.
+fn is_listed(component: &Component<'_>) -> bool {
+    component.is_content() || is_chunk(component)
+}
+
+/// Returns true for an image that stands beside the content (Ollama).
+fn is_beside_text(component: &Component<'_>) -> bool {
+    matches!(component, Component::Image { json: Some(json), .. } if *json == IMAGE_BESIDE_TEXT)
+}
+
+/// The JSON of an image that stands beside the content.
+#[doc(hidden)]
+pub const IMAGE_BESIDE_TEXT: &str = r#"{"images":""}"#;
 
 /// Returns true for the part that stands for what the assistant said aloud, by its id.
 fn is_audio(part: &Component<'_>) -> bool {
@@ -194,16 +236,22 @@ impl Content<'_> {
     }
 
     fn list<'c>(&self, parts: &[&'c Component<'c>]) -> Vec<WirePart<'c>> {
-        let wire = |(at, part)| WirePart { part, marked: self.marked.contains(&at) };
-        parts.iter().copied().enumerate().map(wire).collect()
+        let is_marked = |part: &Component<'_>| match part {
+            Component::Text { at, .. } | Component::Image { at, .. } | Component::Opaque { at, .. } => {
+                self.marked.contains(at)
+            }
+            Component::Around { .. } | Component::Call { .. } | Component::Reasoning { .. } => false,
+        };
+        parts.iter().map(|part| WirePart { part, marked: is_marked(part) }).collect()
     }
 }
 
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.message.text();
-        if !self.message.parts().is_empty() || !self.marked.is_empty() && !text.is_empty() {
-            let parts: Vec<_> = self.components.iter().filter(|part| part.is_content()).collect();
+        let is_list = !self.message.parts().is_empty() || self.components.iter().any(is_chunk);
+        if is_list || !self.marked.is_empty() && !text.is_empty() {
+            let parts: Vec<_> = self.components.iter().filter(|part| is_listed(part)).collect();
             self.list(&parts).serialize(serializer)
         } else if text.is_empty() && !self.message.tool_calls().is_empty() {
             serializer.serialize_none()
@@ -322,6 +370,8 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match *component {
         Component::Call { call, .. } => (call_fills(call), json(&WireCall { call, json: None })),
+        // A thought in the content goes back only as it came.
+        Component::Reasoning { .. } => (Vec::new(), "{}".into()),
         ref part => (fills(part), json(&WirePart { part, marked: false })),
     }
 }

@@ -219,7 +219,9 @@ impl Said {
     }
 
     fn into_message(self, role: Role, wire_format: WireFormat) -> Message {
-        let is_of_anthropic = self.is_of_anthropic || !self.calls.is_empty() || !self.reasonings.is_empty();
+        let is_own = |reasoning: &Reasoning| reasoning.wire_format != Some(WireFormat::OpenAiChat);
+        let is_of_anthropic =
+            self.is_of_anthropic || !self.calls.is_empty() || self.reasonings.iter().any(is_own);
         let wire_format = if is_of_anthropic { WireFormat::Anthropic } else { wire_format };
         let mut message = Message::new(role, "").with_parts(self.parts);
         for reasoning in self.reasonings {

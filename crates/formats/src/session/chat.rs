@@ -2,6 +2,7 @@
 
 use super::{
     content::Content,
+    dialects,
     keys::Key,
     wire::{self, Role},
 };
@@ -133,21 +134,21 @@ impl Around {
 
     fn unread(&mut self, wire: &wire::Message, key: &str, json: &str) -> Value {
         let text = || serde_json::from_str::<String>(json).ok().filter(|text| !text.is_empty());
-        let thinks = wire.reasoning_content.is_none() && self.reasoning.is_none();
-        let filled = match key {
-            "refusal" if !says(&wire.content) => text().is_some_and(|text| {
-                self.refusal = Some(text);
-                true
-            }),
-            "reasoning" | "thinking" if thinks && wire.role == Role::Assistant => {
-                text().is_some_and(|text| {
-                    self.reasoning = Some(Reasoning::text(text));
-                    true
-                })
+        let thinks = wire.reasoning_content.as_deref().is_none_or(str::is_empty)
+            && wire.role == Role::Assistant
+            && self.reasoning.is_none();
+        let json = match key {
+            "refusal" if !says(&wire.content) && text().is_some() => {
+                self.refusal = text();
+                "\"\"".to_owned()
             }
-            _ => false,
+            "images" if dialects::images(wire, json).is_some() => "[]".to_owned(),
+            _ => json.to_owned(),
         };
-        let json = if filled { "\"\"".to_owned() } else { json.to_owned() };
+        // It stays as it came, to be left out whole with the reasoning.
+        if thinks {
+            self.reasoning = dialects::reasoning(key, &json).map(Reasoning::text);
+        }
         Value { json, is_usual: false }
     }
 }
@@ -182,10 +183,11 @@ pub(super) fn call_json(call: &wire::Call) -> Option<String> {
     if usual || call.id.is_none() && is_text {
         return None;
     }
+    let takes_objects = call.id.is_none() || call.function.keys.iter().any(|key| key.name == "index");
     let mut function = Object::default();
     for key in &call.function.keys {
         let own = key.unread.as_ref().map(|value| value.get().to_owned());
-        let object = (call.id.is_none() && key.name == "arguments").then(|| arguments.to_owned());
+        let object = (takes_objects && key.name == "arguments").then(|| arguments.to_owned());
         function.push(key.name.to_string(), own.or(object).unwrap_or_else(|| "\"\"".into()));
     }
     let mut object = Object::default();

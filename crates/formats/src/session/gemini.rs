@@ -2,14 +2,14 @@
 
 use super::{
     keys::Keys,
-    wire::{Declaration, Name},
+    wire::{self, Declaration, Name},
 };
 use context_window::{
     Message, Part, Role, Tool, ToolCall, WireFormat,
-    message::Reasoning,
-    render::kind_of,
+    message::{PieceKind, Reasoning},
+    render::{FUNCTIONS, RESULT_PLACE, is_inline_image, keep_as_written, kind_of, result_json},
     text::plain::compact_json,
-    text::{plain, size},
+    text::{object::Object, plain, size},
 };
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) struct Content {
     role: Option<String>,
     #[serde(default)]
-    parts: Vec<Box<RawValue>>,
+    parts: Option<Vec<Box<RawValue>>>,
 }
 
 #[derive(Deserialize)]
@@ -40,12 +40,28 @@ struct WirePart {
     function_response: Option<Response>,
 }
 
+impl WirePart {
+    /// Returns the address of an image that every wire format takes. Returns `None` for another part.
+    fn image(self) -> Option<String> {
+        let inline = self.inline_data.as_ref().and_then(Inline::image);
+        inline.or_else(|| self.file_data?.image())
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Inline {
     #[serde(alias = "mime_type")]
-    mime_type: String,
-    data: String,
+    mime_type: Option<String>,
+    data: Option<String>,
+}
+
+impl Inline {
+    /// Returns the address of an image that every wire format takes. Returns `None` for other data.
+    fn image(&self) -> Option<String> {
+        let url = format!("data:{};base64,{}", self.mime_type.as_deref()?, self.data.as_deref()?);
+        is_inline_image(&url).then_some(url)
+    }
 }
 
 #[derive(Deserialize)]
@@ -54,32 +70,32 @@ struct File {
     #[serde(alias = "mime_type")]
     mime_type: Option<String>,
     #[serde(alias = "file_uri")]
-    file_uri: String,
+    file_uri: Option<String>,
 }
 
 impl File {
-    /// Whether this is an image that its address tells as one.
-    fn is_image(&self) -> bool {
-        let web = ["https://", "http://"].iter().any(|scheme| self.file_uri.starts_with(scheme));
-        web && self.mime_type.as_deref().is_none_or(|kind| kind == kind_of(&self.file_uri))
+    /// Returns the address of an image that it tells as one. Returns `None` for another file.
+    fn image(self) -> Option<String> {
+        let uri = self.file_uri?;
+        let web = ["https://", "http://"].iter().any(|scheme| uri.starts_with(scheme));
+        (web && self.mime_type.as_deref().is_none_or(|kind| kind == kind_of(&uri))).then_some(uri)
     }
 }
 
 #[derive(Deserialize)]
 struct Call {
     id: Option<Name>,
-    #[serde(default)]
-    name: String,
+    name: Option<String>,
     args: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 struct Response {
     id: Option<Name>,
-    #[serde(default)]
-    name: String,
+    name: Option<String>,
     #[serde(rename = "response")]
     value: Option<Box<RawValue>>,
+    parts: Option<Vec<Box<RawValue>>>,
 }
 
 /// The tool that a function declaration describes.
@@ -87,6 +103,17 @@ pub(super) fn tool(declared: Declaration) -> Tool {
     let schema = declared.parameters_json_schema.or(declared.parameters);
     let schema = schema.map(|schema| in_lower_case(&compact_json(schema.get()))).unwrap_or_default();
     Tool::new(declared.name, declared.description.unwrap_or_default(), schema)
+}
+
+/// Returns what the provider runs itself in the object of functions, which stay one tool with it: as a tool whose functions
+/// are empty. Returns `None` for functions alone.
+pub(super) fn beside_functions(json: &str) -> Option<Tool> {
+    let mut object = Object::parse(&compact_json(json))?;
+    let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
+    let other = object.iter().find(|(other, value)| *other != key && *value != "null");
+    let name = other.map(|(name, _)| name.to_owned())?;
+    object.set(key, "[]".into());
+    Some(Tool::hosted(name, WireFormat::Gemini, object.to_json()))
 }
 
 /// A schema with the types of JSON Schema: Gemini's own `parameters` write them in capitals.
@@ -97,23 +124,43 @@ fn in_lower_case(schema: &str) -> String {
     })
 }
 
-/// The texts of a system instruction.
+/// Returns the options of a request of Google's Python SDK: empty for a session of another kind.
+pub(super) fn config(session: &wire::Session) -> wire::GoogleConfig {
+    let is_own = session.contents.is_some() && session.messages.is_none();
+    let config = session.config.as_deref().filter(|_| is_own);
+    config.and_then(|config| serde_json::from_str(config.get()).ok()).unwrap_or_default()
+}
+
+/// Returns the texts of a system instruction: a text, a content, a part, or a list of texts and parts.
 pub(super) fn texts(raw: &RawValue) -> Vec<String> {
     if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
         return vec![text];
     }
-    let Ok(content) = serde_json::from_str::<Content>(raw.get()) else { return Vec::new() };
-    let part = |raw: &RawValue| serde_json::from_str::<WirePart>(raw.get()).ok()?.text;
-    content.parts.iter().filter_map(|raw| part(raw)).collect()
+    if let Ok(list) = serde_json::from_str::<Vec<Box<RawValue>>>(raw.get()) {
+        let text = |raw: &RawValue| serde_json::from_str(raw.get()).ok().or_else(|| text_of(raw));
+        return list.iter().filter_map(|raw| text(raw)).collect();
+    }
+    let content = serde_json::from_str::<Content>(raw.get()).ok();
+    match content.and_then(|content| content.parts) {
+        Some(parts) => parts.iter().filter_map(|raw| text_of(raw)).collect(),
+        None => text_of(raw).into_iter().collect(),
+    }
+}
+
+fn text_of(raw: &RawValue) -> Option<String> {
+    serde_json::from_str::<WirePart>(raw.get()).ok()?.text
 }
 
 /// The messages of the contents; an error names the content and what was expected.
 pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
-    let contents: Vec<Content> =
+    let contents: Vec<Box<RawValue>> =
         serde_json::from_str(contents.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let mut messages = Vec::new();
     let mut open = OpenCalls::default();
-    for (at, content) in contents.into_iter().enumerate() {
+    let mut before = None;
+    for (at, raw) in contents.iter().enumerate() {
+        let content: Content =
+            serde_json::from_str(raw.get()).map_err(|error| (Some(at), plain::without_place(&error)))?;
         let role = match content.role.as_deref() {
             Some("model") => Role::Assistant,
             Some("user" | "function") | None => Role::User,
@@ -122,13 +169,28 @@ pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
                 return Err((Some(at), format!("role `{}`; expected user or model", plain::short(other))));
             }
         };
-        let mut said = Said::default();
-        for raw in &content.parts {
+        let mut said = Said::new(role);
+        for raw in content.parts.iter().flatten() {
             said.part(raw.get(), at, &mut open).map_err(|detail| (Some(at), detail))?;
         }
-        messages.extend(said.messages(role));
+        said.around = around(raw.get(), before == Some(role));
+        messages.extend(said.messages());
+        before = Some(role);
     }
     Ok(messages)
+}
+
+/// Returns a content's object with empty parts. Returns `None` for one in the usual form that follows a content of the other
+/// role: neighbours of one role may become one.
+fn around(json: &str, follows_its_like: bool) -> Option<String> {
+    let mut object = Object::parse(json)?;
+    if object.get("parts").is_some_and(|parts| parts.starts_with('[')) {
+        object.set("parts", "[]".into());
+    }
+    let is_usual = object.iter().map(|(key, _)| key).eq(["role", "parts"])
+        && object.text("role").is_some_and(|role| role != "function")
+        && object.get("parts") == Some("[]");
+    (follows_its_like || !is_usual).then(|| object.to_json())
 }
 
 /// Calls without a result yet, each list the oldest first. A call is in two lists, and what was answered by the one is
@@ -137,6 +199,8 @@ pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
 struct OpenCalls {
     by_name: BTreeMap<String, VecDeque<usize>>,
     by_id: BTreeMap<String, VecDeque<usize>>,
+    /// The functions' names of all calls.
+    names: Vec<String>,
     /// Of every call its id, until it is answered.
     calls: Vec<Option<String>>,
 }
@@ -144,13 +208,14 @@ struct OpenCalls {
 impl OpenCalls {
     fn push(&mut self, name: &str, id: &str) {
         let nth = self.calls.len();
+        self.names.push(name.to_owned());
         self.by_name.entry(name.to_owned()).or_default().push_back(nth);
         self.by_id.entry(id.to_owned()).or_default().push_back(nth);
         self.calls.push(Some(id.to_owned()));
     }
 
-    /// The id of the call that a result answers: the oldest one of its id, or of its name where it has no id.
-    fn answered(&mut self, name: &str, id: Option<&str>) -> Option<String> {
+    /// Returns id and number of the call that a result answers: the oldest one of its id, or of its name if it has no id.
+    fn answered(&mut self, name: &str, id: Option<&str>) -> Option<(String, usize)> {
         let open = match id {
             Some(id) => self.by_id.get_mut(id),
             None => self.by_name.get_mut(name),
@@ -158,82 +223,202 @@ impl OpenCalls {
         loop {
             let nth = open.pop_front()?;
             if let Some(id) = self.calls[nth].take() {
-                return Some(id);
+                return Some((id, nth));
             }
         }
     }
 }
 
-#[derive(Default)]
+/// What a content says, its results apart.
 struct Said {
+    role: Role,
+    /// Its object with empty parts, unless it is a usual one.
+    around: Option<String>,
     parts: Vec<Part>,
     reasonings: Vec<Reasoning>,
     calls: Vec<ToolCall>,
-    results: Vec<Message>,
+    results: Vec<Answer>,
+    /// All its parts in order, a result as its place.
+    pieces: Vec<(PieceKind, String)>,
+}
+
+/// A result as a message, and its part, emptied where the message says the same.
+struct Answer {
+    message: Message,
+    json: Option<String>,
+    pieces: Vec<(PieceKind, Option<String>)>,
+    /// The number of its call and of its name, if it has one.
+    nth: Option<usize>,
+    is_usual: bool,
 }
 
 impl Said {
+    fn new(role: Role) -> Self {
+        Self {
+            role,
+            around: None,
+            parts: Vec::new(),
+            reasonings: Vec::new(),
+            calls: Vec::new(),
+            results: Vec::new(),
+            pieces: Vec::new(),
+        }
+    }
+
     fn part(&mut self, json: &str, at: usize, open: &mut OpenCalls) -> Result<(), String> {
         let part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
-        match part {
-            WirePart { text: Some(text), thought: Some(true), .. } => {
+        let kind = match part {
+            WirePart { text, thought, thought_signature, .. }
+                if has_text_alone(json)
+                    && self.role == Role::Assistant
+                    && (thought == Some(true)
+                        || thought_signature.is_some()
+                            && text.as_deref().is_none_or(|text| text.trim().is_empty())) =>
+            {
+                let text = text.unwrap_or_default();
                 let mut reasoning = Reasoning::text(text);
                 reasoning.wire_format = Some(WireFormat::Gemini);
+                // A signature alone says nothing to others.
+                reasoning.seal = thought_signature.filter(|_| reasoning.text.trim().is_empty());
                 self.reasonings.push(reasoning);
+                PieceKind::Reasoning
             }
-            WirePart { text: Some(text), .. } => self.parts.push(Part::Text(text)),
-            WirePart { inline_data: Some(Inline { mime_type, data }), .. }
-                if mime_type.starts_with("image/") =>
-            {
-                let url = format!("data:{mime_type};base64,{data}");
-                self.parts.push(Part::Image { url, detail: None });
-            }
-            WirePart { file_data: Some(file), .. } if file.is_image() => {
-                self.parts.push(Part::Image { url: file.file_uri, detail: None });
+            WirePart { text: Some(text), .. } => {
+                self.parts.push(Part::Text(text));
+                PieceKind::Part
             }
             WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
                 let id = id.map_or_else(made_up, Name::into_text);
+                let name = name.unwrap_or_default();
                 open.push(&name, &id);
                 let arguments = args.map_or_else(|| "{}".into(), |args| compact_json(args.get()));
                 let mut call = ToolCall::new(id, name, arguments);
                 call.signature = thought_signature;
                 self.calls.push(call);
+                PieceKind::Call
             }
-            WirePart { function_response: Some(Response { id, name, value }), .. } => {
-                let id = id.map(Name::into_text);
-                let answered = open.answered(&name, id.as_deref());
-                let id = id.or(answered).unwrap_or_else(|| format!("call_of_{name}"));
-                self.results.push(Message::tool(id, output(value.as_deref())));
+            WirePart { function_response: Some(response), .. } => {
+                self.results.push(answer(response, json, open));
+                self.pieces.push((PieceKind::Around, RESULT_PLACE.into()));
+                return Ok(());
             }
-            // A signature alone says nothing that can be sent back.
-            WirePart { .. } if !json.contains(':') || signs_only(json) => {}
-            WirePart { .. } => {
-                self.parts.push(Part::Opaque { wire_format: WireFormat::Gemini, json: json.into() });
+            part => {
+                let url = part.image();
+                // An image that the model made is no other provider's to take.
+                self.parts.push(match url.filter(|_| self.role == Role::User) {
+                    Some(url) => Part::Image { url, detail: None },
+                    None => opaque(json),
+                });
+                PieceKind::Part
             }
-        }
+        };
+        self.pieces.push((kind, json.to_owned()));
         Ok(())
     }
 
-    /// The results, each one by itself, and then the rest, if there is any.
-    fn messages(self, role: Role) -> Vec<Message> {
-        let Self { parts, reasonings, calls, results } = self;
-        let mut messages = results;
-        let rest = !(parts.is_empty() && calls.is_empty() && reasonings.is_empty());
-        if rest || messages.is_empty() {
-            let message = reasonings
-                .into_iter()
-                .fold(Message::new(role, "").with_parts(parts), Message::with_reasoning);
-            messages.push(if calls.is_empty() { message } else { message.with_tool_calls(calls) });
+    /// Returns the results, each one by itself, and then the rest, if there is any.
+    fn messages(self) -> Vec<Message> {
+        let Self { role, mut around, parts, reasonings, calls, results, mut pieces } = self;
+        let is_place = |piece: &(PieceKind, String)| piece.0 == PieceKind::Around;
+        let rest = pieces.iter().any(|piece| !is_place(piece)) || results.is_empty();
+        // Results stand behind everything else, unless they came before it.
+        let is_last = pieces.iter().is_sorted_by_key(|piece| is_place(piece));
+        if is_last {
+            pieces.retain(|piece| !is_place(piece));
+        }
+        let in_order = results.iter().all(|result| result.nth.is_some())
+            && results.iter().is_sorted_by_key(|result| result.nth);
+        let mut messages = Vec::new();
+        for result in results {
+            let json = result.json.filter(|_| !result.is_usual || !in_order);
+            let mut all = vec![(PieceKind::Around, json)];
+            all.push((PieceKind::Around, around.take()));
+            all.extend(result.pieces);
+            let all: Vec<_> = all.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
+            messages.push(keep_as_written(result.message, WireFormat::Gemini, &all));
+        }
+        if rest {
+            let message = Message::new(role, "").with_parts(parts);
+            let message = reasonings.into_iter().fold(message, Message::with_reasoning);
+            let message = if calls.is_empty() { message } else { message.with_tool_calls(calls) };
+            let own = pieces.iter().map(|(kind, json)| (*kind, Some(json.as_str())));
+            let all: Vec<_> = std::iter::once((PieceKind::Around, around.as_deref())).chain(own).collect();
+            messages.push(match role {
+                Role::System => message,
+                _ => keep_as_written(message, WireFormat::Gemini, &all),
+            });
         }
         messages
     }
 }
 
-/// Whether a part holds a signature and no data.
-fn signs_only(json: &str) -> bool {
+fn opaque(json: &str) -> Part {
+    Part::Opaque { wire_format: WireFormat::Gemini, json: json.into() }
+}
+
+/// Returns a result as a message of its own, with its media as parts.
+fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
+    let Response { id, name, value, parts } = response;
+    let (id, name) = (id.map(Name::into_text), name.unwrap_or_default());
+    let called = open.answered(&name, id.as_deref());
+    let nth = called.as_ref().map(|(_, nth)| *nth);
+    let id = id.or(called.map(|(id, _)| id)).unwrap_or_else(|| format!("call_of_{name}"));
+    let text = output(value.as_deref());
+    let mut message = Message::tool(id.clone(), text);
+    let usual = result_json(&message);
+    let (mut media, mut pieces) = (Vec::new(), Vec::new());
+    if parts.is_some() && !message.text().is_empty() {
+        pieces.push((PieceKind::Part, None));
+    }
+    for raw in parts.iter().flatten() {
+        let part: Option<WirePart> = serde_json::from_str(raw.get()).ok();
+        media.push(match part.and_then(WirePart::image) {
+            Some(url) => Part::Image { url, detail: None },
+            None => opaque(raw.get()),
+        });
+        pieces.push((PieceKind::Part, Some(raw.get().to_owned())));
+    }
+    if !media.is_empty() {
+        message = message.with_parts(media);
+    }
+    let called = nth.map(|nth| open.names[nth].as_str()).filter(|called| *called == name);
+    let (json, is_usual) = emptied(json, &id, called, &usual).unzip();
+    Answer { message, json, pieces, nth, is_usual: is_usual.unwrap_or(true) }
+}
+
+/// Returns the part of a result, emptied where the message and its call say the same, and whether it is in the usual form.
+fn emptied(json: &str, id: &str, called: Option<&str>, usual: &str) -> Option<(String, bool)> {
+    let mut object = Object::parse(&compact_json(json))?;
+    let mut is_usual = object.iter().map(|(key, _)| key).eq(["functionResponse"]);
+    for key in ["functionResponse", "function_response"] {
+        let Some(mut inner) = object.get(key).and_then(Object::parse) else { continue };
+        let same_response = inner.get("response") == Some(usual);
+        is_usual &= inner.iter().map(|(key, _)| key).eq(["name", "response"]);
+        is_usual &= same_response && called.is_some();
+        if same_response {
+            inner.set_text("response", "");
+        }
+        if called.is_some() {
+            inner.set_text("name", "");
+        }
+        if inner.text("id").as_deref() == Some(id) {
+            inner.set_text("id", "");
+        }
+        if inner.get("parts").is_some_and(|parts| parts.starts_with('[')) {
+            inner.set("parts", "[]".into());
+        }
+        object.set(key, inner.to_json());
+    }
+    Some((object.to_json(), is_usual))
+}
+
+/// Returns true for a part that holds no data beside a text.
+fn has_text_alone(json: &str) -> bool {
+    const BESIDE: [&str; 6] =
+        ["text", "thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata"];
     let keys: Keys = serde_json::from_str(json).unwrap_or_default();
-    keys.0.iter().all(|key| ["thought", "thoughtSignature", "thought_signature"].contains(&key.as_str()))
+    !keys.0.is_empty() && keys.0.iter().all(|key| BESIDE.contains(&key.as_str()))
 }
 
 /// What a function gave back: its `output` where that is a text and all there is, else the JSON.

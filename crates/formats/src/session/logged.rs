@@ -24,7 +24,9 @@ impl Logged {
             (None, None) => return Self::sharegpt(place, session),
         };
         let messages = read.map_err(|fault| fault_at(place, key, fault))?;
-        let instruction = session.system_instruction.as_deref().map(gemini::texts);
+        let config = gemini::config(session);
+        let instruction = session.system_instruction.as_deref().or(config.system_instruction.as_deref());
+        let instruction = instruction.map(gemini::texts);
         let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
         let instructions = session.instructions.as_deref().and_then(text);
         let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();

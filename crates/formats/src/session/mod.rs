@@ -28,6 +28,7 @@ mod document;
 mod misspelt;
 mod anthropic;
 mod chat;
+mod dialects;
 mod compacted;
 mod gemini;
 mod responses;

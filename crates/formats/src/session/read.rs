@@ -1,7 +1,7 @@
 //! Wire shapes → a [`Session`].
 
 use super::{
-    Session, bounded, chat::LogKeys, compacted, keys::Keys, logged::Logged, misspelt, place::Place,
+    Session, bounded, chat::LogKeys, compacted, gemini, keys::Keys, logged::Logged, misspelt, place::Place,
     reader::Reader, reader::named, stated, tools::tools, wire,
 };
 use crate::error::Error;
@@ -106,6 +106,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
         unread.push("conversations".into());
     }
+    let options = gemini::config(&session);
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
     messages(&mut reader, session.messages.unwrap_or_default())?;
@@ -121,7 +122,7 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     }
     reader.log.check_ids(std::iter::empty())?;
     reader.query(session.query);
-    let declared = session.tools.map(|tools| tools.0).unwrap_or_default();
+    let declared = session.tools.map(|tools| tools.0).or(options.tools).unwrap_or_default();
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));

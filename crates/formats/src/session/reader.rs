@@ -5,6 +5,7 @@ use super::{
     chat::{self, Around, LogKeys},
     compacted,
     content::Content,
+    dialects,
     place::Place,
     wire,
 };
@@ -201,6 +202,10 @@ impl<'a> Reader<'a> {
             wire::Role::Tool | wire::Role::Function => Role::Tool,
         };
         let around = Around::read(&wire, &self.log_keys);
+        let is_beside = |json: &&str| around.json.is_some() && *json != "null";
+        let images = wire.keys.iter().find(|key| key.name == "images");
+        let images = images.and_then(|key| key.unread.as_deref()).map(RawValue::get).filter(is_beside);
+        let images = images.and_then(|json| dialects::images(&wire, json));
         let (text, pieces, raws) = match wire.content {
             Content::Null => (around.refusal.clone().unwrap_or_default(), None, Vec::new()),
             Content::Text(text) if text.is_empty() => {
@@ -209,7 +214,11 @@ impl<'a> Reader<'a> {
             Content::Text(text) => (text, None, Vec::new()),
             Content::Parts(parts) => (String::new(), Some(self.pieces(&parts)?), parts),
         };
-        let own = |piece: &anthropic::Piece| !matches!(piece, anthropic::Piece::Part(_));
+        let own = |piece: &anthropic::Piece| match piece {
+            anthropic::Piece::Part(_) => false,
+            anthropic::Piece::Reasoning(reasoning) => reasoning.wire_format != Some(WireFormat::OpenAiChat),
+            anthropic::Piece::Call(_) | anthropic::Piece::Result { .. } => true,
+        };
         self.of_anthropic |= pieces.iter().flatten().any(own);
         let answers = match wire.role {
             wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
@@ -241,6 +250,9 @@ impl<'a> Reader<'a> {
         }
         if let Some(id) = id {
             message = message.with_id(id);
+        }
+        if let Some(images) = images {
+            message = dialects::with_images(message, images);
         }
         if let Some(audio) = wire.audio {
             let part = Part::Opaque {
@@ -373,13 +385,19 @@ fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> 
         return message;
     }
     let mut pieces: Vec<(PieceKind, Option<&str>)> = vec![(PieceKind::Around, around)];
-    pieces.extend(message.reasoning().iter().map(|_| (PieceKind::Reasoning, None)));
-    let parts = message.written().map_or(&[][..], |written| &written.pieces);
-    let parts: Vec<Option<String>> = match parts {
-        [] => vec![None; message.as_parts().len()],
-        parts => parts.iter().map(|piece| piece.json.as_deref().map(str::to_owned)).collect(),
-    };
-    pieces.extend(parts.iter().map(|json| (PieceKind::Part, json.as_deref())));
+    let content = message.written().map(|written| written.pieces.clone()).unwrap_or_default();
+    let in_content = content.iter().filter(|piece| piece.kind == PieceKind::Reasoning).count();
+    let thoughts = message.reasoning().iter().skip(in_content).map(|_| (PieceKind::Reasoning, None));
+    if in_content == 0 {
+        pieces.extend(thoughts.clone());
+    }
+    if content.is_empty() {
+        pieces.extend(message.as_parts().iter().map(|_| (PieceKind::Part, None)));
+    }
+    pieces.extend(content.iter().map(|piece| (piece.kind, piece.json.as_deref())));
+    if in_content > 0 {
+        pieces.extend(thoughts);
+    }
     pieces.extend(calls.iter().map(|json| (PieceKind::Call, json.as_deref())));
     keep_as_written(message, WireFormat::OpenAiChat, &pieces)
 }
@@ -391,6 +409,9 @@ fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String
     }
     let kind: wire::PartType =
         serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
+    if let Some(reasoning) = dialects::thought(json) {
+        return Ok(anthropic::Piece::Reasoning(reasoning));
+    }
     if let Some(piece) = anthropic::piece(json, kind.kind.as_deref()) {
         return Ok(piece);
     }

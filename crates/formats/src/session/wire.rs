@@ -46,6 +46,8 @@ pub(super) struct Session {
     pub(super) contents: Option<Box<RawValue>>,
     #[serde(rename = "systemInstruction", alias = "system_instruction")]
     pub(super) system_instruction: Option<Box<RawValue>>,
+    /// The options of Google's Python SDK, which hold its system text and tools.
+    pub(super) config: Option<Box<RawValue>>,
     /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no `messages`:
     /// logs carry keys of these names for things of their own.
     pub(super) input: Option<Box<RawValue>>,
@@ -61,6 +63,14 @@ pub(super) struct Session {
     pub(super) context_window: Option<Box<Own>>,
     /// No session has one; a message does.
     pub(super) role: Option<IgnoredAny>,
+}
+
+/// The options that Google's Python SDK takes beside the contents.
+#[derive(Default, Deserialize)]
+pub(super) struct GoogleConfig {
+    #[serde(alias = "systemInstruction")]
+    pub(super) system_instruction: Option<Box<RawValue>>,
+    pub(super) tools: Option<Vec<Box<RawValue>>>,
 }
 
 /// What only this crate writes: the options, the tokenizer, and the conversation with everything that happened to it.

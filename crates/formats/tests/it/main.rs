@@ -13,6 +13,7 @@
 use context_window_testing as support;
 
 mod border;
+mod dialects;
 mod long_values;
 mod pushed;
 mod reading;

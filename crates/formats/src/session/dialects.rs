@@ -1,0 +1,79 @@
+//! Keys and parts that servers of the kind of `OpenAI` Chat have for themselves: Mistral, `OpenRouter`, Cohere, Ollama.
+
+use super::{
+    content::Content,
+    wire::{self, Role},
+};
+use context_window::{
+    Message, Part, WireFormat,
+    message::{PieceKind, Reasoning},
+    render::{IMAGE_BESIDE_TEXT, is_inline_image, keep_as_written},
+};
+use serde::Deserialize;
+
+/// Returns the reasoning that a key of an assistant's message holds. Returns `None` if it holds none that can be read.
+pub(super) fn reasoning(key: &str, json: &str) -> Option<String> {
+    let text = match key {
+        // Ollama, vLLM and `OpenRouter`, Cohere.
+        "thinking" | "reasoning" | "tool_plan" => serde_json::from_str(json).ok()?,
+        "reasoning_details" => {
+            let details: Vec<Detail> = serde_json::from_str(json).ok()?;
+            let texts = details.into_iter().filter_map(|detail| detail.text.or(detail.summary));
+            texts.collect::<Vec<String>>().join("\n\n")
+        }
+        _ => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}
+
+/// A detail of `OpenRouter`; one that is encrypted has neither.
+#[derive(Deserialize)]
+struct Detail {
+    text: Option<String>,
+    summary: Option<String>,
+}
+
+/// A part of Mistral's content that holds a thought.
+#[derive(Deserialize)]
+struct Chunk {
+    r#type: String,
+    thinking: Vec<ChunkPart>,
+}
+
+#[derive(Deserialize)]
+struct ChunkPart {
+    text: Option<String>,
+}
+
+/// Returns the thought that a part of a content holds. Returns `None` for another part, and for one without a text.
+pub(super) fn thought(json: &str) -> Option<Reasoning> {
+    let chunk: Chunk = serde_json::from_str(json).ok().filter(|chunk: &Chunk| chunk.r#type == "thinking")?;
+    let texts = chunk.thinking.into_iter().filter_map(|part| part.text);
+    let text = texts.collect::<Vec<String>>().join("\n\n");
+    let mut reasoning = Reasoning::text(text);
+    reasoning.wire_format = Some(WireFormat::OpenAiChat);
+    Some(reasoning).filter(|reasoning| !reasoning.text.trim().is_empty())
+}
+
+/// Returns the images that stand beside what a user says (Ollama), as addresses. Returns `None` if one of them is of a kind
+/// that no other wire format takes.
+pub(super) fn images(wire: &wire::Message, json: &str) -> Option<Vec<String>> {
+    let is_plain = wire.role == Role::User && !matches!(wire.content, Content::Parts(_));
+    let images: Vec<String> = serde_json::from_str(json).ok().filter(|_| is_plain)?;
+    let address = |data: String| {
+        let kinds = [("iVBOR", "png"), ("/9j/", "jpeg"), ("R0lG", "gif"), ("UklG", "webp")];
+        let (_, kind) = kinds.into_iter().find(|(begin, _)| data.starts_with(begin))?;
+        Some(format!("data:image/{kind};base64,{data}")).filter(|url| is_inline_image(url))
+    };
+    let images: Option<Vec<String>> = images.into_iter().map(address).collect();
+    images.filter(|images| !images.is_empty())
+}
+
+/// Returns the message with the images that stand beside its text.
+pub(super) fn with_images(message: Message, images: Vec<String>) -> Message {
+    let text = (!message.text().is_empty()).then_some((PieceKind::Part, None));
+    let beside = images.iter().map(|_| (PieceKind::Part, Some(IMAGE_BESIDE_TEXT)));
+    let pieces: Vec<_> = text.into_iter().chain(beside).collect();
+    let parts = images.into_iter().map(|url| Part::Image { url, detail: None });
+    keep_as_written(message.with_parts(parts), WireFormat::OpenAiChat, &pieces)
+}
