@@ -41,7 +41,9 @@ impl KeptBefore {
         changed.extend(pins(self, &before));
         changed.extend(pins(&before, self));
         changed.extend(self.walked_differently(&before, shared));
-        changed.iter().for_each(|_| visit());
+        for _ in &changed {
+            visit();
+        }
         changed
     }
 

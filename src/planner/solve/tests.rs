@@ -237,6 +237,9 @@ proptest! {
 
 type Asks = fn(&Conversation) -> PlanRequest<'_>;
 
+/// A name, the message at each place, and those after them.
+type Kind<'k> = (&'k str, &'k dyn Fn(usize) -> Message, &'k [Message]);
+
 /// Returns the work of an answer among so many pinned messages, in nodes of the trees.
 fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
     work_of(count, request, message, &manager(Config::default()), &[Message::user("And now?")]).0
@@ -318,7 +321,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
             let manager = ContextWindowManager::new(model, bytes, Config::default()).unwrap();
             work_of(count, plain, message, &manager, last)
         };
-        let kinds: [(&str, &dyn Fn(usize) -> Message, &[Message]); 3] =
+        let kinds: [Kind<'_>; 3] =
             [("both", &both, &question), ("calls", &calls, &question), ("answered", &both, &[])];
         // A reply that Claude 3 goes on with is trimmed, which only a whole plan knows.
         let goes_on = |last: &[Message]| name == "claude-3-opus" && last.is_empty();
