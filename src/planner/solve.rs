@@ -16,7 +16,7 @@ use crate::{
         budget::{Available, Budgets, SectionDemands},
         candidates::{CandidateId, Candidates, Costs, Results},
         observer::{Observer, Unobserved},
-        select::{Begun, Selection, Selector, Shorter, Trails, saved_by_merging},
+        select::{Begun, Selection, Selector, SharedPins, Shorter, Trails, saved_by_merging},
     },
     provider::meter::Meter,
     provider::weight::Weight,
@@ -38,6 +38,7 @@ pub(crate) struct Solver<'p, O = Unobserved> {
     /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
     /// one budget.
     many_budgets: Option<u64>,
+    pins: SharedPins,
     scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
 }
 
@@ -107,6 +108,7 @@ impl<'p> Solver<'p> {
             config,
             observer: Unobserved,
             many_budgets: None,
+            pins: SharedPins::default(),
             scenarios: RefCell::default(),
         }
     }
@@ -121,12 +123,18 @@ impl<'p> Solver<'p> {
             config,
             observer,
             many_budgets: Some(most),
+            pins: SharedPins::default(),
             scenarios: RefCell::default(),
         }
     }
 }
 
 impl<'p, O: Observer + Clone> Solver<'p, O> {
+    /// Shares the slots of pins with another solver of the same candidates.
+    pub(crate) fn sharing_pins(self, pins: &SharedPins) -> Self {
+        Self { pins: pins.clone(), ..self }
+    }
+
     /// From the candidates to the plan: the stages budget, select, assemble, conform and ledger.
     ///
     /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
@@ -260,7 +268,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
-        let (trails, observer) = (Trails::default(), self.observer.clone());
+        let (trails, observer) = (Trails::with_pins(self.pins.clone()), self.observer.clone());
         let scenario = Rc::new(Scenario { costs, demands, trails, observer });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));

@@ -15,6 +15,7 @@ use crate::{
         assemble::{BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
+        select::SharedPins,
         sequence_costs::{AddedTokens, SequenceCosts},
         solve::{Solution, Solver, TRIES},
     },
@@ -35,13 +36,13 @@ impl<'p> Rankings<'p> {
         recorder: &Recorder,
         most: u64,
     ) -> Self {
-        let ranked = |candidates: &'p Candidates<'p>| Ranked {
-            candidates,
-            manager,
-            tries: std::array::from_fn(|_| Try {
-                solver: manager.solver(candidates).observed(recorder.clone(), most),
+        let ranked = |candidates: &'p Candidates<'p>| {
+            let pins = SharedPins::default();
+            let tries = std::array::from_fn(|_| Try {
+                solver: manager.solver(candidates).observed(recorder.clone(), most).sharing_pins(&pins),
                 sequence: OnceCell::new(),
-            }),
+            });
+            Ranked { candidates, manager, tries }
         };
         Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
     }

@@ -1,6 +1,6 @@
 //! What is in, documents apart.
 
-use super::{pin_slots::PinSlots, slots::SlotSet, trail::Trail};
+use super::{pin_slots::PinSlots, slots::SlotSet, trail::Trail, tree::visit};
 use crate::{
     item::Section,
     plan::reason::IncludedReason,
@@ -215,6 +215,6 @@ impl KeptCandidates {
         pins.sort_unstable();
         pins.dedup();
         let ids = self.each().skip(same).chain(pins).chain(walked.into_iter().flatten());
-        ids.filter(|id| !other.has(*id)).collect()
+        ids.inspect(|_| visit()).filter(|id| !other.has(*id)).collect()
     }
 }

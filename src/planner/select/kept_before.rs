@@ -1,6 +1,6 @@
 //! The candidates that come or go from one selection to the next.
 
-use super::{kept::KeptCandidates, pin_slots::PinSlots, slots::SlotSet, trail::Trail};
+use super::{kept::KeptCandidates, pin_slots::PinSlots, slots::SlotSet, trail::Trail, tree::visit};
 use crate::planner::candidates::CandidateId;
 use std::rc::Rc;
 
@@ -41,6 +41,9 @@ impl KeptBefore {
         changed.extend(pins(self, &before));
         changed.extend(pins(&before, self));
         changed.extend(self.walked_differently(&before, shared));
+        for _ in &changed {
+            visit();
+        }
         changed
     }
 

@@ -55,7 +55,7 @@ use room::Room;
 pub(crate) use room::{merges_state, saved_by_merging};
 pub(crate) use slots::SlotSet;
 use trails::Pins;
-pub(crate) use trails::Trails;
+pub(crate) use trails::{SharedPins, Trails};
 pub(crate) use tree::{Summary, Tree};
 
 /// What was chosen, and why the rest was not.

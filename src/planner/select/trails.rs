@@ -26,7 +26,7 @@ pub(crate) struct Trails {
     /// What was in beside the last walk that had no trail.
     asked: RefCell<Vec<CandidateId>>,
     /// The pins by their slots.
-    pins: OnceCell<Rc<PinSlots>>,
+    pins: SharedPins,
     /// The minimum and the pins that come before everything else, for so many available tokens: what the budgets were divided
     /// with, until a selection begins with it.
     pub(super) pinned_first: RefCell<Option<(i128, Selection)>>,
@@ -39,6 +39,18 @@ pub(crate) struct Trails {
     /// The steps of it that are not in as pins, by the number of the walk under its budget, with pins that
     /// are out or without.
     pub(super) walks: RefCell<BTreeMap<(usize, bool), WalkSums>>,
+}
+
+/// The pins of a request by their slots, once they are known, for all selections of its candidates: those that
+/// share them are compared by what differs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SharedPins(Rc<OnceCell<Rc<PinSlots>>>);
+
+impl Trails {
+    /// Begins without trails, with pins that others share.
+    pub(crate) fn with_pins(pins: SharedPins) -> Self {
+        Self { pins, ..Self::default() }
+    }
 }
 
 /// A trail, and how far the walk comes on it.
@@ -60,7 +72,7 @@ pub(super) enum Pins {
 impl<O: Observer> Selector<'_, O> {
     /// The pins by their slots.
     pub(super) fn pins_by_slots(&self) -> Rc<PinSlots> {
-        Rc::clone(self.trails.pins.get_or_init(|| Rc::new(PinSlots::new(&self.index.pins))))
+        Rc::clone(self.trails.pins.0.get_or_init(|| Rc::new(PinSlots::new(&self.index.pins))))
     }
 
     /// How far a trail leads, where many budgets are asked about and what is in beside the walk is what it was made for.

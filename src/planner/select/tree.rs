@@ -112,8 +112,8 @@ impl<S: Summary> Tree<S> {
     }
 }
 
-/// Counts the nodes that are looked at, in tests.
-fn visit() {
+/// Counts the nodes and differences that are looked at, in tests.
+pub(super) fn visit() {
     #[cfg(test)]
     tests::VISITED.with(|visited| visited.set(visited.get() + 1));
 }
