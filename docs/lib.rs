@@ -115,6 +115,10 @@ pub mod compaction_reference {}
 pub mod counting_reference {}
 
 #[doc = include_str!("links.in")]
+#[doc = include_str!("reference/media.md")]
+pub mod media {}
+
+#[doc = include_str!("links.in")]
 #[doc = include_str!("performance.md")]
 pub mod performance {}
 

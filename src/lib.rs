@@ -142,6 +142,8 @@ mod item;
 pub mod text;
 mod error;
 mod name;
+#[doc(hidden)]
+pub mod media;
 pub mod message;
 pub mod config;
 pub mod provider;

@@ -96,6 +96,15 @@ fn pinned(mut log: Conversation, count: usize, priority: impl Fn(usize) -> Prior
     log
 }
 
+/// Pinned messages, and a question with the results that it waits for.
+fn waiting_for_results(count: usize) -> Conversation {
+    let mut log = talk(count, &[Role::User, Role::Assistant]);
+    log.push(Message::user("And now?"));
+    log.push(Message::assistant("").with_tool_calls([ToolCall::new("now", "f", "{}")]));
+    log.push(Message::tool("now", "It is five o'clock."));
+    pinned(log, count, |_| Priority::Normal)
+}
+
 /// Answers among pinned messages.
 fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let mut group = criterion.benchmark_group("pinned messages");
@@ -138,6 +147,17 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
                 bench.iter(|| manager.explainer(black_box(request)).explain("m5"));
             });
         }
+        for name in ["claude-sonnet-5", "mistral-large-latest", "gemini-2.5-pro"] {
+            let manager = ContextWindowManager::for_model(name).expect("the registry is built in");
+            group.bench_function(BenchmarkId::new(format!("explain one, {name}"), count), |bench| {
+                bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
+            });
+        }
+        let waiting = waiting_for_results(count);
+        let waiting = PlanRequest::new(&waiting).with_limits(limits).with_state("time", "It is noon.");
+        group.bench_function(BenchmarkId::new("explain one, with state behind results", count), |bench| {
+            bench.iter(|| manager.explainer(black_box(&waiting)).explain("m5"));
+        });
         group.bench_function(BenchmarkId::new("explain all", count), |bench| {
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());
         });
@@ -169,12 +189,16 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());
         });
     }
-    for count in [500, 1_000] {
+    for count in [500, 1_000, 2_000, 4_000] {
         let log = talk(2 * count, &[Role::User, Role::Assistant]);
         let request = PlanRequest::new(&log);
-        group.bench_function(BenchmarkId::new("replay, turns", count), |bench| {
-            bench.iter(|| manager.explainer(black_box(&request)).replay().count());
-        });
+        let in_a_window = request.clone().with_limits(limits);
+        for (name, request) in [("replay, turns", &request), ("replay, turns of a full window", &in_a_window)]
+        {
+            group.bench_function(BenchmarkId::new(name, count), |bench| {
+                bench.iter(|| manager.explainer(black_box(request)).replay().count());
+            });
+        }
     }
     let log = talk(1, &[Role::User]);
     for count in [1_000, 2_000, 20_000] {

@@ -156,3 +156,37 @@ impl std::fmt::Debug for Replay<'_> {
         f.debug_struct("Replay").field("prompts", &self.prompts).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::Config,
+        message::Message,
+        planner::candidates::WEIGHED,
+        provider::model::{Model, RequestLimits},
+        tokens::TokenCounter,
+    };
+
+    /// Returns the number of candidates that a replay of so many turns weighs, and that of its rows.
+    fn work(turns: usize) -> (u64, u64) {
+        let both = |at: usize| [Message::user(format!("{at}?")), Message::assistant(format!("{at}."))];
+        let log: Conversation = (0..turns).flat_map(both).collect();
+        let manager =
+            ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default());
+        let (manager, request) =
+            (manager.unwrap(), PlanRequest::new(&log).with_limits(RequestLimits::budget(300)));
+        WEIGHED.take();
+        let rows = manager.explainer(&request).replay().map(|step| step.unwrap().plan.included.len() as u64);
+        (rows.sum(), WEIGHED.take())
+    }
+
+    /// Prompts of a window that is full take the work of the window, however long the conversation is.
+    #[test]
+    fn a_replay_of_twice_as_many_turns_is_twice_the_work_if_the_window_is_full() {
+        let (some, twice) = (work(300), work(600));
+        assert!(some.0 > 300 * 10, "the window is small: {} rows", some.0);
+        assert!(twice.0 < some.0 * 5 / 2, "{} and {} rows", some.0, twice.0);
+        assert!(twice.1 < some.1 * 5 / 2, "{} and {} candidates weighed", some.1, twice.1);
+    }
+}

@@ -95,6 +95,13 @@ impl Message {
         message
     }
 
+    /// A copy with these parts as its whole content, as many as it had: each stands where the other one stood.
+    pub(crate) fn replacing_content(&self, parts: Vec<Part>) -> Self {
+        let mut message = self.clone();
+        message.inner_mut().text = "".into();
+        message.edit(|extra| extra.rare.parts = parts)
+    }
+
     /// A copy without the parts of these numbers, in order.
     pub(crate) fn without_parts(&self, numbers: &[usize]) -> Self {
         let text = usize::from(!self.text().is_empty());

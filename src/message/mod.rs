@@ -1,7 +1,10 @@
 //! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes request bodies of
 //! them.
 
-use crate::item::ItemId;
+use crate::{
+    item::ItemId,
+    media::{Medium, PartMedia},
+};
 use std::{
     fmt,
     ops::{Deref, DerefMut},
@@ -81,14 +84,21 @@ struct RareFields {
     /// Of a message whose texts are in a store.
     sizes: Option<Sizes>,
     written: Option<Box<Written>>,
+    media: MediaOfParts,
 }
 
 impl Deref for Rare {
     type Target = RareFields;
 
     fn deref(&self) -> &RareFields {
-        static NOTHING: RareFields =
-            RareFields { name: None, parts: Vec::new(), reasoning: Vec::new(), sizes: None, written: None };
+        static NOTHING: RareFields = RareFields {
+            name: None,
+            parts: Vec::new(),
+            reasoning: Vec::new(),
+            sizes: None,
+            written: None,
+            media: MediaOfParts(OnceLock::new()),
+        };
         self.0.as_deref().unwrap_or(&NOTHING)
     }
 }
@@ -123,6 +133,24 @@ impl Clone for Stub {
 }
 
 impl PartialEq for Stub {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The media of each part, measured when they are first counted. No part of what a message is: it may change speed, never a
+/// plan.
+#[derive(Debug, Default)]
+struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
+
+impl Clone for MediaOfParts {
+    /// A copy may get other parts.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for MediaOfParts {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -318,18 +346,57 @@ impl Message {
     /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
     #[doc(hidden)]
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let parts = self.parts().iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
-            Part::Opaque { json, .. } => Some(json.as_str()),
-            Part::Image { .. } => None,
-        });
+        self.texts_beside(&[])
+    }
+
+    /// Every text; of a part with media, the text beside them.
+    fn texts_beside<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
+        let text = |(at, part): (usize, &'m Part)| match (part, media.get(at)) {
+            (Part::Text(text), _) => Some(text.as_str()),
+            (Part::Opaque { .. }, Some(Some(media))) => Some(&*media.text),
+            (Part::Opaque { json, .. }, _) => Some(json.as_str()),
+            (Part::Image { .. }, _) => None,
+        };
+        let parts = self.parts().iter().enumerate().filter_map(text);
         let calls = self.tool_calls().iter().flat_map(|call| [call.name.as_str(), call.arguments.as_str()]);
         let reasonings = self.reasoning().iter().map(|reasoning| reasoning.text.as_str());
         [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.name()).chain(calls)
     }
 
+    /// Every text that is counted: of a part with media, the text beside them.
+    pub(crate) fn counted_texts(&self) -> impl Iterator<Item = &str> {
+        self.texts_beside(self.measured())
+    }
+
     pub(crate) fn has_opaque_parts(&self) -> bool {
         self.parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
+    }
+
+    /// Whether any part is no text: only then there can be media.
+    pub(crate) fn may_have_media(&self) -> bool {
+        self.parts().iter().any(|part| !matches!(part, Part::Text(_)))
+    }
+
+    /// Whether any part is neither a text nor a medium.
+    pub(crate) fn has_parts_without_media(&self) -> bool {
+        let mut parts = self.parts().iter().zip(self.measured());
+        parts.any(|(part, media)| matches!(part, Part::Opaque { .. }) && media.is_none())
+    }
+
+    /// The media of all parts.
+    pub(crate) fn media(&self) -> impl Iterator<Item = &Medium> {
+        self.measured().iter().flatten().flat_map(|part| &part.media)
+    }
+
+    /// The media of each part; nothing if no part has any.
+    fn measured(&self) -> &[Option<PartMedia>] {
+        match self.extra() {
+            Some(extra) if self.may_have_media() => {
+                let measure = || extra.rare.parts.iter().map(Part::measure).collect();
+                extra.rare.media.0.get_or_init(measure)
+            }
+            _ => &[],
+        }
     }
 
     pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
@@ -430,6 +497,10 @@ impl Message {
 
     fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
         let extra = &mut self.inner_mut().extra;
+        if let Some(fields) = extra.as_mut().and_then(|extra| extra.rare.0.as_mut()) {
+            // Nobody else has this message, so that no copy was made: the parts may become others.
+            fields.media = MediaOfParts::default();
+        }
         change(extra.get_or_insert_default());
         // A message that has nothing of it any more is like one that never had.
         if let Some(extra) = extra.as_deref_mut().filter(|extra| *extra.rare == RareFields::default()) {
@@ -468,6 +539,16 @@ impl fmt::Debug for Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_parts_are_measured_again() {
+        let image = |url: &str| Part::Image { url: url.into(), detail: None };
+        let message = Message::user("").with_parts([image("https://example.org/a.png")]);
+        assert_eq!(message.media().count(), 1);
+        let message =
+            message.with_parts([image("https://example.org/a.png"), image("https://example.org/b.png")]);
+        assert_eq!(message.media().count(), 2);
+    }
 
     #[test]
     fn a_message_of_two_conversations_has_a_stub_in_each() {

@@ -1,6 +1,7 @@
 //! Pieces of a message whose content is a list.
 
 use super::WireFormat;
+use crate::media::PartMedia;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a message whose content is a list.
@@ -28,6 +29,15 @@ pub enum Part {
 }
 
 impl Part {
+    /// Measures the media of the part. Returns `None` if it has none.
+    pub(super) fn measure(&self) -> Option<PartMedia> {
+        match self {
+            Self::Text(_) => None,
+            Self::Image { url, detail } => Some(PartMedia::from_url(url, detail.as_deref())),
+            Self::Opaque { json, .. } => PartMedia::from_json(json),
+        }
+    }
+
     /// The JSON of a part of an unknown type.
     pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
         match self {

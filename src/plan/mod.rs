@@ -6,6 +6,7 @@ mod upkeep;
 mod editing;
 mod ledger;
 mod notice;
+mod remote_context;
 mod retrieval_budget;
 mod settings;
 mod thoughts;
@@ -31,6 +32,7 @@ pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
+pub use remote_context::{RemoteContext, RemoteContextKind};
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
 pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
@@ -88,7 +90,7 @@ pub struct ContextPlan {
     pub config: String,
     /// The limits in use.
     pub limits: Limits,
-    /// Where the context length came from.
+    /// The place that the limits came from.
     pub limits_source: LimitsSource,
     /// What the prompt budget came from.
     pub budget_source: BudgetSource,

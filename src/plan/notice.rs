@@ -68,6 +68,10 @@ codes! {
     BudgetAboveWindow "budget_above_window" "B1";
     /// The model is not in the registry: default limits apply.
     UnknownModel "unknown_model" "B2";
+    /// The body of the request states limits.
+    StatedLimits "stated_limits" "B8";
+    /// The provider adds context that is not in the count.
+    RemoteContext "remote_context" "B8";
     /// The context length is unknown: levels and compaction are off.
     UnknownLimit "unknown_limit" "B2";
     /// Counted in the wire format of `OpenAI` Chat, because no chat template is given.
@@ -108,6 +112,8 @@ codes! {
     SignatureMissing "signature_missing" "H6";
     /// A part that the provider does not support is replaced by a placeholder.
     PartReplaced "part_replaced" "H6";
+    /// Messages that hold nothing but what another provider wrote are left out.
+    ForeignMessage "foreign_message" "H6";
     /// Arguments that are no JSON object are wrapped in one.
     ArgumentsWrapped "arguments_wrapped" "H6";
     /// Function names of calls are changed to what the provider accepts.

@@ -69,7 +69,7 @@ impl ContextPlan {
             max_completion: Some(self.limits.max_completion),
             safety_buffer: Some(self.limits.safety_buffer),
             prompt_budget: Some(self.prompt_budget),
-            unknown: false,
+            ..RequestLimits::new()
         };
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
         // What did not fit was no window: the next one is found anew.

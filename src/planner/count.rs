@@ -40,11 +40,13 @@ impl ContextWindowManager {
     pub fn count_messages(&self, messages: &[Message], tools: &[Tool]) -> Result<TokenCount, Error> {
         let meter = self.meter();
         let declared = meter.declared(tools)?.count.n;
-        let mut tokens = meter.start().saturating_add(meter.priming()).saturating_add(declared);
+        let mut count = meter.counted(meter.start().saturating_add(meter.priming()).saturating_add(declared));
         for message in messages {
             let weight = meter.message(message, TurnPosition::Live, u64::MAX)?;
-            tokens = tokens.saturating_add(weight.in_full());
+            let TokenCount { n, certainty } = meter.counted_message(message, weight.in_full());
+            count.n = count.n.saturating_add(n);
+            count.certainty = count.certainty.max(certainty);
         }
-        Ok(meter.counted(tokens))
+        Ok(count)
     }
 }

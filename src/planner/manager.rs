@@ -11,7 +11,7 @@ use crate::{
     },
     planner::{
         assemble::PlanContext,
-        budget,
+        body, budget,
         candidates::Candidates,
         editing,
         late::Late,
@@ -337,7 +337,8 @@ impl ContextWindowManager {
         let calibrator = self.calibrator(request, limits_source.most_reported(limits)); // N6
         let mut context = PlanContext {
             editing: None,
-            edited_here: self.edited_here.clone(),
+            notices: self.edited_here.iter().cloned().chain(body::notices(request, limits)).collect(),
+            states_context: asked.stated.held(asked, limits).context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,
@@ -368,14 +369,21 @@ impl ContextWindowManager {
         )
     }
 
-    /// How the provider's count follows from ours: only for a counter that estimates is that a question.
+    /// How the provider's count follows from ours: only where something is estimated is that a question, by the counter or
+    /// of the media that are still in the conversation.
     fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
         let learnt = calibrator.calibration.filter(|_| options.calibrate);
         let set = Some(TokenCalibration::per_mille(options.calibration_per_mille))
             .filter(|_| options.calibration_per_mille != 1_000);
         let estimates = self.meter.counter().certainty() == Certainty::Estimate;
-        request.calibration.or(learnt).or(set).filter(|_| estimates)
+        let calibration = request.calibration.or(learnt).or(set);
+        calibration.filter(|_| estimates || self.estimates_media(request.log))
+    }
+
+    fn estimates_media(&self, log: &Conversation) -> bool {
+        let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
+        active.map(|position| log.message(position)).any(|message| self.meter.estimates_media(message))
     }
 
     pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {

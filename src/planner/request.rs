@@ -5,7 +5,7 @@ use crate::{
     item::{ItemId, RagItem},
     message::Tool,
     plan::{
-        PromptSettings, TraceIds,
+        PromptSettings, RemoteContext, TraceIds,
         anchor::{Anchor, Sender},
     },
     provider::{meter::Meter, model::RequestLimits},
@@ -42,6 +42,7 @@ pub struct PlanRequest<'a> {
     pub limits: RequestLimits,
     #[doc(hidden)]
     pub previous: Option<Anchor>,
+    pub(crate) remote: Vec<RemoteContext>,
     pub(crate) sender: Option<Sender>,
     pub(crate) calibration: Option<TokenCalibration>,
     pub(crate) counts_excluded: bool,
@@ -64,6 +65,7 @@ impl<'a> PlanRequest<'a> {
             state: Vec::new(),
             limits: RequestLimits::new(),
             previous: None,
+            remote: Vec::new(),
             sender: None,
             calibration: None,
             counts_excluded: false,
@@ -114,6 +116,20 @@ impl<'a> PlanRequest<'a> {
     pub fn with_previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
         self
+    }
+
+    /// Names context that the provider adds to the request by itself, so that the plan says that it is not
+    /// counted (rule B8).
+    #[must_use]
+    pub fn with_remote_context(mut self, remote: impl IntoIterator<Item = RemoteContext>) -> Self {
+        self.remote = remote.into_iter().collect();
+        self
+    }
+
+    /// Returns the context that the provider adds by itself.
+    #[must_use]
+    pub fn remote_context(&self) -> &[RemoteContext] {
+        &self.remote
     }
 
     /// The token calibration of a counter that estimates, instead of what the conversation's reports teach (rule N6).

@@ -31,7 +31,7 @@ impl ContextWindowManager {
         // What they would get if they could use all of it, and what a prompt without any leaves.
         let solver = self.solver(&candidates);
         let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;
-        let without = solver.solve(&context, context.prompt_budget)?;
+        let without = solver.solve(&context, context.prompt_budget, 0)?;
         if crowded.is_minimal() {
             return Ok(RetrievalBudget::default());
         }

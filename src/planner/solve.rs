@@ -25,7 +25,7 @@ use crate::{
 use std::{cell::RefCell, rc::Rc};
 
 /// How often a prompt that its joins push over the budget is planned again with less (rule N3).
-const TRIES: u32 = 3;
+pub(crate) const TRIES: u32 = 3;
 
 /// One request, with everything that does not depend on its budget.
 pub(crate) struct Solver<'p, O = Unobserved> {
@@ -135,6 +135,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         let (mut withheld, mut tries) = (0, TRIES);
+        #[cfg(test)]
+        tests::PLANNED.with(|planned| planned.set(planned.get() + 1));
         loop {
             // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
             // they have to be (S7).
@@ -151,16 +153,23 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             assemble::conform(&mut draft, candidates, meter, context)?;
             // Ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
             let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
-            match too_much(&plan, &solution, withheld).filter(|_| tries > 0) {
+            let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
+            let required: u64 = required.map(|row| row.tokens.n).sum();
+            match solution.withholds_next(plan.overflow_tokens(), withheld, required).filter(|_| tries > 0) {
                 Some(more) => (withheld, tries) = (more, tries - 1),
                 None => return Ok(Attempt { plan, solution, withholds: withheld > 0 }),
             }
         }
     }
 
-    /// What is included at a prompt budget: the stages budget and select.
-    pub(crate) fn solve(&self, context: &PlanContext<'_>, budget: u64) -> Result<Solution<'p, O>, Error> {
-        let available = self.available(context, budget, 0);
+    /// What is included at a prompt budget with so many tokens withheld: the stages budget and select.
+    pub(crate) fn solve(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+        withheld: u64,
+    ) -> Result<Solution<'p, O>, Error> {
+        let available = self.available(context, budget, withheld);
         self.select_included(available, Documents::AsGiven)
     }
 
@@ -320,19 +329,22 @@ impl<'p, O: Observer> Solution<'p, O> {
         self.trials[self.trials.len() - 1].budgets.overflow
     }
 
+    /// Returns the tokens to withhold next, where a prompt that holds more than the minimum is over its budget
+    /// by `excess` tokens that are known only once it is put together. `required` are those of its placeholder
+    /// messages. Returns `None` if the prompt stays as it is.
+    pub(crate) fn withholds_next(&self, excess: u64, withheld: u64, required: u64) -> Option<u64> {
+        (excess > 0 && !self.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
+    }
+
+    /// Returns the tokens of everything that is in.
+    pub(crate) fn used(&self) -> i128 {
+        self.used
+    }
+
     /// Available tokens not used; may be negative.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }
-}
-
-/// How many tokens to withhold next, where a prompt that holds more than the minimum is over its budget by what is known
-/// only once it is put together.
-fn too_much<O: Observer>(plan: &ContextPlan, solution: &Solution<'_, O>, withheld: u64) -> Option<u64> {
-    let excess = plan.overflow_tokens();
-    let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
-    let required: u64 = required.map(|row| row.tokens.n).sum();
-    (excess > 0 && !solution.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
 /// is.
 fn refused_to(made_for: &Anchor, plan: &ContextPlan, model: &Model, rule: &ThinkingRule) -> Option<Loss> {
     let by = made_for.target.as_ref().map(|target| target.model.as_str());
-    if let Some(by) = by.filter(|by| !rule.reads(&model.name, by)) {
+    if let Some(by) = by.filter(|by| !model.reads(rule, by)) {
         return Some(Loss::Unreadable { model: by.to_owned() });
     }
     let (made_by, sends) = made_for.sender.as_ref().zip(plan.sender.as_ref())?;

@@ -1,5 +1,6 @@
 //! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
 
+pub(crate) mod media_prices;
 pub(crate) mod model;
 #[doc(hidden)]
 pub mod wording;
@@ -18,5 +19,5 @@ pub use model::ChatTemplate;
 pub use model::{CacheKind, PriceStep};
 pub use model::{
     CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, ProviderConstraints, Rates,
-    Registry, RequestLimits, ThinkingRule,
+    Registry, RequestLimits, StatedLimits, ThinkingRule,
 };

@@ -39,6 +39,8 @@ mod kinds;
 mod late;
 mod laws;
 mod layout;
+#[cfg(feature = "openai")]
+mod media;
 mod models;
 mod oracle;
 mod pins;

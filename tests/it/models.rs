@@ -3,6 +3,9 @@
 use crate::support::data;
 use context_window::{Model, Registry, WireFormat};
 
+mod complete;
+mod names;
+
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 
 #[test]

@@ -266,7 +266,7 @@ fn values(schema: &Value) -> BTreeSet<String> {
 #[test]
 fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
     let places: [(&str, &str, &str, &str); 30] = [
-        ("plan", "/properties/limits_source", "src/provider/model/mod.rs", "LimitsSource"),
+        ("plan", "/properties/limits_source", "src/provider/model/limits.rs", "LimitsSource"),
         ("plan", "/properties/budget_source", "src/plan/mod.rs", "BudgetSource"),
         ("plan", "/properties/usage/properties/level", "src/usage/mod.rs", "Level"),
         ("plan", "/$defs/wire_format", "src/message/wire_format.rs", "WireFormat"),

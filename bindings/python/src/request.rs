@@ -5,7 +5,10 @@ use crate::{
     error::{input, raised},
     json,
 };
-use context_window::{Conversation, PlanRequest, RagItem, RequestLimits, Tool, plan::Anchor};
+use context_window::{
+    Conversation, PlanRequest, RagItem, RequestLimits, Tool,
+    plan::{Anchor, RemoteContext},
+};
 use context_window_formats::Session;
 use pyo3::{
     exceptions::PyTypeError,
@@ -22,6 +25,7 @@ pub(crate) struct Asked {
     focus: Option<String>,
     state: Vec<(String, String)>,
     limits: RequestLimits,
+    remote: Vec<RemoteContext>,
     pub(crate) previous: Option<Anchor>,
     account: Option<String>,
     end_user: Option<String>,
@@ -109,6 +113,7 @@ impl Asked {
             focus: session.focus.clone(),
             state: session.state.iter().map(|(id, text)| (id.to_string(), text.clone())).collect(),
             limits: session.limits,
+            remote: session.remote.clone(),
             previous: session.previous.clone(),
             account,
             end_user,
@@ -135,6 +140,7 @@ impl Asked {
     fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {
         let mut request =
             request.with_tools(&self.tools).with_rag(self.documents.iter().cloned()).with_limits(self.limits);
+        request = request.with_remote_context(self.remote.iter().cloned());
         if let Some(focus) = &self.focus {
             request = request.with_focus(focus);
         }

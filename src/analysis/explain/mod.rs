@@ -22,6 +22,7 @@ mod gathered;
 mod stays;
 mod slack;
 mod reach;
+mod ranked;
 mod sweep;
 mod subject;
 mod tracks;

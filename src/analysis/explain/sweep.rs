@@ -16,9 +16,10 @@
 //! test plans for every budget and compares.
 
 use super::{
-    budget_range::{BudgetRange, Documents},
+    budget_range::BudgetRange,
     gathered::{Gathered, Rounds},
     key::Key,
+    ranked::{Ranked, Rankings},
     reach,
     slack::Recorder,
     stays::Stays,
@@ -34,7 +35,7 @@ use crate::{
         expiry::Eligibility,
         manager::ContextWindowManager,
         round::Next,
-        solve::{Attempt, Solution, Solver},
+        solve::{Attempt, Solution, Solver, TRIES},
     },
     tokens::TokenCount,
 };
@@ -61,50 +62,16 @@ pub(super) struct Sweep<'p> {
     ranks: BTreeMap<usize, Rank>,
 }
 
-/// The candidates of one round, and what solves them.
-struct Rankings<'p> {
-    first: Ranked<'p>,
-    /// Without the documents of the last prompt (rule S5).
-    anew: Option<Ranked<'p>>,
-}
+/// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
+type Reach<'r> = dyn Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>, i128) -> (u64, u64) + 'r;
 
-impl<'p> Rankings<'p> {
-    fn of(
-        gathered: &'p Gathered<'p>,
-        manager: &'p ContextWindowManager,
-        recorder: &Recorder,
-        most: u64,
-    ) -> Self {
-        let ranked = |candidates: &'p Candidates<'p>| Ranked {
-            candidates,
-            solver: manager.solver(candidates).observed(recorder.clone(), most),
-        };
-        Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
-    }
-}
-
-/// Candidates with one ranking of their documents, and what solves them.
-struct Ranked<'p> {
-    candidates: &'p Candidates<'p>,
-    solver: Solver<'p, Recorder>,
-}
-
-impl<'p> Ranked<'p> {
-    /// The solution as what is in over a range of budgets.
-    fn range(
-        &self,
-        (from, to): (u64, u64),
-        solution: Solution<'p, Recorder>,
-        required_by_provider: Vec<Key>,
-        stays: &Stays,
-    ) -> BudgetRange<'p> {
-        let released_before = solution.released_before();
-        let chosen = solution.chosen;
-        let mut others = stays.within(self.candidates, chosen.kept.ids(), released_before);
-        others.extend(required_by_provider);
-        let documents = Documents::Slots(chosen.documents, self.candidates);
-        BudgetRange { from, to, kept: chosen.kept, others, documents }
-    }
+/// A solution whose prompt needs no more or less than it was solved with.
+struct Sized<'p> {
+    /// The budgets that it is the solution of.
+    range: (u64, u64),
+    solution: Solution<'p, Recorder>,
+    /// The placeholder messages in it that are asked about.
+    required: Vec<Key>,
 }
 
 /// A range.
@@ -142,7 +109,12 @@ impl<'p> Sweep<'p> {
             context,
             rounds,
             stays,
-            first: Rankings::of(&rounds.first, manager, &Recorder::new(available, goal), available),
+            first: Rankings::from_gathered(
+                &rounds.first,
+                manager,
+                &Recorder::new(available, goal),
+                available,
+            ),
             available,
             most_added,
             most,
@@ -190,7 +162,7 @@ impl<'p> Sweep<'p> {
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
         if !self.rounds.may_lose {
-            return self.first.first.solver.cost(id, self.available).map(Some);
+            return self.first.first.solver(0).cost(id, self.available).map(Some);
         }
         self.manager.solver(self.candidates()).cost(id, self.available).map(Some)
     }
@@ -214,16 +186,18 @@ impl<'p> Sweep<'p> {
 
     /// What is in at this budget, and at which larger ones.
     pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
-        self.at(budget, |solver, solution| {
-            let available = reach::up(solution, solver.config(), self.context.total(self.most));
+        self.at(budget, &|solver, solution, withheld| {
+            let most = self.context.total(self.most) - withheld;
+            let available = reach::up(solution, solver.config(), most) + withheld;
             (budget, self.highest_with(available, budget))
         })
     }
 
     /// What is in at this budget, and at which smaller ones.
     pub(super) fn below(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
-        self.at(budget, |solver, solution| {
-            let available = reach::down(solution, solver.config(), self.context.total(1));
+        self.at(budget, &|solver, solution, withheld| {
+            let least = self.context.total(1) - withheld;
+            let available = reach::down(solution, solver.config(), least) + withheld;
             (self.lowest_with(available, budget), budget)
         })
     }
@@ -242,12 +216,8 @@ impl<'p> Sweep<'p> {
     }
 
     /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
-    fn at(
-        &self,
-        budget: u64,
-        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
-    ) -> Result<BudgetRange<'p>, Error> {
-        let Solved { mut plan, range, .. } = self.solve_round(&self.first, budget, &reach)?;
+    fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
+        let Solved { mut plan, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.may_lose {
             return Ok(range);
         }
@@ -260,8 +230,8 @@ impl<'p> Sweep<'p> {
                 break;
             }
             let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &round)?;
-            let rankings = Rankings::of(&gathered, manager, &recorder, self.available);
-            let solved = self.solve_round(&rankings, budget, &reach)?;
+            let rankings = Rankings::from_gathered(&gathered, manager, &recorder, self.available);
+            let solved = self.solve_round(&rankings, budget, reach)?;
             let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
             range = BudgetRange { from, to, ..solved.range.named() };
             plan = solved.plan;
@@ -273,23 +243,18 @@ impl<'p> Sweep<'p> {
         &self,
         rankings: &Rankings<'s>,
         budget: u64,
-        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
+        reach: &Reach<'_>,
     ) -> Result<Solved<'s>, Error> {
-        let found = self.solve_at(&rankings.first, budget, &reach)?;
+        let found = self.solve_at(&rankings.first, budget, reach)?;
         let Some(anew) = rankings.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found) };
-        let other = self.solve_at(anew, budget, &reach)?;
+        let other = self.solve_at(anew, budget, reach)?;
         let (from, to) = (found.range.from.max(other.range.from), found.range.to.min(other.range.to));
         Ok(Solved { range: BudgetRange { from, to, ..other.range }, ..other })
     }
 
-    fn solve_at<'s>(
-        &self,
-        ranked: &Ranked<'s>,
-        budget: u64,
-        reach: impl Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>) -> (u64, u64),
-    ) -> Result<Solved<'s>, Error> {
-        let solution = ranked.solver.solve(self.context, budget)?;
-        let (from, to) = reach(&ranked.solver, &solution);
+    fn solve_at<'s>(&self, ranked: &Ranked<'s>, budget: u64, reach: &Reach<'_>) -> Result<Solved<'s>, Error> {
+        let solution = ranked.solver(0).solve(self.context, budget, 0)?;
+        let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
         let solved = |range, solution: Solution<'s, Recorder>, required, plan: Option<ContextPlan>| Solved {
             gave_up: solution.chosen.gave_up_the_set,
@@ -298,15 +263,18 @@ impl<'p> Sweep<'p> {
         };
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
-        if let Some(spare) = spare.filter(|spare| *spare >= 0) {
+        if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
             // Down to where what is left no longer takes whatever may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
-            let plan = if needs_plan { Some(self.whole(ranked, budget)?.plan) } else { None };
-            let required = plan.as_ref().map(|plan| self.required_by(plan)).unwrap_or_default();
-            return Ok(solved((from, to), solution, required, plan));
+            return Ok(solved((from, to), solution, Vec::new(), None));
         }
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
             return Ok(solved((from, to), solution, Vec::new(), None));
+        }
+        if !self.rounds.may_lose
+            && let Some(sized) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
+        {
+            return Ok(solved(sized.range, sized.solution, sized.required, None));
         }
         let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
         let (total, minimal) = (plan.total.n, solution.is_minimal());
@@ -320,9 +288,48 @@ impl<'p> Sweep<'p> {
         Ok(solved(range, solution, required, Some(plan)))
     }
 
+    /// Solves for a budget as [`Solver::plan`] does, with the tokens of each prompt found from its neighbours:
+    /// again with less where the prompt is over the budget. `solution` is the first one, and `range` its
+    /// budgets. Returns `None` if only whole plans know these tokens.
+    fn solve_sized<'s>(
+        &self,
+        ranked: &Ranked<'s>,
+        budget: u64,
+        mut solution: Solution<'s, Recorder>,
+        mut range: (u64, u64),
+        reach: &Reach<'_>,
+    ) -> Result<Option<Sized<'s>>, Error> {
+        let (mut withheld, mut number, mut depends_on_every_token) = (0u64, 0, false);
+        loop {
+            let additions = ranked.additions(number, &solution, &self.required_by_provider)?;
+            let Some((added, required)) = additions else { return Ok(None) };
+            let total = self.context.prompt_total(solution.used() + added.tokens);
+            let excess = total.saturating_sub(budget);
+            let more = solution.withholds_next(excess, withheld, added.placeholders);
+            let Some(more) = more.filter(|_| number < TRIES) else {
+                if !solution.is_minimal() {
+                    range.0 = range.0.max(total);
+                    depends_on_every_token |= total > budget;
+                }
+                let range = if depends_on_every_token { (budget, budget) } else { range };
+                return Ok(Some(Sized { range, solution, required }));
+            };
+            // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
+            // neighbouring budgets too.
+            depends_on_every_token |= more != added.placeholders;
+            range.0 = range.0.max(total.saturating_sub(more - withheld));
+            // At a budget of that total nothing is withheld.
+            range.1 = range.1.min(total.saturating_sub(1));
+            (withheld, number) = (more, number + 1);
+            solution = ranked.solver(number).solve(self.context, budget, withheld)?;
+            let (from, to) = reach(ranked.solver(number), &solution, i128::from(withheld));
+            range = (range.0.max(from), range.1.min(to));
+        }
+    }
+
     /// The whole plan at a budget.
     fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s, Recorder>, Error> {
-        ranked.solver.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
+        ranked.solver(0).plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
     }
 
     /// What the provider requires of a plan, of the messages that are asked about.

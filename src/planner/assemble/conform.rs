@@ -15,6 +15,13 @@ use crate::{
     text::plain::short,
 };
 
+/// The id of the placeholder message of the user that comes first.
+pub(crate) const LEAD: &str = "synth:lead";
+/// The id of the one that comes last.
+pub(crate) const CONTINUE: &str = "synth:continue";
+/// The beginning of the id of one of the assistant; the id of the result before it follows.
+pub(crate) const BRIDGE: &str = "synth:bridge:";
+
 /// Brings the messages into the form that the target takes, with what it demands, and says what was done.
 ///
 /// # Errors
@@ -101,20 +108,20 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
         let (kind, id, text) = match why {
             Missing::Lead => (
                 ItemKind::Lead,
-                "synth:lead".to_owned(),
+                LEAD.to_owned(),
                 format!("placeholder user message added: {provider} requires a user message first"),
             ),
             // Named after the result before it: a document may have the name of a message.
             Missing::Bridge => (
                 ItemKind::Bridge,
-                format!("synth:bridge:{}", draft.rows[draft.first_rows[before - 1] + more].id),
+                format!("{BRIDGE}{}", draft.rows[draft.first_rows[before - 1] + more].id),
                 format!(
                     "placeholder assistant message added: {provider} takes no user message right after results"
                 ),
             ),
             Missing::Continue => (
                 ItemKind::Continue,
-                "synth:continue".to_owned(),
+                CONTINUE.to_owned(),
                 format!("placeholder user message added: {provider} requires a final user message"),
             ),
         };
@@ -201,7 +208,11 @@ fn about_the_messages(draft: &mut Draft) {
             &changed.fenced,
             "instructions sent as a note: the provider does not take them between messages",
         ),
-        (NoticeCode::PartReplaced, &changed.parts, "unsupported part replaced by a placeholder"),
+        (
+            NoticeCode::PartReplaced,
+            &changed.parts,
+            "parts that the provider does not support are left out, or replaced by a placeholder",
+        ),
         (
             NoticeCode::ArgumentsWrapped,
             &changed.arguments,

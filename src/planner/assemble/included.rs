@@ -173,6 +173,22 @@ pub(super) fn source_of(role: Role) -> Source {
     }
 }
 
+/// Returns the numbers of the notes that stay, and of those with a limited TTL.
+fn notes_by_lifetime(candidates: &Candidates<'_>) -> (Vec<u32>, Vec<u32>) {
+    let (mut lasting, mut fleeting) = (Vec::new(), Vec::new());
+    for (number, note) in candidates.log().note_entries().iter() {
+        let limited = matches!(candidates.ttl_of(&note.item.id), Some(Ttl::Limited(_) | Ttl::NoneRemaining));
+        if limited { fleeting.push(number) } else { lasting.push(number) }
+    }
+    (lasting, fleeting)
+}
+
+/// Returns the notes in the order of the prompt: those with a limited TTL last.
+pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
+    let (lasting, fleeting) = notes_by_lifetime(candidates);
+    lasting.into_iter().chain(fleeting).map(CandidateId::Note).collect()
+}
+
 /// What a row is, beside its message.
 pub(super) struct Row {
     id: ItemId,
@@ -203,12 +219,7 @@ pub(super) struct Writer<'a, 'b> {
 impl Writer<'_, '_> {
     /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
     fn preamble(&mut self) -> Result<(), Error> {
-        let (mut fleeting, mut lasting) = (Vec::new(), Vec::new());
-        for (number, note) in self.candidates.log().note_entries().iter() {
-            let limited =
-                matches!(self.candidates.ttl_of(&note.item.id), Some(Ttl::Limited(_) | Ttl::NoneRemaining));
-            if limited { fleeting.push(number) } else { lasting.push(number) }
-        }
+        let (lasting, fleeting) = notes_by_lifetime(self.candidates);
         let system = self.candidates.index().required_system.iter().copied();
         let in_order: Vec<CandidateId> = system
             .filter(|candidate| !matches!(candidate, CandidateId::State(_)))

@@ -8,7 +8,7 @@ use crate::{
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
         Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts, TraceIds,
-        reason::{ExcludedReason, HeldBy},
+        reason::{ExcludedReason, HeldBy, PolicyRule},
     },
     planner::{
         budget::Budgets,
@@ -34,8 +34,8 @@ mod overflow;
 mod pressure;
 mod conform;
 
-pub(crate) use conform::conform;
-pub(crate) use included::{Draft, draft};
+pub(crate) use conform::{BRIDGE, CONTINUE, LEAD, conform};
+pub(crate) use included::{Draft, draft, notes};
 
 /// What is known about a plan before anything is chosen.
 #[derive(Clone)]
@@ -56,8 +56,10 @@ pub(crate) struct PlanContext<'a> {
     pub(crate) usage: UsageOptions,
     /// What the provider is asked to edit by itself.
     pub(crate) editing: Option<ContextEditing>,
-    /// What was asked of the provider, and is done here.
-    pub(crate) edited_here: Vec<Notice>,
+    /// Notices that hold whatever is chosen.
+    pub(crate) notices: Vec<Notice>,
+    /// The body of the request states the context length.
+    pub(crate) states_context: bool,
 }
 
 impl PlanContext<'_> {
@@ -78,6 +80,14 @@ impl PlanContext<'_> {
     pub(crate) fn total(&self, budget: u64) -> i128 {
         let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
+    }
+
+    /// Returns the tokens of a prompt, as the provider is expected to count them, with so many for everything
+    /// but what is sent in any case.
+    pub(crate) fn prompt_total(&self, tokens: i128) -> u64 {
+        let counted = tokens + self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>();
+        let total = self.calibration.map_or(counted, |calibration| calibration.of(counted));
+        u64::try_from(total.max(0)).unwrap_or(u64::MAX)
     }
 }
 
@@ -147,6 +157,7 @@ pub(crate) fn plan(
     notices.extend(about_foreign_summaries(candidates));
     notices.extend(about_the_results(candidates, costs.results(), &draft));
     notices.extend(nothing_to_clear(candidates, &excluded));
+    notices.extend(about_foreign_messages(&excluded));
     notices.extend(draft.notices);
     Ok(ContextPlan {
         model: context.model.name.clone(),
@@ -278,14 +289,15 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
 
 /// What the reader should know about model and limits.
 fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
-    let mut notices = context.edited_here.clone();
+    let mut notices = context.notices.clone();
     let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
     if context.model.unknown {
         let name = short(&context.model.name);
         let near =
             context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        // Limits that the request brings are no defaults.
-        let limits = (context.limits_source != LimitsSource::Request).then_some("default limits apply");
+        // Limits that the request or its body brings are no defaults.
+        let brought = context.limits_source == LimitsSource::Request || context.states_context;
+        let limits = (!brought).then_some("default limits apply");
         let counts = context.model.estimated.then_some("counts are estimates");
         let says: Vec<&str> = limits.into_iter().chain(counts).collect();
         let says = if says.is_empty() { String::new() } else { format!(": {}", says.join(", ")) };
@@ -401,8 +413,17 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
     says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
 }
 
+/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None` if there are none.
+fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
+    let foreign =
+        |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));
+    let ids: Vec<ItemId> = excluded.iter().filter(foreign).map(|row| row.id.clone()).collect();
+    let text = "messages that hold nothing but what another provider wrote for itself are left out";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignMessage, ids, text: text.into() })
+}
+
 /// The candidate that holds the required question, where the documents go right before it.
-fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
+pub(crate) fn question(candidates: &Candidates<'_>) -> Option<CandidateId> {
     let first = candidates.index().required_conversation.first().copied();
     first.filter(|candidate| {
         !matches!(candidate, CandidateId::Summary(_)) && candidates.index().live_turn().is_some()

@@ -92,6 +92,8 @@ impl<'a> Costs<'a> {
 
     /// What a candidate costs, if that is no more than `limit`.
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
+        #[cfg(test)]
+        WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
         match self.known.borrow().get(id) {
             Some(Known::Exactly(n)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
@@ -167,4 +169,10 @@ impl<'a> Costs<'a> {
         }
         Ok(Some(sum))
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The number of times that a candidate was weighed.
+    pub(crate) static WEIGHED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }

@@ -44,6 +44,8 @@ mod sizes;
 mod shorten;
 
 pub(crate) use costs::Costs;
+#[cfg(test)]
+pub(crate) use costs::WEIGHED;
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
@@ -362,6 +364,17 @@ impl<'a> Candidates<'a> {
             }
         }
         Ok(own)
+    }
+
+    /// Returns the candidates of the conversation: summaries, user messages and exchanges, in no order.
+    pub(crate) fn conversation(&self) -> impl Iterator<Item = CandidateId> {
+        let turns = self.log.turns();
+        let summaries = (0..self.summaries.len() as u32).map(CandidateId::Summary);
+        let of_turns = TurnIndex::each(turns.all()).flat_map(|turn| {
+            let head = turns.head(turn).map(|_| CandidateId::UserMessage(turn));
+            head.into_iter().chain(ExchangeIndex::each(turns.exchanges(turn)).map(CandidateId::Exchange))
+        });
+        summaries.chain(of_turns)
     }
 
     /// The positions of the messages of a candidate.

@@ -8,7 +8,8 @@ use crate::{
     config::ToolResults,
     conversation::ExchangeIndex,
     error::Error,
-    message::{Message, Role},
+    item::ItemId,
+    message::{Message, Part, Role},
     provider::weight::Weight,
     provider::{conform::TurnPosition, wording},
 };
@@ -101,7 +102,7 @@ impl Costs<'_> {
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
         let texts = self.texts_of(open);
-        let longest = texts.iter().map(|(_, text)| text.len()).max().unwrap_or_default();
+        let longest = texts.iter().flat_map(|(_, texts)| texts.lengths()).max().unwrap_or_default();
         let mut best = None;
         let (mut low, mut high) = (LEAST_KEPT, longest);
         while low <= high {
@@ -136,17 +137,16 @@ impl Costs<'_> {
         candidates.open.filter(required).filter(|_| clips && results.clipped.is_empty())
     }
 
-    /// The results of an exchange that are nothing but text.
-    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, String)> {
+    /// The texts of the results of an exchange.
+    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, ResultTexts)> {
         let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
-        answers.filter_map(|at| Some((*at, text_of(self.candidates(), *at)?))).collect()
+        answers.map(|at| (*at, ResultTexts::new(self.candidates().log.message(*at)))).collect()
     }
 
-    fn clipped_to(&self, texts: &[(u32, String)], bytes: usize) -> Results {
+    fn clipped_to(&self, texts: &[(u32, ResultTexts)], bytes: usize) -> Results {
         let log = self.candidates().log;
-        let clip = |(at, text): &(u32, String)| {
-            let text = wording::clipped_result(&log.message_id(*at), text, bytes)?;
-            Some((*at, log.message(*at).saying(text)))
+        let clip = |(at, texts): &(u32, ResultTexts)| {
+            Some((*at, texts.clipped(log.message(*at), &log.message_id(*at), bytes)?))
         };
         Results { clipped: texts.iter().filter_map(clip).collect(), ..self.results().clone() }
     }
@@ -179,10 +179,57 @@ fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
 }
 
-/// The text of a result, where it is nothing but text.
-fn text_of(candidates: &Candidates<'_>, position: u32) -> Option<String> {
-    let message = candidates.log.message(position);
-    let plain = message.images().next().is_none() && !message.has_opaque_parts();
-    let texts: Vec<&str> = message.plain_texts().collect();
-    plain.then(|| texts.join("\n"))
+/// The texts of a tool result, which are cut where it is clipped. Everything else in it stays.
+enum ResultTexts {
+    /// Nothing but text: one text.
+    Whole(String),
+    /// Texts among images, documents and other parts: each is cut by itself and keeps its place.
+    Mixed(Vec<Part>),
+}
+
+impl ResultTexts {
+    fn new(message: &Message) -> Self {
+        if message.may_have_media() {
+            return Self::Mixed(message.as_parts());
+        }
+        let texts: Vec<&str> = message.plain_texts().collect();
+        Self::Whole(texts.join("\n"))
+    }
+
+    /// The length of each text in bytes.
+    fn lengths(&self) -> Vec<usize> {
+        match self {
+            Self::Whole(text) => vec![text.len()],
+            Self::Mixed(parts) => parts.iter().filter_map(text_of).map(str::len).collect(),
+        }
+    }
+
+    /// The message with texts of at most `bytes`, or `None` if none of them is longer.
+    fn clipped(&self, message: &Message, id: &ItemId, bytes: usize) -> Option<Message> {
+        if !message.may_say_another_text() {
+            return None;
+        }
+        match self {
+            Self::Whole(text) => wording::clipped_result(id, text, bytes).map(|text| message.saying(text)),
+            Self::Mixed(parts) => {
+                let clip = |part: &Part| wording::clipped_result(id, text_of(part)?, bytes).map(Part::Text);
+                let clipped: Vec<Option<Part>> = parts.iter().map(clip).collect();
+                if clipped.iter().all(Option::is_none) {
+                    return None;
+                }
+                let parts = clipped
+                    .into_iter()
+                    .zip(parts)
+                    .map(|(clipped, part)| clipped.unwrap_or_else(|| part.clone()));
+                Some(message.replacing_content(parts.collect()))
+            }
+        }
+    }
+}
+
+fn text_of(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text(text) => Some(text),
+        Part::Image { .. } | Part::Opaque { .. } => None,
+    }
 }

@@ -29,9 +29,9 @@ pub(crate) struct KeptCandidates {
     /// Where each of them stands.
     places: CandidateMap<u32>,
     /// The pins, and which of them are in; some may be in one by one too.
-    pins: Option<(Rc<PinSlots>, SlotSet)>,
+    pub(super) pins: Option<(Rc<PinSlots>, SlotSet)>,
     /// A trail, and how many of its steps are in.
-    trail: Option<(Rc<Trail>, usize)>,
+    pub(super) trail: Option<(Rc<Trail>, usize)>,
     /// True if pins that are among those steps are in by their slots only: the window awaits them.
     awaits_pins: bool,
     is_off_the_trail: bool,

@@ -93,8 +93,12 @@ impl<O: Observer> Selector<'_, O> {
         Ok(slots.is_in_order.then(|| LaidOutPins::new(slots, costs, window)))
     }
 
-    /// Checks if some exchange may come in after the live question, into which state is merged otherwise.
+    /// Checks if state is merged into the live question until some exchange comes in after it. If one is in
+    /// whatever happens, state is merged at no budget.
     fn may_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
+        if !self.index.merges_in_the_minimum() {
+            return Ok(false);
+        }
         let exchanges = self.index.exchanges_after_the_question().filter(|_| self.index.states() > 0);
         for id in exchanges.into_iter().flat_map(ExchangeIndex::each).map(CandidateId::Exchange) {
             if !minimum.contains(&id) && self.costs.ineligible(id)?.is_none() {

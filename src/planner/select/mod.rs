@@ -40,6 +40,7 @@ mod pin_slots;
 mod pin_fill;
 mod walk_sums;
 mod kept;
+mod kept_before;
 mod room;
 mod trails;
 mod laid_out;
@@ -49,11 +50,13 @@ mod documents;
 
 use kept::Kept;
 pub(crate) use kept::KeptCandidates;
+pub(crate) use kept_before::KeptBefore;
 use room::Room;
 pub(crate) use room::{merges_state, saved_by_merging};
 pub(crate) use slots::SlotSet;
 use trails::Pins;
 pub(crate) use trails::Trails;
+pub(crate) use tree::{Summary, Tree};
 
 /// What was chosen, and why the rest was not.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //! changes, and the first place at which a sum or a minimum crosses a limit is found, in logarithmic time.
 
 /// The summary of a stretch.
-pub(super) trait Summary: Copy {
+pub(crate) trait Summary: Copy {
     /// The summary of nothing.
     const NOTHING: Self;
 
@@ -12,7 +12,7 @@ pub(super) trait Summary: Copy {
 
 /// Values by place, each a summary of itself.
 #[derive(Debug)]
-pub(super) struct Tree<S> {
+pub(crate) struct Tree<S> {
     /// The root at 1, the children of a node at twice its place; the values from `leaves` on.
     nodes: Vec<S>,
     leaves: usize,
@@ -20,7 +20,7 @@ pub(super) struct Tree<S> {
 }
 
 impl<S: Summary> Tree<S> {
-    pub(super) fn new(values: impl Iterator<Item = S>) -> Self {
+    pub(crate) fn new(values: impl Iterator<Item = S>) -> Self {
         let values: Vec<S> = values.collect();
         let (len, leaves) = (values.len(), values.len().next_power_of_two());
         let mut nodes = vec![S::NOTHING; leaves];
@@ -32,11 +32,11 @@ impl<S: Summary> Tree<S> {
         Self { nodes, leaves, len }
     }
 
-    pub(super) fn get(&self, at: usize) -> S {
+    pub(crate) fn get(&self, at: usize) -> S {
         self.nodes[self.leaves + at]
     }
 
-    pub(super) fn set(&mut self, at: usize, value: S) {
+    pub(crate) fn set(&mut self, at: usize, value: S) {
         let mut node = self.leaves + at;
         self.nodes[node] = value;
         while node > 1 {
@@ -44,6 +44,11 @@ impl<S: Summary> Tree<S> {
             node /= 2;
             self.nodes[node] = self.nodes[2 * node].join(self.nodes[2 * node + 1]);
         }
+    }
+
+    /// Returns the summary of all values.
+    pub(crate) fn all(&self) -> S {
+        self.nodes[1]
     }
 
     /// Returns the summary of all from one place up to another.
@@ -67,7 +72,7 @@ impl<S: Summary> Tree<S> {
 
     /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
     /// summary of what is before it. `holds` is true of nothing, and once it is false it stays false.
-    pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
+    pub(crate) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);
         (place, self.fold(from, place))

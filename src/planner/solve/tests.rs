@@ -19,7 +19,12 @@ use crate::{
     tokens::TokenCounter,
 };
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::{cell::Cell, collections::BTreeSet};
+
+thread_local! {
+    /// The prompts that were planned as a whole.
+    pub(super) static PLANNED: Cell<u64> = const { Cell::new(0) };
+}
 
 /// The largest budget: less than some of these conversations need.
 const MOST: u64 = 700;
@@ -64,6 +69,8 @@ struct Talk {
     lines: Vec<Line>,
     documents: Vec<usize>,
     state: Option<usize>,
+    /// The conversation ends with results.
+    waits: bool,
     /// The line at which the last prompt's window started.
     start: Option<usize>,
     /// Per mille: the limit of pins, the share of their section, the low mark.
@@ -101,15 +108,16 @@ fn talk() -> impl Strategy<Value = Talk> {
     let limit = prop_oneof![3 => Just(500u16), 2 => 0u16..=1000];
     (
         (lines, prop::collection::vec(1usize..90, 0..4), prop::option::weighted(0.2, 1usize..40)),
-        prop::option::weighted(0.3, 0usize..30),
+        (prop::option::weighted(0.3, 0usize..30), prop::bool::weighted(0.2)),
         (limit, 0u16..=600, 1u16..=1000),
         prop::option::weighted(0.15, 0u64..300),
         prop::collection::vec(1u64..MOST, 1..40),
     )
-        .prop_map(|((lines, documents, state), start, options, cap, budgets)| Talk {
+        .prop_map(|((lines, documents, state), (start, waits), options, cap, budgets)| Talk {
             lines,
             documents,
             state,
+            waits,
             start,
             options,
             cap,
@@ -156,6 +164,12 @@ impl Talk {
                 log.pin(if unlimited { note.with_ttl(Ttl::Unlimited) } else { note });
             }
         }
+        // State stands beside results that the live question waits for.
+        if self.waits {
+            log.push(Message::user("q"));
+            log.push(Message::assistant("").with_tool_calls([ToolCall::new("now", "f", "{}")]));
+            log.push(Message::tool("now", "result"));
+        }
         log
     }
 
@@ -201,8 +215,8 @@ proptest! {
         let mut before: Option<(Solution<'_, Deaf>, BTreeSet<CandidateId>)> = None;
         let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
         for budget in talk.budgets.iter().copied().chain(up).chain(down) {
-            let one = manager.solver(&candidates).solve(&context, budget).unwrap();
-            let found = many.solve(&context, budget).unwrap();
+            let one = manager.solver(&candidates).solve(&context, budget, 0).unwrap();
+            let found = many.solve(&context, budget, 0).unwrap();
             prop_assert_eq!(one.is_minimal(), found.is_minimal());
             prop_assert_eq!(included(&found), included(&one), "{}", budget);
             let all = included(&one).0;
@@ -225,18 +239,32 @@ type Asks = fn(&Conversation) -> PlanRequest<'_>;
 
 /// Returns the work of an answer among so many pinned messages, in nodes of the trees.
 fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
+    work_of(count, request, message, &manager(Config::default()), &[Message::user("And now?")]).0
+}
+
+/// Returns the work of an answer among so many pinned messages with these after them: in nodes of the trees,
+/// and in whole plans.
+fn work_of(
+    count: usize,
+    request: Asks,
+    message: impl Fn(usize) -> Message,
+    manager: &ContextWindowManager,
+    last: &[Message],
+) -> (u64, u64) {
     let mut log: Conversation = (0..count).map(message).collect();
     for at in 0..count {
         let priority = [Priority::Normal, Priority::High, Priority::Low][at % 40 / 38 * (at % 3)];
         log.pin_message(format!("m{at}"), priority).unwrap();
     }
-    log.push(Message::user("And now?"));
-    let manager = manager(Config::default());
+    for message in last {
+        log.push(message.clone());
+    }
     let limits = RequestLimits::budget(500).with_context_len(100_000).with_safety_buffer(0);
     let request = request(&log).with_limits(limits);
     visited();
+    PLANNED.take();
     manager.explainer(&request).explain("m5").unwrap();
-    visited()
+    (visited(), PLANNED.take())
 }
 
 /// Each pin that comes or goes takes a selection whose work follows the changes: twice as many pins are twice
@@ -267,4 +295,53 @@ fn an_answer_among_twice_as_many_pins_is_twice_the_work() {
         assert!(some > 0, "{kind}: the pins were looked at one by one");
         assert!(twice < some * 3, "{kind}: {some} and {twice}");
     }
+}
+
+/// A target that demands messages of its own needs no plan of each budget to know their tokens.
+#[test]
+fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
+    let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
+    let both = |at: usize| {
+        if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }
+    };
+    let calls = |at: usize| match at % 3 {
+        0 => Message::assistant("").with_tool_calls([ToolCall::new(format!("c{at}"), "f", "{}")]),
+        1 => Message::tool(format!("c{}", at - 1), text(at)),
+        _ => Message::user(text(at)),
+    };
+    let plain: Asks = |log| PlanRequest::new(log);
+    let question = [Message::user("And now?")];
+    for name in ["claude-sonnet-5", "claude-3-opus", "mistral-large-latest", "gemini-2.5-pro", "gpt-4o"] {
+        let work = |count: usize, message: &dyn Fn(usize) -> Message| {
+            let bytes = TokenCounter::from_fn("bytes", |text| Ok::<_, std::fmt::Error>(text.len() as u64));
+            let model = Model::named(name).unwrap();
+            let manager = ContextWindowManager::new(model, bytes, Config::default()).unwrap();
+            work_of(count, plain, message, &manager, &question)
+        };
+        let kinds: [(&str, &dyn Fn(usize) -> Message); 2] = [("both", &both), ("calls", &calls)];
+        for (kind, message) in kinds {
+            let (some, twice) = (work(200, message), work(400, message));
+            assert!(some.0 > 0 && twice.0 < some.0 * 3, "{name}, {kind}: {} and {} nodes", some.0, twice.0);
+            assert!(twice.1 < 5, "{name}, {kind}: {} whole plans", twice.1);
+        }
+    }
+}
+
+/// State is merged into the question at no budget if results follow it whatever happens.
+#[test]
+fn an_answer_beside_state_behind_results_is_twice_the_work_of_half_the_pins() {
+    let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
+    let both = |at: usize| {
+        if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }
+    };
+    let with_state: Asks = |log| PlanRequest::new(log).with_state("s", "now");
+    let last = [
+        Message::user("And now?"),
+        Message::assistant("").with_tool_calls([ToolCall::new("now", "f", "{}")]),
+        Message::tool("now", "5 o'clock"),
+    ];
+    let [some, twice] =
+        [200, 400].map(|count| work_of(count, with_state, both, &manager(Config::default()), &last).0);
+    assert!(some > 0, "the pins were looked at one by one");
+    assert!(twice < some * 3, "{some} and {twice}");
 }

@@ -13,9 +13,11 @@ mod letters;
 mod call_ids;
 mod schema;
 mod sequence;
+mod seams;
 
 pub(crate) use content::{Changes, inline_image, is_object};
 pub(crate) use schema::{Declared, DroppedSchema};
+pub(crate) use seams::{SeamChanges, Seams};
 pub(crate) use sequence::{Inserted, Missing, Normalized};
 
 /// One target: its wire format, and what it accepts in it.

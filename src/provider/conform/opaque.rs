@@ -4,14 +4,10 @@ use super::TargetProfile;
 use crate::{
     message::{Message, Part, Role, WireFormat},
     provider::render::mark,
-    text::size,
+    text::object::Object,
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
-
-/// Tools that are added at the end of a prompt: one with Anthropic, several with `OpenAI`.
-const ADDED_TOOL: &str = "tool_addition";
-const ADDED_TOOLS: &str = "additional_tools";
 
 /// What a provider made of the messages before it.
 const COMPACTION: &str = "compaction";
@@ -36,26 +32,45 @@ impl TargetProfile {
         // A key may be written with escapes.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
         let Some(mark) = mark(self.wire_format).filter(may_be) else { return json.into() };
-        let mut value: Value = size::tree(json).unwrap_or_default();
-        if unmark(&mut value, mark) { value.to_string().into() } else { json.into() }
+        match Object::parse(json).and_then(|mut object| unmark(&mut object, mark, 0).then_some(object)) {
+            Some(object) => object.to_json().into(),
+            None => json.into(),
+        }
     }
 }
 
-/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Says whether there were any.
-fn unmark(value: &mut Value, mark: &str) -> bool {
-    match value {
-        Value::Array(list) => {
-            list.iter_mut().filter_map(|value| unmark(value, mark).then_some(())).count() > 0
-        }
-        Value::Object(object) => {
-            let mut any = object.shift_remove(mark).is_some();
-            for key in ["content", "source"] {
-                any |= object.get_mut(key).is_some_and(|value| unmark(value, mark));
+/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if there were any.
+fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
+    // Blocks stand in results and documents, which stand in no others.
+    const DEEPEST: usize = 4;
+    let mut any = object.remove(mark);
+    for key in ["content", "source"] {
+        let Some(json) = object.get(key).filter(|json| depth < DEEPEST && json.contains(mark)) else {
+            continue;
+        };
+        let changed = if json.starts_with('[') {
+            let mut list: Vec<Box<RawValue>> = serde_json::from_str(json).unwrap_or_default();
+            let mut changed = false;
+            for value in &mut list {
+                if let Some(mut inner) = Object::parse(value.get())
+                    && unmark(&mut inner, mark, depth + 1)
+                    && let Ok(raw) = RawValue::from_string(inner.to_json())
+                {
+                    *value = raw;
+                    changed = true;
+                }
             }
-            any
+            changed.then(|| serde_json::to_string(&list).unwrap_or_default())
+        } else {
+            Object::parse(json)
+                .and_then(|mut inner| unmark(&mut inner, mark, depth + 1).then(|| inner.to_json()))
+        };
+        if let Some(json) = changed {
+            object.set(key, json);
+            any = true;
         }
-        _ => false,
     }
+    any
 }
 
 /// Whether a message is nothing but what the provider made of the messages before it (rule C11).
@@ -68,15 +83,13 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.parts().iter().any(is_one)
 }
 
-/// Whether a message does nothing but add tools (rule S12).
+/// Returns true for instructions that say nothing and hold only what the provider reads: those that add or remove tools do
+/// (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
-    let is_one = |part: &Part| {
-        part.opaque().is_some_and(|part| part["type"] == ADDED_TOOL || part["type"] == ADDED_TOOLS)
-    };
     message.role().instructs()
         && message.text().is_empty()
         && !message.parts().is_empty()
-        && message.parts().iter().all(is_one)
+        && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.

@@ -4,10 +4,12 @@ use crate::{
     config::DocumentHeader,
     error::{Error, Repr},
     item::RagItem,
-    message::{Message, Reasoning, Role, Tool, ToolCall, WireFormat},
+    media,
+    message::{Message, Part, Reasoning, Role, Tool, ToolCall, WireFormat},
     provider::weight::Weight,
     provider::{
         conform::{TargetProfile, TurnPosition, is_object},
+        media_prices::MediaPrices,
         model::{Form, Model},
         wording,
     },
@@ -26,8 +28,16 @@ pub(crate) use declared::{DeclarationNote, and_more};
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The most that an image costs in any wire format: its size is not known here (figures: `config/models.toml`).
-const IMAGE_MOST: u64 = 1_600;
+/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages (figures:
+/// `config/models.toml`).
+const IMAGE_MOST: u64 = 48_169;
+const MEDIUM_MOST: u64 = 26_501_000;
+/// Returns the most tokens of an image, or of another medium.
+#[cfg(test)]
+pub(crate) fn most_tokens(is_image: bool) -> u64 {
+    if is_image { IMAGE_MOST } else { MEDIUM_MOST }
+}
+
 /// The most that a wire format adds to a part, a call or a name, and that our own words add to a message.
 const FRAME_MOST: u64 = 3;
 const WORDS_MOST: u64 = 80;
@@ -66,8 +76,6 @@ struct Frames {
     calls_apart: bool,
     /// What declaring any tool adds.
     tools: u64,
-    image: u64,
-    image_low: u64,
 }
 
 impl Frames {
@@ -82,12 +90,8 @@ impl Frames {
             };
         }
         let priming = if counter.tokens_per_message().is_some() { 0 } else { form.priming };
-        let Form { part, call, calls_apart, name, tools, image, image_low, .. } = *form;
-        Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools, image, image_low })
-    }
-
-    fn image(&self, detail: Option<&str>) -> u64 {
-        if detail == Some("low") { self.image_low } else { self.image }
+        let Form { part, call, calls_apart, name, tools, .. } = *form;
+        Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools })
     }
 }
 
@@ -97,6 +101,7 @@ pub(crate) struct Meter {
     counter: TokenCounter,
     profile: TargetProfile,
     frames: Frames,
+    media: MediaPrices,
     /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
     /// and elsewhere.
     tags: [u32; 2],
@@ -118,14 +123,12 @@ impl Meter {
         let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
         let form = model.form();
         let frames = match model.wire_format {
-            WireFormat::Plain => Frames { image: form.image, image_low: form.image_low, ..Frames::default() },
+            WireFormat::Plain => Frames::default(),
             _ => Frames::of(&form, &counter)?,
         };
         #[cfg(feature = "chat-template")]
         let frames = match &rendered {
-            Some(rendered) if model.wire_format == WireFormat::ChatTemplate => {
-                rendered.frames(&counter, &form)?
-            }
+            Some(rendered) if model.wire_format == WireFormat::ChatTemplate => rendered.frames(&counter)?,
             _ => frames,
         };
         let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
@@ -133,6 +136,7 @@ impl Meter {
             counter,
             profile: TargetProfile::of(model),
             frames,
+            media: model.media_prices(),
             tags: [TokenCounter::next_id(), TokenCounter::next_id()],
             header,
             block: lines,
@@ -169,7 +173,7 @@ impl Meter {
         TokenCount { n, certainty: self.certainty() }
     }
 
-    /// The count of a message. Images and other content that is not text are counted at their upper bound.
+    /// The count of a message, with the certainty of what is not text in it.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
         TokenCount { n, certainty: self.certainty().max(self.not_text(message)) }
     }
@@ -207,8 +211,10 @@ impl Meter {
         if !message.is_loaded() {
             return Err(Error::new(Repr::NotLoaded));
         }
+        let has_media = sent.may_have_media();
         let tag = match turn_position {
-            _ if sent.is(message) => self.counter.id(),
+            // What media cost hangs on the model, not on the counter alone.
+            _ if sent.is(message) && !has_media => self.counter.id(),
             TurnPosition::Live => self.tags[0],
             _ => self.tags[1],
         };
@@ -218,8 +224,11 @@ impl Meter {
         if let Some(n) = message.remembered(tag) {
             return Ok(if n <= limit { whole(n) } else { Weight::Over });
         }
-        let mut sum: u64 = 0;
-        for text in sent.texts() {
+        let mut sum: u64 = if has_media { self.media_tokens(sent).n } else { 0 };
+        if sum > limit {
+            return Ok(Weight::Over);
+        }
+        for text in sent.counted_texts() {
             match self.counter.count_within(text, limit - sum)? {
                 Some(n) => sum += n,
                 None => return Ok(Weight::Over),
@@ -233,6 +242,22 @@ impl Meter {
     pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
         let whole = self.count_recurring(joined)?;
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
+    }
+
+    /// Returns the tokens that instructions cost as one text, beside those that they cost apart.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn joined_instructions(&self, instructions: &[&Message]) -> Result<i128, Error> {
+        let (mut texts, mut apart) = (Vec::new(), 0u64);
+        for message in instructions {
+            let sent = self.profile.message(message, TurnPosition::Preamble);
+            texts.extend(sent.plain_texts().map(str::to_owned));
+            apart += self.message(message, TurnPosition::Preamble, u64::MAX)?.in_full();
+        }
+        let apart = apart.saturating_sub(self.around_one_text(Role::System));
+        self.joins(&texts.join("\n\n"), std::iter::once(apart))
     }
 
     /// A document in its fence, as it is sent.
@@ -376,11 +401,11 @@ impl Meter {
     #[cfg(feature = "chat-template")]
     pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
-        let images = prompt.messages.iter().flat_map(Message::images);
-        let images: u64 = images.map(|detail| self.frames.image(detail)).sum();
+        let media = prompt.messages.iter().map(|message| self.media_tokens(message).n);
+        let media = media.fold(0, u64::saturating_add);
         let guessed =
             prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
-        let n = rendered.prompt(&self.counter, prompt)? + images;
+        let n = rendered.prompt(&self.counter, prompt)?.saturating_add(media);
         Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
     }
 
@@ -388,30 +413,41 @@ impl Meter {
         self.frames.roles[role as usize]
     }
 
-    /// Everything that is counted for a message beside its texts.
+    /// Everything that is counted for a message beside its texts and its media.
     fn frame(&self, message: &Message) -> u64 {
         if message.is_plain() && !message.text().is_empty() {
             return self.role_frame(message.role()) + self.frames.part;
         }
-        let images: u64 = message.images().map(|detail| self.frames.image(detail)).sum();
         let name = message.name().map_or(0, |_| self.frames.name);
         let parts = u64::from(!message.text().is_empty()) + message.parts().len() as u64;
         let calls = message.tool_calls().len() as u64;
         let is_none = self.frames.calls_apart && parts == 0 && message.role() == Role::Assistant;
         let own = if is_none { 0 } else { self.role_frame(message.role()) };
-        own + self.frames.part * parts + images + name + self.frames.call * calls + sealed(message)
+        own + self.frames.part * parts + name + self.frames.call * calls + sealed(message)
     }
 
     /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
     fn not_text(&self, message: &Message) -> Certainty {
-        let large = |detail| self.frames.image(detail) > self.frames.image_low;
         if sealed(message) > 0 {
-            Certainty::Estimate
-        } else if message.images().any(large) || message.has_opaque_parts() {
-            Certainty::UpperBound
-        } else {
-            Certainty::Exact
+            return Certainty::Estimate;
         }
+        let others = if message.has_parts_without_media() { Certainty::UpperBound } else { Certainty::Exact };
+        others.max(self.media_tokens(message).certainty)
+    }
+
+    /// Whether anything is estimated of what the media of a message cost.
+    pub(crate) fn estimates_media(&self, message: &Message) -> bool {
+        message.may_have_media() && self.media_tokens(message).certainty == Certainty::Estimate
+    }
+
+    /// The tokens of all media of a message.
+    fn media_tokens(&self, message: &Message) -> TokenCount {
+        let none = TokenCount { n: 0, certainty: Certainty::Exact };
+        let counts = message.media().map(|medium| self.media.tokens(medium));
+        counts.fold(none, |sum, count| TokenCount {
+            n: sum.n.saturating_add(count.n),
+            certainty: sum.certainty.max(count.certainty),
+        })
     }
 }
 
@@ -435,7 +471,7 @@ fn sealed(message: &Message) -> u64 {
 }
 
 /// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
-/// for parts, names, calls, images and our own words.
+/// for parts, names, calls, media and our own words.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes(message: &Message) -> u64 {
@@ -443,6 +479,11 @@ pub fn bytes(message: &Message) -> u64 {
         return sizes.bytes;
     }
     let (parts, images) = (message.parts().len() as u64, message.images().count() as u64);
+    let others = message.parts().iter().map(|part| match part {
+        Part::Opaque { json, .. } => media::count(json),
+        Part::Text(_) | Part::Image { .. } => 0,
+    });
+    let media = images * IMAGE_MOST + others.sum::<u64>() * MEDIUM_MOST;
     let noted = message.role().instructs() && !message.is_empty();
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };
@@ -462,7 +503,7 @@ pub fn bytes(message: &Message) -> u64 {
         0
     };
     let words = u64::from(noted) + u64::from(silent) + named;
-    text_bytes(message) + wrapping + fenced + images * IMAGE_MOST + framed * FRAME_MOST + words * WORDS_MOST
+    text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
 }
 
 /// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
@@ -497,10 +538,6 @@ mod tests {
         use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
             let form = Form::of(wire_format);
-            assert!(
-                form.image <= IMAGE_MOST && form.image_low <= IMAGE_MOST && form.image > 0,
-                "{wire_format:?}"
-            );
             assert!(
                 [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
                 "{wire_format:?}"

@@ -5,10 +5,7 @@ use super::{Frames, ROLES};
 use crate::{
     error::Error,
     message::{Message, Prompt, Role, Tool, ToolCall},
-    provider::{
-        model::{ChatTemplate, Form},
-        render::Renderer,
-    },
+    provider::{model::ChatTemplate, render::Renderer},
     tokens::TokenCounter,
 };
 
@@ -36,7 +33,7 @@ impl Rendered {
     /// # Errors
     ///
     /// When the template renders not even one user message, or the counter fails.
-    pub(super) fn frames(&self, counter: &TokenCounter, form: &Form) -> Result<Frames, Error> {
+    pub(super) fn frames(&self, counter: &TokenCounter) -> Result<Frames, Error> {
         const TEXT: &str = "a";
         let text = counter.count(TEXT)?.n;
         let size = |messages: &[Message], reply| self.size(counter, messages, &[], reply);
@@ -69,8 +66,6 @@ impl Rendered {
             start: one.saturating_sub(role(Role::User) + text),
             priming: primed.saturating_sub(one),
             call: between(called, Some(one)).map_or(USUAL, |tokens| tokens.saturating_sub(spelt)),
-            image: form.image,
-            image_low: form.image_low,
             ..Frames::default()
         })
     }

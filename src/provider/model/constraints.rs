@@ -79,7 +79,8 @@ macro_rules! constraints {
     };
 }
 
-// A constraint that can add messages must also be in `TargetProfile::may_demand`, or explain is wrong.
+// A constraint that can add or join messages must also be in `TargetProfile::may_demand` and `changes_at`, or explain
+// is wrong.
 constraints! {
     /// Where instructions are accepted.
     system: SystemPlace = SystemPlace::Anywhere,

@@ -23,9 +23,5 @@ pub(crate) struct Form {
     pub(crate) priming: u64,
     /// What declaring any tool adds.
     pub(crate) tools: u64,
-    /// The most that an image costs.
-    pub(crate) image: u64,
-    /// An image at low detail.
-    pub(crate) image_low: u64,
     pub(crate) constraints: ProviderConstraints,
 }

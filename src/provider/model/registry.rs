@@ -1,91 +1,21 @@
 //! Models by name: `config/models.toml`, and files of the same form that a user brings.
 
 use super::{
-    CacheRule, EditingRule, MismatchSwitch, Model, OnDemandRule, Price, ProviderConstraints, ThinkingRule,
-    WireFormat, constraints::ProviderEntry, form::Form,
+    Model, ModelEntry, built_in, fault,
+    names::{Reading, dashed},
 };
 use crate::{
-    error::{Error, Repr, Snippet},
+    error::{Error, Repr},
     text::{file, plain},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 /// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
 
-/// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct ModelEntry {
-    /// Its name.
-    pub name: String,
-    /// Who makes or serves it (default: `openai`).
-    #[serde(default = "openai")]
-    pub provider: String,
-    /// Other names of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub aliases: Vec<String>,
-    /// Prompt and completion together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_len: Option<u64>,
-    /// The input alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_input: Option<u64>,
-    /// The most it writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_output: Option<u64>,
-    /// The tokenizer that counts for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokenizer: Option<String>,
-    /// Whether that is its own.
-    #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
-    pub(crate) counts: TokenizerFit,
-    /// The wire format it is spoken to in.
-    #[serde(default)]
-    pub wire_format: WireFormat,
-    /// What it demands beyond what its wire format and its provider do.
-    #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
-    pub constraints: ProviderConstraints,
-    /// How its provider caches prompts, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheRule>,
-    /// What its provider checks of the reasoning that goes back.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<ThinkingRule>,
-    /// What it costs, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub price: Option<Price>,
-    /// Where the figures come from; where two differ, both.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub source: String,
-    /// When they were read: year, month and day.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub date: String,
-}
-
-fn openai() -> String {
-    "openai".into()
-}
-
-/// Whether a tokenizer counts as the model does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum TokenizerFit {
-    /// It is the model's own (default).
-    #[default]
-    Exact,
-    /// It replaces one that is not built in: every number is an estimate.
-    Estimate,
-}
-
-impl TokenizerFit {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-    fn is_exact(&self) -> bool {
-        *self == Self::Exact
-    }
-}
+/// Readings of an unknown name that a hint is looked for.
+const HINTS: usize = 8;
 
 /// Models by name.
 ///
@@ -105,6 +35,11 @@ impl TokenizerFit {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Registry {
     model: Vec<ModelEntry>,
+    /// Positions of the entries by name and alias in lower case; and the same with dashes for dots.
+    #[serde(skip)]
+    by_name: BTreeMap<String, usize>,
+    #[serde(skip)]
+    by_dashed_name: BTreeMap<String, usize>,
 }
 
 /// The form of a registry file, with the place of each entry for errors.
@@ -115,104 +50,13 @@ struct File {
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
-/// The form of the file that is built in: models, wire formats, and what providers demand.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BuiltInFile {
-    #[serde(default)]
-    newer: Vec<Newer>,
-    #[serde(default)]
-    mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
-    #[serde(default)]
-    on_demand_compaction: BTreeMap<String, OnDemandRule>,
-    #[serde(default)]
-    late_tools: BTreeMap<WireFormat, LateToolsRule>,
-    #[serde(default)]
-    context_editing: BTreeMap<String, EditingRule>,
-    wire_format: BTreeMap<WireFormat, Form>,
-    provider: BTreeMap<String, ProviderEntry>,
-    model: Vec<toml::Spanned<ModelEntry>>,
-}
+static BUILT_IN: LazyLock<Result<Registry, Error>> =
+    LazyLock::new(|| Registry::of(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
 
-/// How tools are added at the end of a prompt.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LateToolsRule {
-    /// A header that has to be sent: name and value.
-    header: (String, String),
-}
-
-/// What is taken to hold for models of a family that are newer than the registry.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Newer {
-    /// How their names begin.
-    begins: String,
-    /// The first version that it holds for: major and minor.
-    from: (u32, u32),
-    thinking: ThinkingRule,
-}
-
-struct BuiltIn {
-    newer: Vec<Newer>,
-    mismatch_switch: BTreeMap<WireFormat, MismatchSwitch>,
-    on_demand_compaction: BTreeMap<String, OnDemandRule>,
-    late_tools: BTreeMap<WireFormat, LateToolsRule>,
-    context_editing: BTreeMap<String, EditingRule>,
-    registry: Registry,
-    wire_format: BTreeMap<WireFormat, Form>,
-    provider: BTreeMap<String, ProviderEntry>,
-}
-
-static BUILT_IN: LazyLock<Result<BuiltIn, Error>> = LazyLock::new(|| {
-    let (text, origin) = (include_str!("../../../config/models.toml"), "config/models.toml");
-    let file: BuiltInFile = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
-    let BuiltInFile {
-        newer,
-        mismatch_switch,
-        on_demand_compaction,
-        late_tools,
-        context_editing,
-        wire_format,
-        provider,
-        model,
-    } = file;
-    Ok(BuiltIn {
-        newer,
-        mismatch_switch,
-        on_demand_compaction,
-        late_tools,
-        context_editing,
-        registry: Registry::of(model, text, origin)?,
-        wire_format,
-        provider,
-    })
-});
-
-/// What is wrong in the text of a registry file, and where.
-fn fault(text: &str, origin: &str, detail: String, span: Range<usize>) -> Error {
-    let snippet = Snippet::of(text, span);
-    let place = format!("{origin}:{}:{}", snippet.line, snippet.column);
-    Error::new(Repr::ConfigValue { place, detail, snippet })
-}
-
-fn unreadable(text: &str, origin: &str, error: &toml::de::Error) -> Error {
-    fault(text, origin, plain::words(error.message()), error.span().unwrap_or_default())
-}
-
-impl Form {
-    /// The figures and demands of a wire format.
-    pub(crate) fn of(wire_format: WireFormat) -> Self {
-        let built_in = BUILT_IN.as_ref().ok();
-        built_in.and_then(|file| file.wire_format.get(&wire_format)).copied().unwrap_or_default()
-    }
-}
-
-/// What a provider's models demand in a wire format.
-pub(super) fn provider_constraints(provider: &str, wire_format: WireFormat) -> ProviderConstraints {
-    let built_in = BUILT_IN.as_ref().ok();
-    let entry = built_in.and_then(|file| file.provider.get(provider));
-    entry.filter(|entry| entry.wire_format == wire_format).map(|entry| entry.constraints).unwrap_or_default()
+/// Returns the built-in entry's name of a name in use, or the name itself if none is found.
+pub(super) fn known_name(name: &str) -> &str {
+    let entry = Registry::built_in().ok().and_then(|registry| registry.entry(name));
+    entry.map_or(name, |entry| &entry.name)
 }
 
 impl Registry {
@@ -222,8 +66,8 @@ impl Registry {
     ///
     /// `ErrorKind::Config` when the file built into the crate cannot be read, which a test rules out.
     pub fn built_in() -> Result<&'static Self, Error> {
-        BUILT_IN.as_ref().map(|file| &file.registry).map_err(|error| {
-            let (origin, detail) = ("config/models.toml".into(), error.to_string());
+        BUILT_IN.as_ref().map_err(|error| {
+            let (origin, detail) = (built_in::ORIGIN.into(), error.to_string());
             Error::new(Repr::ConfigFile { origin, detail })
         })
     }
@@ -235,7 +79,7 @@ impl Registry {
     /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
     /// names used twice and figures that cannot be.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
-        let file: File = toml::from_str(text).map_err(|error| unreadable(text, origin, &error))?;
+        let file: File = toml::from_str(text).map_err(|error| fault::unreadable(text, origin, &error))?;
         Self::of(file.model, text, origin)
     }
 
@@ -248,9 +92,9 @@ impl Registry {
             let wrong = entry.fault().or_else(|| registry.clash(&entry));
             if let Some(detail) = wrong {
                 let name = plain::short(&entry.name);
-                return Err(fault(text, origin, format!("model `{name}`: {detail}"), span));
+                return Err(fault::at(text, origin, format!("model `{name}`: {detail}"), span));
             }
-            registry.model.push(entry);
+            registry.push(entry);
         }
         Ok(registry)
     }
@@ -281,10 +125,11 @@ impl Registry {
             }
             own.thinking = own.thinking.take().or_else(|| known.thinking.clone());
         }
-        let known =
-            |entry: &&ModelEntry| !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name));
-        let others: Vec<ModelEntry> = other.model.iter().filter(known).cloned().collect();
-        self.model.extend(others);
+        for entry in &other.model {
+            if !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name)) {
+                self.push(entry.clone());
+            }
+        }
         self
     }
 
@@ -294,30 +139,43 @@ impl Registry {
         &self.model
     }
 
-    /// The entry of a name: as it is, without what a provider's catalogue puts before it (`openai/gpt-5`), without the
-    /// date of a snapshot (`gpt-4o-2024-08-06`, `claude-sonnet-4-5-20250929`), in any case.
+    /// Returns the entry of a name, or of the name that the rules of names lead to (rule B7): without a
+    /// provider before it (`openai/gpt-5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`) or a date, version
+    /// or variant behind it (`gpt-4o-2024-08-06`, `gpt-oss-120b:free`), with dots for dashes, in any case.
+    /// Returns `None` if no rule leads to an entry.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
-        let bare = name.rsplit('/').next().unwrap_or(name);
-        [name, bare, without_date(bare)].into_iter().find_map(|name| {
-            let is = |known: &str| known.eq_ignore_ascii_case(name);
-            self.model.iter().find(|entry| is(&entry.name) || entry.aliases.iter().any(|alias| is(alias)))
+        self.find(name, &built_in::readings(name)).map(|(entry, _)| entry)
+    }
+
+    /// Finds the entry of a name, with the context length that the name sets.
+    fn find(&self, name: &str, readings: &[Reading]) -> Option<(&ModelEntry, Option<u64>)> {
+        // A user's file may have any names, also long ones.
+        let own = self.by_name.get(&name.to_ascii_lowercase()).map(|at| (&self.model[*at], None));
+        own.or_else(|| {
+            readings.iter().find_map(|Reading { name, context_len, .. }| {
+                let exact = self.by_name.get(name.as_str());
+                let at = exact.or_else(|| self.by_dashed_name.get(&*dashed(name)))?;
+                Some((&self.model[*at], *context_len))
+            })
         })
     }
 
-    /// The model of this name; one that is not known gets the configured defaults, and says so.
+    /// Returns the model of this name; one that is not known gets the configured defaults, and says so.
     #[must_use]
     pub fn model(&self, name: &str) -> Model {
-        let Some(entry) = self.entry(name) else {
+        let readings = built_in::readings(name);
+        let Some((entry, set)) = self.find(name, &readings) else {
             let near = self.nearest(name).map(str::to_owned);
-            let thinking = newer(name);
+            let thinking = built_in::newer(&readings);
             return Model { unknown: true, estimated: true, near, thinking, ..Model::custom(name) };
         };
         Model {
             name: name.into(),
             provider: entry.provider.clone(),
-            context_len: entry.context_len,
-            max_input: entry.max_input,
+            context_len: set.or(entry.context_len),
+            // An input limit belongs to the context length that the registry has.
+            max_input: entry.max_input.filter(|_| set.is_none()),
             max_output: entry.max_output,
             tokenizer: entry.tokenizer.clone(),
             wire_format: entry.wire_format,
@@ -334,15 +192,18 @@ impl Registry {
     /// The known name nearest to this one, if it may be what was meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
-        let bare = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+        let readings = built_in::readings(name);
+        readings.iter().take(HINTS).find_map(|reading| self.nearest_to(&reading.name))
+    }
+
+    fn nearest_to(&self, name: &str) -> Option<&str> {
+        let bare = name.rsplit('/').next().unwrap_or(name);
         let names = || self.model.iter().map(|entry| entry.name.as_str());
         // The beginning of a name is meant for the shortest that begins so.
         let begun = || {
-            names()
-                .filter(|known| bare.len() >= 4 && known.starts_with(&bare))
-                .min_by_key(|known| known.len())
+            names().filter(|known| bare.len() >= 4 && known.starts_with(bare)).min_by_key(|known| known.len())
         };
-        plain::nearest(&bare, names()).or_else(begun)
+        plain::nearest(bare, names()).or_else(begun)
     }
 
     /// The registry as the text of a file.
@@ -357,114 +218,24 @@ impl Registry {
     /// What is wrong with the names of a further entry.
     fn clash(&self, entry: &ModelEntry) -> Option<String> {
         let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
-        let taken = names.find(|name| {
-            let is = |known: &String| known.eq_ignore_ascii_case(name);
-            self.model.iter().any(|known| is(&known.name) || known.aliases.iter().any(is))
-        })?;
+        let taken = names.find(|name| self.by_name.contains_key(&name.to_ascii_lowercase()))?;
         let taken = plain::short(taken);
         Some(format!("the name `{taken}` is used twice; expected one entry for each"))
     }
 
     pub(super) fn push(&mut self, entry: ModelEntry) {
+        let at = self.model.len();
+        for name in std::iter::once(&entry.name).chain(&entry.aliases) {
+            self.by_name.entry(name.to_ascii_lowercase()).or_insert(at);
+            self.by_dashed_name.entry(dashed(name).into_owned()).or_insert(at);
+        }
         self.model.push(entry);
     }
-}
-
-impl ModelEntry {
-    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or nobody
-    /// publishes what its wire format adds.
-    #[must_use]
-    pub fn is_estimated(&self) -> bool {
-        let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
-        self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
-    }
-
-    /// What cannot be, if anything.
-    pub(super) fn fault(&self) -> Option<String> {
-        let context = self.context_len.unwrap_or(u64::MAX);
-        let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
-        for (key, limit) in [("context_len", self.context_len)].into_iter().chain(limits) {
-            if limit == Some(0) {
-                return Some(format!("{key} is 0; expected tokens, or no such key"));
-            }
-        }
-        for (key, limit) in limits {
-            if let Some(limit) = limit.filter(|limit| *limit > context) {
-                return Some(format!(
-                    "{key} {limit} is over context_len {context}; expected no more than that"
-                ));
-            }
-        }
-        self.price.as_ref().and_then(super::Price::fault)
-    }
-}
-
-/// How a request of a wire format asks its provider to leave out what it would refuse; none where there is no way.
-pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch> {
-    BUILT_IN.as_ref().ok()?.mismatch_switch.get(&wire_format).cloned()
-}
-
-/// How a provider is asked to compact; none where it is not.
-pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
-    BUILT_IN.as_ref().ok()?.on_demand_compaction.get(provider).cloned()
-}
-
-/// The header that tools at the end of a prompt need in a wire format; none where they need none.
-pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, String)> {
-    Some(BUILT_IN.as_ref().ok()?.late_tools.get(&wire_format)?.header.clone())
-}
-
-/// What a provider edits of a prompt by itself; none where it does not.
-pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
-    BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
-}
-
-/// What is taken to hold for a model that is not known, by its family and version.
-fn newer(name: &str) -> Option<ThinkingRule> {
-    let name = without_date(name.rsplit('/').next().unwrap_or(name)).to_ascii_lowercase();
-    let of_family = |newer: &&Newer| name.starts_with(&newer.begins) && version(&name) >= Some(newer.from);
-    BUILT_IN.as_ref().ok()?.newer.iter().find(of_family).map(|newer| newer.thinking.clone())
-}
-
-/// The first number of a name, and the one right behind it: `claude-fable-5-3` is version 5.3.
-fn version(name: &str) -> Option<(u32, u32)> {
-    let at = name.find(|c: char| c.is_ascii_digit())?;
-    let number = |text: &str| {
-        let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        (text[..end].parse().ok(), text[end..].to_owned())
-    };
-    let (major, rest) = number(&name[at..]);
-    let minor = rest.strip_prefix(['-', '.']).and_then(|rest| number(rest).0);
-    Some((major?, minor.unwrap_or(0)))
-}
-
-/// A name without the date that a snapshot of a model bears: `gpt-4o-2024-08-06` is a `gpt-4o`.
-fn without_date(name: &str) -> &str {
-    ["-2024-08-06", "-20240806", "@20240806"]
-        .into_iter()
-        .find_map(|like| {
-            let at = name.len().checked_sub(like.len()).filter(|at| *at > 0 && name.is_char_boundary(*at))?;
-            let (model, date) = name.split_at(at);
-            let same = |(byte, like): (u8, u8)| {
-                if like.is_ascii_digit() { byte.is_ascii_digit() } else { byte == like }
-            };
-            date.bytes().zip(like.bytes()).all(same).then_some(model)
-        })
-        .unwrap_or(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A wire format without a table would count nothing around texts and demand nothing.
-    #[test]
-    fn each_wire_format_has_a_table() {
-        let tables: Vec<WireFormat> = BUILT_IN.as_ref().unwrap().wire_format.keys().copied().collect();
-        let mut all = WireFormat::ALL.to_vec();
-        all.sort_unstable();
-        assert_eq!(tables, all);
-    }
 
     #[test]
     fn the_built_in_registry_is_sound() {
@@ -494,19 +265,36 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_is_its_model() {
+    fn a_misspelt_name_has_a_hint() {
         let registry = Registry::built_in().unwrap();
-        for name in
-            ["gpt-4o-2024-08-06", "openai/gpt-4o", "openrouter/openai/GPT-4o-20240806", "gpt-4o@20240806"]
-        {
-            assert_eq!(registry.entry(name).map(|entry| entry.name.as_str()), Some("gpt-4o"), "{name}");
-        }
-        for name in ["gpt-4o-2024-08-0x", "-2024-08-06", "é2024-08-06", "", "/"] {
-            assert!(registry.entry(name).is_none(), "{name}");
-        }
         assert_eq!(registry.nearest("gpt4o"), Some("gpt-4o"));
         assert_eq!(registry.nearest("claude-sonet-4-5"), Some("claude-sonnet-4-5"));
         assert_eq!(registry.nearest("nobody-7b-instruct"), None);
+    }
+
+    #[test]
+    fn no_two_entries_differ_in_dots_and_dashes_alone() {
+        let registry = Registry::built_in().unwrap();
+        for (at, entry) in registry.entries().iter().enumerate() {
+            for name in std::iter::once(&entry.name).chain(&entry.aliases) {
+                assert_eq!(registry.by_dashed_name[&*dashed(name)], at, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_reads_its_own_reasoning_under_another_name() {
+        let model = Registry::built_in().unwrap().model("us.anthropic.claude-fable-5-2-v1:0");
+        let rule = model.thinking.clone().unwrap();
+        for (by, reads) in [
+            ("us.anthropic.claude-fable-5-2-v1:0", true),
+            ("claude-fable-5.2[1m]", true),
+            ("anthropic/claude-fable-5-2", true),
+            ("gpt-5", false),
+            ("nobody-7b", false),
+        ] {
+            assert_eq!(model.reads(&rule, by), reads, "{by}");
+        }
     }
 
     #[test]

@@ -13,22 +13,40 @@ struct Figures {
     name: u64,
     call: u64,
     priming: u64,
+    /// An image of unknown size, a document elsewhere, and a second of sound.
     image: u64,
+    file: u64,
+    second: u64,
+}
+
+/// What the providers' pages say of media, model by model: image, document of ten pages, second of sound.
+fn media(model: &str) -> (u64, u64, u64) {
+    match model {
+        "gpt-4o" => (85 + 8 * 170, 10 * (1_000 + 85 + 4 * 170), 10),
+        "gpt-5" => (70 + 8 * 140, 10 * (1_000 + 70 + 4 * 140), 10),
+        "gpt-5.6" => (30_000 * 12 / 10, 10 * (1_000 + 1_613), 10),
+        "claude-sonnet-4-5" => (1_600, 31_000, 0),
+        "claude-opus-5" | "claude-sonnet-5" => (4_784, 31_000, 0),
+        "gemini-2.5-pro" => (9 * 258, 2_580, 32),
+        "gemini-3-pro-preview" => (1_120, 5_600, 32),
+        _ => (85 + 8 * 170, 10 * (1_000 + 85 + 4 * 170), 32),
+    }
 }
 
 pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCounter) -> Result<(), String> {
+    let (image, file, second) = media(&goal.model.name);
     let figures = match goal.rules.form {
         Form::OpenAiChat | Form::ChatTemplate => {
-            Figures { message: 3, role: true, part: 0, name: 1, call: 3, priming: 3, image: 1_445 }
+            Figures { message: 3, role: true, part: 0, name: 1, call: 3, priming: 3, image, file, second }
         }
         Form::OpenAiResponses => {
-            Figures { message: 3, role: true, part: 0, name: 0, call: 3, priming: 3, image: 1_445 }
+            Figures { message: 3, role: true, part: 0, name: 0, call: 3, priming: 3, image, file, second }
         }
         Form::Anthropic => {
-            Figures { message: 0, role: false, part: 2, name: 0, call: 2, priming: 3, image: 1_600 }
+            Figures { message: 0, role: false, part: 2, name: 0, call: 2, priming: 3, image, file, second }
         }
         Form::Gemini => {
-            Figures { message: 0, role: false, part: 0, name: 0, call: 3, priming: 1, image: 1_120 }
+            Figures { message: 0, role: false, part: 0, name: 0, call: 3, priming: 1, image, file, second }
         }
     };
     let sum = Sum { figures, counter };
@@ -179,6 +197,9 @@ impl Sum {
             Some("image_url" | "input_image" | "image") => self.figures.image,
             _ if part.get("text").is_some() => self.text(&part["text"]),
             _ if part.get("inlineData").is_some() || part.get("fileData").is_some() => self.figures.image,
+            // Three bytes without a header last for less than a second.
+            Some("input_audio") => self.figures.second,
+            Some("input_file") => self.figures.file,
             _ => self.json(&without_mark(part)),
         }
     }

@@ -14,6 +14,7 @@ pub mod corpus;
 pub mod data;
 pub mod generate;
 pub mod laws;
+pub mod media;
 pub mod page;
 pub mod recount;
 pub mod rules;

@@ -4,7 +4,7 @@ use context_window::{ContextPlan, TokenCounter, render};
 use serde_json::Value;
 
 /// Tokens of the rendered messages by the published formula: 3 a message, every text of it, 1 a name, 3 for priming;
-/// for calls their name, arguments and 3, for images the stated most. Tools are not among the messages.
+/// for calls their name, arguments and 3, for images of unknown size the stated most. Tools are not among the messages.
 pub fn messages(plan: &ContextPlan, counter: &TokenCounter) -> u64 {
     let body = serde_json::to_value(render::openai(plan)).unwrap();
     let count = |text: &Value| counter.count(text.as_str().unwrap()).unwrap().n;

@@ -99,6 +99,7 @@ impl Around {
             is_usual &= value.is_usual;
             object.push(name.to_owned(), value.json);
         }
+        is_usual &= wire.keys.iter().any(|key| key.name == "content");
         around.json = (!is_usual).then(|| object.to_json());
         around
     }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use context_window::{
     Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat,
     conversation::Compaction,
-    plan::Anchor,
+    plan::{Anchor, RemoteContext},
     text::size::Tally,
     text::{plain, size},
 };
@@ -23,6 +23,7 @@ mod unread;
 mod keys;
 mod content;
 mod wire;
+mod stated;
 mod document;
 mod misspelt;
 mod anthropic;
@@ -81,6 +82,8 @@ pub struct Session {
     pub focus: Option<String>,
     /// Volatile state: id and text.
     pub state: Vec<(ItemId, String)>,
+    /// Context that a logged body names and does not hold: its provider adds it (rule B8).
+    pub remote: Vec<RemoteContext>,
     /// What the last prompt left behind (rule S5).
     pub previous: Option<Anchor>,
     /// Options that the application had set, as the text of a file of options; with [`session_json`].
@@ -106,6 +109,7 @@ impl Session {
             rag: Vec::new(),
             focus: None,
             state: Vec::new(),
+            remote: Vec::new(),
             previous: None,
             options: None,
             tokenizer: None,
@@ -147,6 +151,7 @@ impl Session {
         request.focus.clone_from(&self.focus);
         request.state.clone_from(&self.state);
         request.previous.clone_from(&self.previous);
+        let request = request.with_remote_context(self.remote.iter().cloned());
         request.with_tools(&self.tools).with_rag(self.rag.iter().cloned()).with_limits(self.limits)
     }
 }

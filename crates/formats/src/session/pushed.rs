@@ -80,7 +80,7 @@ pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
     within(json, TOOLS)?;
     let (json, _) = surrogates::mended(json);
     let wire::Tools(declared) = place.parse(&json)?;
-    let tools = tools::tools(&declared, Vec::new())
+    let tools = tools::tools(&declared, Vec::new(), WireFormat::OpenAiResponses)
         .map_err(|(at, detail)| place.fault(&format!("[{at}]"), &detail))?;
     bounded::check(&[], &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     Ok(tools)

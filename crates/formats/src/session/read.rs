@@ -2,10 +2,13 @@
 
 use super::{
     Session, bounded, chat::LogKeys, compacted, gemini, keys::Keys, logged::Logged, misspelt, place::Place,
-    reader::Reader, reader::named, tools::tools, wire,
+    reader::Reader, reader::named, stated, tools::tools, wire,
 };
 use crate::error::Error;
-use context_window::{Conversation, ItemId, Model, RagItem, WireFormat, text::plain};
+use context_window::{
+    Conversation, ItemId, Model, RagItem, WireFormat, plan::RemoteContextKind, provider::StatedLimits,
+    text::plain,
+};
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// The id of a session, when its text is an object that has one.
@@ -81,7 +84,19 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         }
     };
     let keys: Keys = serde_json::from_str(text).unwrap_or_default();
-    let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !KEYS.contains(&key.as_str())).collect();
+    let of_body = |key: &str| stated::KEYS.contains(&key);
+    // Most sessions have none of these keys: they are not read once more for them.
+    let body: stated::Body = if keys.0.iter().any(|key| of_body(key)) {
+        serde_json::from_str(text).unwrap_or_default()
+    } else {
+        stated::Body::default()
+    };
+    let mut remote = body.remote(&session);
+    let is_read = |key: &str| match key {
+        "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
+        key => KEYS.contains(&key) || of_body(key),
+    };
+    let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !is_read(key)).collect();
     let mut reader = Reader::new(place);
     reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
@@ -111,9 +126,11 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));
     wire_format = wire_format.or(of_anthropic.then_some(WireFormat::Anthropic));
+    let reader_unknown = reader.unknown;
     let (mut log, ignored) = (reader.log, reader.ignored);
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
+    remote.extend(session.context_window.iter().flat_map(|own| own.remote.iter().cloned()));
     if let Some(own) = session.context_window.filter(|own| !own.events.is_empty()) {
         log = Conversation::from_events(own.events)
             .map_err(|error| place.fault("context_window.events", &error.to_string()))?;
@@ -134,19 +151,24 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
         return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
     }
-    let tools = tools(&declared, session.functions.unwrap_or_default())
+    let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
+    let mut limits = session.limits.unwrap_or_default();
+    if limits.stated == StatedLimits::default() {
+        limits.stated = body.limits();
+    }
     Ok(Session {
         id: session.id.map(wire::Id::into_text),
         model: session.model.filter(|name| !name.is_empty()),
         wire_format,
-        limits: session.limits.unwrap_or_default(),
+        limits,
         log,
         tools,
         rag,
         focus: session.focus,
         state: named(session.state.unwrap_or_default(), "state"),
+        remote,
         previous: session.previous,
         options,
         tokenizer,

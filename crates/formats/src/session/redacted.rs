@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use context_window::{
-    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, provider::wording, text::size,
+    ContextWindowManager, Message, RagItem, ToolCall, events::LogEvent, media, provider::wording, text::size,
 };
 use serde_json::Value;
 use std::{
@@ -28,8 +28,9 @@ const WORDS: [[&str; 2]; 11] = [
 /// Where the keys of an entry's JSON hold texts.
 const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
 
-/// Keys of a part of an unknown type that decide where it is sent, and hold nothing that anybody said.
-const KEPT_KEYS: [&str; 6] = ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType"];
+/// Keys of a part of an unknown type that decide where it is sent and what it costs, and hold nothing that anybody said.
+const KEPT_KEYS: [&str; 9] =
+    ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType", "format", "detail", "level"];
 
 /// Ends of a text, each of which most tokenizers have as one token: where words alone do not come to the tokens.
 const ENDS: [&str; 9] = [".", "?", "!", "1", "-", ":", "a", " -", ")"];
@@ -179,7 +180,7 @@ impl<'m> Redactor<'m> {
                 for (key, value) in fields {
                     match value {
                         Value::String(text) if key == "arguments" => *text = self.arguments(text)?,
-                        Value::String(url) if key == "url" => *url = image(url),
+                        Value::String(url) if key == "url" => *url = media::redacted_url(url),
                         Value::String(json) if key == "json" => *json = self.opaque(json)?,
                         Value::String(text) if TEXT_KEYS.contains(&key.as_str()) => {
                             *text = self.text(text)?;
@@ -212,13 +213,17 @@ impl<'m> Redactor<'m> {
     /// A part of an unknown type keeps its type, its ids and its keys, and takes as many tokens as before.
     fn opaque(&self, text: &str) -> Result<String, Error> {
         let Some(mut json) = size::tree(text) else { return self.text(text) };
-        let count =
-            |json: &Value| -> Result<u64, Error> { Ok(self.manager.counter().count(&json.to_string())?.n) };
+        let count_text = |json: &str| -> Result<u64, Error> {
+            let text = media::counted_text(json);
+            Ok(self.manager.counter().count(text.as_deref().unwrap_or(json))?.n)
+        };
+        let count = |json: &Value| count_text(&json.to_string());
+        let data = media::redacted_data(text);
         let mut longest = None;
-        self.leaves(&mut json, "", &mut String::new(), &mut longest)?;
+        self.leaves(&mut json, "", &data, &mut String::new(), &mut longest)?;
         // The longest text makes up for what the others differ in.
         let Some((pointer, original)) = longest else { return Ok(json.to_string()) };
-        let tokens = self.manager.counter().count(text)?.n;
+        let tokens = count_text(text)?;
         let with = |filler: &str| {
             let mut json = json.clone();
             if let Some(leaf) = json.pointer_mut(&pointer) {
@@ -229,17 +234,26 @@ impl<'m> Redactor<'m> {
         Ok(with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0).to_string())
     }
 
-    /// Replaces every text of a part, and finds the longest: its pointer, and what it was.
+    /// Replaces every text of a part, and finds the longest: its pointer, and what it was. The data of media have their own
+    /// replacements.
     fn leaves(
         &self,
         json: &mut Value,
         key: &str,
+        data: &BTreeMap<String, String>,
         pointer: &mut String,
         longest: &mut Option<(String, String)>,
     ) -> Result<(), Error> {
         let known = pointer.len();
         match json {
             Value::String(_) if KEPT_KEYS.contains(&key) => {}
+            Value::String(text) if data.contains_key(data_of(text)) => {
+                let bare = data_of(text);
+                let head = text.len() - bare.len();
+                let replaced = data.get(bare).map(String::as_str).unwrap_or_default().to_owned();
+                text.truncate(head);
+                text.push_str(&replaced);
+            }
             Value::String(text) => {
                 let replaced = self.text(text)?;
                 let original = std::mem::replace(text, replaced);
@@ -251,7 +265,7 @@ impl<'m> Redactor<'m> {
                 for (key, value) in fields {
                     pointer.push('/');
                     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                    self.leaves(value, key, pointer, longest)?;
+                    self.leaves(value, key, data, pointer, longest)?;
                     pointer.truncate(known);
                 }
             }
@@ -259,7 +273,7 @@ impl<'m> Redactor<'m> {
                 for (at, value) in values.iter_mut().enumerate() {
                     pointer.push('/');
                     pointer.push_str(&at.to_string());
-                    self.leaves(value, "", pointer, longest)?;
+                    self.leaves(value, "", data, pointer, longest)?;
                     pointer.truncate(known);
                 }
             }
@@ -322,12 +336,9 @@ fn differing(original: &Value, new: &Value, pointer: &mut String, texts: &mut Ve
     }
 }
 
-/// The address of another image, of the same kind: inline, of the same media type, or elsewhere.
-fn image(url: &str) -> String {
-    match url.split_once(',') {
-        Some((head, _)) if head.starts_with("data:") => format!("{head},AAAA"),
-        _ => "https://redacted.invalid/image".into(),
-    }
+/// What stands behind the head of a data URL.
+fn data_of(text: &str) -> &str {
+    text.strip_prefix("data:").and_then(|url| url.split_once(',')).map_or(text, |(_, data)| data)
 }
 
 /// A text of about as many bytes that counts `tokens` and that `is_free`, and whether there is one; otherwise one that

@@ -108,9 +108,10 @@ pub(super) struct Log {
     replied: Option<usize>,
     /// Calls by the ids of their items, which some results name instead of the call's.
     items: BTreeMap<String, String>,
-    /// Ids of the calls that wait for their results, in order, and the place of each.
-    waiting: BTreeMap<usize, String>,
-    places: BTreeMap<String, usize>,
+    /// Ids of the calls that wait for their results, by type and in order, and the place of each.
+    waiting: BTreeMap<(String, usize), String>,
+    places: BTreeMap<String, (String, usize)>,
+    calls: usize,
 }
 
 /// A message of the assistant with its items in their order.
@@ -214,8 +215,13 @@ impl Log {
         }
         let by_id = || self.items.get(&object.text("id")?).cloned();
         // The output of a function answers the call before it that waits, if it names none.
-        let is_functions = kind == "function_call_output" || kind == "custom_tool_call_output";
-        let by_place = || self.waiting.values().next().filter(|_| is_functions).cloned();
+        let by_place = || {
+            let of = kind
+                .strip_suffix("_output")
+                .filter(|of| ["function_call", "custom_tool_call"].contains(of))?;
+            let mut waiting = self.waiting.range((of.to_owned(), 0)..);
+            waiting.next().filter(|((own, _), _)| own == of).map(|(_, id)| id.clone())
+        };
         let named = object.text("call_id").or_else(|| object.text("approval_request_id"));
         named.or_else(by_id).or_else(by_place)
     }
@@ -299,8 +305,9 @@ impl Log {
             self.items.insert(id, call.id.clone());
         }
         self.items.insert(call.id.clone(), call.id.clone());
-        let place = self.waiting.last_key_value().map_or(0, |(last, _)| last + 1);
-        self.waiting.insert(place, call.id.clone());
+        let place = (object.text("type").unwrap_or_default(), self.calls);
+        self.calls += 1;
+        self.waiting.insert(place.clone(), call.id.clone());
         self.places.insert(call.id.clone(), place);
         let open = self.open.get_or_insert_default();
         open.calls.push(call);

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 pub(super) fn tools(
     tools: &[Box<RawValue>],
     functions: Vec<wire::Function>,
+    unknown: WireFormat,
 ) -> Result<Vec<Tool>, (usize, String)> {
     let schema = |raw: Option<Box<RawValue>>| raw.map(|raw| raw.get().to_owned()).unwrap_or_default();
     let full = |function: wire::Function| {
@@ -28,7 +29,7 @@ pub(super) fn tools(
             all.extend(gemini::beside_functions(raw.get()));
         } else if let Some(function) = tool.function.take() {
             all.push(keep_tool_as_written(full(function), WireFormat::OpenAiChat, raw.get()));
-        } else if let Some((name, wire_format)) = hosted(&tool, raw) {
+        } else if let Some((name, wire_format)) = hosted(&tool, raw, unknown) {
             all.push(Tool::hosted(name, wire_format, compact_json(raw.get())));
         } else {
             let expected = "expected a function with a name, or a tool with a type";
@@ -51,7 +52,7 @@ pub(super) fn tools(
 }
 
 /// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
-fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
+fn hosted(tool: &wire::Tool, raw: &RawValue, unknown: WireFormat) -> Option<(String, WireFormat)> {
     let wire_format = match tool.kind.as_deref() {
         // Gemini names such a tool by its key.
         None if tool.name.is_none() => {
@@ -63,6 +64,8 @@ fn hosted(tool: &wire::Tool, raw: &RawValue) -> Option<(String, WireFormat)> {
         Some("custom") if tool.name.is_none() => WireFormat::OpenAiChat,
         // Anthropic's own bear the date of their version.
         Some(kind) if has_version(kind) || kind == "mcp_toolset" => WireFormat::Anthropic,
+        Some(kind) if kind.starts_with("tool_search_tool_") => WireFormat::Anthropic,
+        Some(_) if unknown == WireFormat::Anthropic => unknown,
         Some(_) => WireFormat::OpenAiResponses,
     };
     let name = tool.name.clone().or_else(|| tool.kind.clone());

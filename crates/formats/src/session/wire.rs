@@ -4,7 +4,9 @@ use super::{
     content::Content,
     keys::{Key, Watched},
 };
-use context_window::{ItemId, Priority, RagItem, RequestLimits, Ttl, events::LogEvent, plan::Anchor};
+use context_window::{
+    ItemId, Priority, RagItem, RequestLimits, Ttl, events::LogEvent, plan::Anchor, plan::RemoteContext,
+};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -80,6 +82,9 @@ pub(super) struct Own {
     pub(super) options: serde_json::Map<String, serde_json::Value>,
     pub(super) tokenizer: String,
     pub(super) events: Vec<LogEvent>,
+    /// Context that the provider adds, if the request names any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) remote: Vec<RemoteContext>,
 }
 
 /// Ids are texts; numbers are taken for theirs.

@@ -113,6 +113,7 @@ pub fn session_json(
             options: options(manager.config()),
             tokenizer: manager.counter().name().into(),
             events,
+            remote: request.remote_context().to_vec(),
         },
     };
     serde_json::to_string(&written).map_err(|error| Error::input("conversation", error.to_string()))

@@ -1,7 +1,7 @@
 //! What a provider wrote goes back to it as it was; what only it can read is never said by the assistant elsewhere (H6).
 
 use context_window::{
-    Config, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
+    Config, ContextPlan, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
     plan::NoticeCode,
     render::{self, body_json},
 };
@@ -231,6 +231,14 @@ proptest! {
         let plan_again = manager.build_plan(&PlanRequest::new(&again.log).with_tools(&again.tools)).unwrap();
         prop_assert_eq!(plan.fingerprint(), plan_again.fingerprint());
         prop_assert_eq!(values(&body_json(&plan_again, WireFormat::OpenAiResponses, false), "input"), items);
+        let file = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
+        prop_assert!(!file.contains("RESULT") && !file.contains("Tide at six"), "{}", file);
+        let redacted = Session::from_json(&file).unwrap();
+        let redacted = manager.build_plan(&PlanRequest::new(&redacted.log)).unwrap();
+        let rows = |plan: &ContextPlan| -> Vec<(String, u64)> {
+            plan.included.iter().map(|item| (item.id.to_string(), item.tokens.n)).collect()
+        };
+        prop_assert_eq!(rows(&plan), rows(&redacted));
     }
 
     /// Another wire format: nothing that the assistant did not say, and every result that is text.
@@ -248,7 +256,7 @@ proptest! {
         let results = items.iter().filter(|item| item.contains("RESULT")).count();
         prop_assert_eq!(body.matches("RESULT").count(), results, "{}", body);
         let hosted = items.iter().any(|item| item.contains("frob_search_call") || item.contains("item_reference"));
-        let foreign = plan.excluded().iter().any(|item| item.reason.to_string().contains("another provider"));
+        let foreign = notices.contains(&NoticeCode::ForeignMessage);
         prop_assert!(!hosted || foreign || notices.contains(&NoticeCode::PartReplaced), "{:?}", notices);
     }
 
@@ -266,7 +274,7 @@ proptest! {
                 object(all, order)
             };
             let id = format!("\"toolu_{nth}\"");
-            said.push(match kind {
+            let one = match kind {
                 0 => block(&[("type", "\"text\""), ("text", "\"Tide.\""), ("citations", r#"[{"start":1.0}]"#)]),
                 1 => block(&[("type", "\"thinking\""), ("thinking", "\"Hm.\""), ("signature", "\"sig\"")]),
                 2 => block(&[("type", "\"redacted_thinking\""), ("data", "\"sealed\"")]),
@@ -283,7 +291,8 @@ proptest! {
                 }
                 5 => block(&[("type", "\"fallback\""), ("from", "\"a\""), ("to", "\"b\"")]),
                 _ => block(&[("type", "\"mcp_frob_listing\""), ("tools", "[1e2]")]),
-            });
+            };
+            said.push(one);
         }
         let assistant = format!(r#"{{"role":"assistant","content":[{}]}}"#, said.join(","));
         results.push(r#"{"type":"text","text":"And then?"}"#.to_owned());
@@ -357,7 +366,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
-        manager.build_plan(&request).unwrap().estimated_tokens_total().n
+        manager.build_plan(&request).unwrap().tokens.n
     };
     assert!(tokens(false) > tokens(true) + 250, "{} {}", tokens(false), tokens(true));
 }

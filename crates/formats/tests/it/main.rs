@@ -18,4 +18,5 @@ mod long_values;
 mod pushed;
 mod reading;
 mod redacted;
+mod stated;
 mod transcripts;

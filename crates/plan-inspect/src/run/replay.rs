@@ -13,7 +13,7 @@ use crate::{
     web_page::{self, Beside},
 };
 use anyhow::{Context, Result, bail};
-use context_window::analysis::Step;
+use context_window::{Role, analysis::Step};
 use context_window_formats::Session;
 use context_window_report as report;
 use serde::Serialize;
@@ -28,6 +28,11 @@ use std::{
 
 /// The most earlier prompts that a page shows.
 const ON_A_PAGE: usize = 1_000;
+
+/// The most rows that the prompts of one session are planned with in all, where `--newest` names no number of
+/// prompts: less than a minute. A prompt has a row for each of its messages, so that prompts of a long
+/// conversation that fits its budget have the square of its length.
+const MOST_ROWS: u64 = 100_000_000;
 
 /// A line of the JSON.
 #[derive(Serialize)]
@@ -126,6 +131,8 @@ impl Sums {
 /// One session's prompts.
 struct Played {
     session: String,
+    /// The oldest prompts, which are not planned: all of them have too many rows.
+    not_examined: usize,
     prompts: Vec<Figures>,
     sums: Sums,
 }
@@ -244,12 +251,43 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
     let mut prompts = Vec::new();
-    for step in prepared.manager.explainer(&request).replay().with_newest(args.newest.unwrap_or(usize::MAX)) {
+    let replay = prepared.manager.explainer(&request).replay();
+    let all = replay.prompts();
+    let newest = match args.newest {
+        Some(newest) => newest,
+        None => prompts_within(&prepared, MOST_ROWS)?,
+    };
+    let not_examined = if args.newest.is_none() { all - newest.min(all) } else { 0 };
+    for step in replay.with_newest(newest) {
         prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
     }
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
-    Ok(Played { session: name.into(), prompts, sums })
+    Ok(Played { session: name.into(), not_examined, prompts, sums })
+}
+
+/// Returns the number of the newest prompts that have no more than so many rows together, as far as the last
+/// one shows: earlier ones have at most a row for each message so far, and about as many as it has.
+fn prompts_within(prepared: &Prepared, most: u64) -> Result<usize> {
+    let messages = prepared.session.log.messages();
+    let replies = messages.iter().enumerate().skip(1).filter(|(_, one)| one.role() == Role::Assistant);
+    let before: Vec<u64> = replies.map(|(at, _)| at as u64).chain([messages.len() as u64]).collect();
+    if before.iter().sum::<u64>() <= most {
+        return Ok(before.len());
+    }
+    let rows = prepared.manager.build_plan(&prepared.request())?.included.len() as u64;
+    Ok(newest_within(&before, rows, most))
+}
+
+/// Returns the number of the newest prompts, at least one, that have no more than `most` rows together: each
+/// has one for each message before it, and no more than `rows`.
+fn newest_within(messages: &[u64], rows: u64, most: u64) -> usize {
+    let mut sum = 0u64;
+    let within = messages.iter().rev().take_while(|before| {
+        sum = sum.saturating_add(rows.min(**before));
+        sum <= most
+    });
+    within.count().max(1)
 }
 
 /// One line a prompt, then the totals.
@@ -265,6 +303,7 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
         "totals": {
             "sessions": played.len(),
             "plans": whole.plans,
+            "not_examined": not_examined(played),
             "overflows": whole.overflows,
             "compactions": whole.compactions,
             "estimated_tokens": u64::try_from(whole.tokens).unwrap_or(u64::MAX),
@@ -284,6 +323,11 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
     });
     text.push_str(&json::on_a_line(&totals)?);
     Ok(text)
+}
+
+/// Returns the number of prompts that are not planned.
+fn not_examined(played: &[Played]) -> usize {
+    played.iter().map(|one| one.not_examined).sum()
 }
 
 /// Four digits of a ratio of sums; null of nothing.
@@ -323,6 +367,11 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
         percent(whole.reused, whole.after),
     )?;
     let colour = screen.colour();
+    if let earlier @ 1.. = not_examined(played) {
+        let prompts = counted(earlier as u64, "earlier prompt", "earlier prompts");
+        let said = format!("{prompts} not examined: they have too many rows; --newest N plans N prompts");
+        writeln!(text, "{}", Tone::Warning.paint(&said, colour))?;
+    }
     if whole.breaks == 0 {
         writeln!(text, "no cache breaks")?;
     } else {
@@ -439,4 +488,20 @@ fn page(args: &Replay) -> Result<String> {
     let beside =
         Beside { title: name, redact: args.redact, earlier: &plans, first, terms: args.costs.terms() };
     web_page::render_page(&prepared, &request, &last, beside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newest_within;
+
+    #[test]
+    fn prompts_are_planned_from_the_newest_back_while_their_rows_are_within_the_bound() {
+        let messages: Vec<u64> = (1..=10).map(|prompt| 2 * prompt).collect();
+        assert_eq!(newest_within(&messages, 100, 110), 10, "all of them have 110 rows");
+        assert_eq!(newest_within(&messages, 100, 109), 9);
+        assert_eq!(newest_within(&messages, 100, 38), 2, "20 and 18");
+        assert_eq!(newest_within(&messages, 100, 1), 1, "the last one is planned in any case");
+        assert_eq!(newest_within(&messages, 5, 46), 10, "in a window of 5 rows: 2, 4, and 5 each");
+        assert_eq!(newest_within(&messages, 5, 45), 9);
+    }
 }

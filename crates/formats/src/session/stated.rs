@@ -1,0 +1,155 @@
+//! Limits that the body of a logged request states, and context that its provider adds (rule B8).
+
+use super::wire;
+use context_window::{
+    plan::{RemoteContext, RemoteContextKind},
+    provider::StatedLimits,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// The keys of a body that are read here.
+pub(super) const KEYS: [&str; 19] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maxOutputTokens",
+    "maxTokens",
+    "num_ctx",
+    "num_predict",
+    "options",
+    "generationConfig",
+    "generation_config",
+    "config",
+    "inferenceConfig",
+    "thinking",
+    "previous_response_id",
+    "conversation",
+    "prompt",
+    "cachedContent",
+    "cached_content",
+    "mcp_servers",
+];
+
+/// The most servers that are named.
+const MOST_SERVERS: usize = 16;
+
+/// The values of the keys above, whatever their types: a log may have keys of these names for other things.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Body {
+    max_tokens: Raw,
+    max_completion_tokens: Raw,
+    max_output_tokens: Raw,
+    #[serde(rename = "maxOutputTokens")]
+    max_output: Raw,
+    #[serde(rename = "maxTokens")]
+    most: Raw,
+    num_ctx: Raw,
+    num_predict: Raw,
+    /// Ollama's.
+    options: Raw,
+    /// Gemini's, as the API, its Python SDK and logs of that write it.
+    #[serde(rename = "generationConfig")]
+    generation: Raw,
+    generation_config: Raw,
+    config: Raw,
+    /// Bedrock's Converse.
+    #[serde(rename = "inferenceConfig")]
+    inference: Raw,
+    /// Anthropic's.
+    thinking: Raw,
+    previous_response_id: Raw,
+    conversation: Raw,
+    prompt: Raw,
+    #[serde(rename = "cachedContent")]
+    cached: Raw,
+    cached_content: Raw,
+    mcp_servers: Raw,
+}
+
+type Raw = Option<Box<RawValue>>;
+
+/// A number of tokens in a body, if it is one: -1 and -2 say "as many as there are" to Ollama.
+fn tokens(raw: &Raw) -> Option<u64> {
+    serde_json::from_str(raw.as_deref()?.get()).ok().filter(|tokens| *tokens > 0)
+}
+
+/// A text that is not empty.
+fn text(raw: &Raw) -> Option<String> {
+    serde_json::from_str(raw.as_deref()?.get()).ok().filter(|text: &String| !text.is_empty())
+}
+
+/// The value of a key in an object.
+fn inside(raw: &Raw, key: &str) -> Raw {
+    let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.as_deref()?.get()).ok()?;
+    object.remove(key)
+}
+
+/// The text itself, or the `id` of an object.
+fn id(raw: &Raw) -> Option<String> {
+    text(raw).or_else(|| text(&inside(raw, "id")))
+}
+
+impl Body {
+    /// Returns the limits that the body states.
+    pub(super) fn limits(&self) -> StatedLimits {
+        let within = |raw: &Raw, keys: &[&str]| keys.iter().find_map(|key| tokens(&inside(raw, key)));
+        let generation = || {
+            let places = [&self.generation, &self.generation_config, &self.config];
+            places.into_iter().find_map(|raw| within(raw, &["maxOutputTokens", "max_output_tokens"]))
+        };
+        let mut stated = StatedLimits::default();
+        stated.context_len = within(&self.options, &["num_ctx"]).or_else(|| tokens(&self.num_ctx));
+        // `max_completion_tokens` stands above the older `max_tokens` (OpenAI's reference).
+        let named = [
+            &self.max_completion_tokens,
+            &self.max_output_tokens,
+            &self.max_tokens,
+            &self.max_output,
+            &self.most,
+            &self.num_predict,
+        ];
+        stated.max_completion = named
+            .into_iter()
+            .find_map(tokens)
+            .or_else(generation)
+            .or_else(|| within(&self.options, &["num_predict"]))
+            .or_else(|| within(&self.inference, &["maxTokens"]));
+        // The budget of reasoning is part of `max_tokens`.
+        let reasoning = || within(&self.thinking, &["budget_tokens"]);
+        stated.reasoning = if stated.max_completion.is_none() { reasoning() } else { None };
+        stated
+    }
+
+    /// Returns the context that the provider adds to this body.
+    pub(super) fn remote(&self, session: &wire::Session) -> Vec<RemoteContext> {
+        use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
+        let of_responses = session.messages.is_none() && session.contents.is_none();
+        let has_input = of_responses && session.input.is_some();
+        let one = |kind, id: Option<String>| id.map(|id| RemoteContext::new(kind, id));
+        let mut remote: Vec<RemoteContext> = [
+            one(PreviousResponse, text(&self.previous_response_id)),
+            // Logs have a conversation and a prompt of their own; those of Responses stand beside `input`.
+            one(Conversation, id(&self.conversation).filter(|id| has_input || id.starts_with("conv_"))),
+            one(StoredPrompt, text(&inside(&self.prompt, "id")).filter(|_| of_responses)),
+            one(CachedContent, text(&self.cached).or_else(|| text(&self.cached_content))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let servers: Vec<Box<RawValue>> = self
+            .mcp_servers
+            .as_deref()
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default();
+        let name = |server: Box<RawValue>| {
+            let server = Some(server);
+            text(&inside(&server, "name")).or_else(|| text(&inside(&server, "url")))
+        };
+        let names = servers.into_iter().take(MOST_SERVERS).filter_map(name);
+        remote.extend(names.map(|name| RemoteContext::new(McpServer, name)));
+        remote
+    }
+}

@@ -1,0 +1,145 @@
+//! The candidates of one round under many budgets: what solves them, and what a target adds to a prompt of
+//! them.
+
+use super::{
+    budget_range::{BudgetRange, Documents},
+    gathered::Gathered,
+    key::Key,
+    slack::Recorder,
+    stays::Stays,
+};
+use crate::{
+    error::Error,
+    item::ItemId,
+    planner::{
+        assemble::{BRIDGE, CONTINUE, LEAD},
+        candidates::{CandidateId, Candidates},
+        manager::ContextWindowManager,
+        sequence_costs::{AddedTokens, SequenceCosts},
+        solve::{Solution, Solver, TRIES},
+    },
+};
+use std::cell::{OnceCell, RefCell};
+
+/// The candidates of one round, and what solves them.
+pub(super) struct Rankings<'p> {
+    pub(super) first: Ranked<'p>,
+    /// Without the documents of the last prompt (rule S5).
+    pub(super) anew: Option<Ranked<'p>>,
+}
+
+impl<'p> Rankings<'p> {
+    pub(super) fn from_gathered(
+        gathered: &'p Gathered<'p>,
+        manager: &'p ContextWindowManager,
+        recorder: &Recorder,
+        most: u64,
+    ) -> Self {
+        let ranked = |candidates: &'p Candidates<'p>| Ranked {
+            candidates,
+            manager,
+            tries: std::array::from_fn(|_| Try {
+                solver: manager.solver(candidates).observed(recorder.clone(), most),
+                sequence: OnceCell::new(),
+            }),
+        };
+        Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
+    }
+}
+
+/// Candidates with one ranking of their documents, and what solves them.
+pub(super) struct Ranked<'p> {
+    candidates: &'p Candidates<'p>,
+    manager: &'p ContextWindowManager,
+    /// The first try under each budget, and each of those with less.
+    tries: [Try<'p>; TRIES as usize + 1],
+}
+
+/// One try to plan under each budget. The tries of one budget may differ by much of the prompt, those of
+/// neighbouring budgets differ by little: so each has solutions of its own to go on from.
+struct Try<'p> {
+    solver: Solver<'p, Recorder>,
+    /// The additions of the target; `None` if only a whole plan knows them.
+    sequence: OnceCell<Option<RefCell<SequenceCosts<'p>>>>,
+}
+
+/// A placeholder message that is asked about.
+#[derive(Debug, Clone, Copy)]
+enum Placeholder {
+    Lead,
+    Continue,
+    /// After the results of this exchange.
+    Bridge(CandidateId),
+}
+
+impl<'p> Ranked<'p> {
+    /// Returns the solver of the first try, or of one with less.
+    pub(super) fn solver(&self, number: u32) -> &Solver<'p, Recorder> {
+        &self.tries[number as usize].solver
+    }
+
+    /// The solution as what is in over a range of budgets.
+    pub(super) fn range(
+        &self,
+        (from, to): (u64, u64),
+        solution: Solution<'p, Recorder>,
+        required_by_provider: Vec<Key>,
+        stays: &Stays,
+    ) -> BudgetRange<'p> {
+        let released_before = solution.released_before();
+        let chosen = solution.chosen;
+        let mut others = stays.within(self.candidates, chosen.kept.ids(), released_before);
+        others.extend(required_by_provider);
+        let documents = Documents::Slots(chosen.documents, self.candidates);
+        BudgetRange { from, to, kept: chosen.kept, others, documents }
+    }
+
+    /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder messages that are
+    /// asked about are among its messages. Returns `None` if only a whole plan knows that.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(super) fn additions(
+        &self,
+        number: u32,
+        solution: &Solution<'p, Recorder>,
+        asked: &[ItemId],
+    ) -> Result<Option<(AddedTokens, Vec<Key>)>, Error> {
+        let known = &self.tries[number as usize].sequence;
+        let sequence = match known.get() {
+            Some(sequence) => sequence,
+            None => {
+                let (meter, placement) = (self.manager.meter(), self.manager.placement());
+                let costs = SequenceCosts::new(self.candidates, meter, placement)?;
+                known.get_or_init(|| costs.map(RefCell::new))
+            }
+        };
+        let Some(sequence) = sequence else { return Ok(None) };
+        let mut sequence = sequence.borrow_mut();
+        let Some(added) = sequence.added(&solution.chosen)? else { return Ok(None) };
+        let mut present = Vec::new();
+        for (id, nth) in asked.iter().zip(0..) {
+            let is_in = match self.placeholder(id) {
+                Some(Placeholder::Lead) => added.leads,
+                Some(Placeholder::Continue) => added.continues,
+                Some(Placeholder::Bridge(exchange)) => sequence.is_bridged(exchange),
+                None => return Ok(None),
+            };
+            present.extend(is_in.then_some(Key::RequiredByProvider(nth)));
+        }
+        Ok(Some((added, present)))
+    }
+
+    /// Returns the placeholder message of this id. Returns `None` if it follows a result that is one too.
+    fn placeholder(&self, id: &ItemId) -> Option<Placeholder> {
+        match id.as_str() {
+            LEAD => Some(Placeholder::Lead),
+            CONTINUE => Some(Placeholder::Continue),
+            id => {
+                let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
+                self.candidates.candidate_of(position).map(Placeholder::Bridge)
+            }
+        }
+    }
+}

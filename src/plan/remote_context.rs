@@ -1,0 +1,77 @@
+//! Context that a provider adds to a request by itself.
+
+use super::{Notice, NoticeCode};
+use crate::text::plain::short;
+use serde::{Deserialize, Serialize};
+
+/// Context that the body of a request names and does not hold: its provider adds it, and no plan counts it
+/// (rule B8). A plan says so in a notice.
+///
+/// ```
+/// use context_window::{Conversation, Message, Model, PlanRequest, plan::{RemoteContext, RemoteContextKind}};
+/// # use context_window::{Config, ContextWindowManager, TokenCounter};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default())?;
+/// let log = Conversation::from([Message::user("And now?")]);
+/// let remote = RemoteContext::new(RemoteContextKind::PreviousResponse, "resp_1");
+/// let plan = manager.build_plan(&PlanRequest::new(&log).with_remote_context([remote]))?;
+/// assert!(plan.notices.iter().any(|notice| notice.code.name() == "remote_context"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RemoteContext {
+    /// Its kind.
+    pub kind: RemoteContextKind,
+    /// The id that the body has for it.
+    pub id: String,
+}
+
+/// The kinds of context that a provider adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RemoteContextKind {
+    /// The messages up to an earlier response (`previous_response_id` of `OpenAI` Responses).
+    PreviousResponse,
+    /// The items of a conversation that the provider keeps (`conversation` of `OpenAI` Responses).
+    Conversation,
+    /// The messages of a stored prompt (`prompt` of `OpenAI` Responses).
+    StoredPrompt,
+    /// Contents that were cached before (`cachedContent` of Gemini).
+    CachedContent,
+    /// The tools that a server lists to the provider (`mcp_servers` of Anthropic).
+    McpServer,
+}
+
+impl RemoteContext {
+    /// Context of this kind and id.
+    #[must_use]
+    pub fn new(kind: RemoteContextKind, id: impl Into<String>) -> Self {
+        Self { kind, id: id.into() }
+    }
+
+    /// Returns the notice that says what is missing from the count, and what to do.
+    pub(crate) fn notice(&self) -> Notice {
+        use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
+        let (key, missing, instead) = match self.kind {
+            PreviousResponse => (
+                "previous_response_id",
+                "the messages up to that response",
+                "send the whole conversation as `input`",
+            ),
+            Conversation => ("conversation", "the items of that conversation", "send them as `input`"),
+            StoredPrompt => ("prompt", "the messages of that prompt", "send its text as `instructions`"),
+            CachedContent => ("cachedContent", "the cached contents", "send them as `contents`"),
+            McpServer => ("mcp_servers", "the tools of that server", "declare them in `tools`"),
+        };
+        let id = short(&self.id);
+        let text = format!(
+            "`{key}` {id}: the provider adds {missing}, which are not in this count; {instead}, or set a \
+             prompt budget that leaves their tokens free"
+        );
+        Notice { code: NoticeCode::RemoteContext, ids: Vec::new(), text }
+    }
+}

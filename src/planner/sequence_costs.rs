@@ -1,0 +1,249 @@
+//! The tokens that a target adds to a prompt or saves in it beside its items (rules N3, H5), without putting
+//! the prompt together: found from the neighbours of each candidate that is in.
+//!
+//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one
+//! selection to the next it changes by the candidates that come or go, so that explanations under many
+//! budgets need no plan of each.
+
+use crate::{
+    config::Placement,
+    error::Error,
+    item::ItemId,
+    message::{Message, Role},
+    planner::{
+        assemble::{self, BRIDGE, CONTINUE, LEAD},
+        candidates::{CandidateId, CandidateMap, Candidates},
+        repair,
+        select::{KeptBefore, Selection, Summary, Tree, merges_state},
+    },
+    provider::{
+        conform::{SeamChanges, Seams, TargetProfile, TurnPosition},
+        meter::Meter,
+    },
+};
+use std::borrow::Cow;
+
+impl Summary for Seams {
+    const NOTHING: Self = Self::NOTHING;
+
+    fn join(self, after: Self) -> Self {
+        Self::join(self, after)
+    }
+}
+
+/// The tokens that a target adds to the items of a prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AddedTokens {
+    /// All of them, less those that it saves.
+    pub(crate) tokens: i128,
+    /// The tokens of placeholder messages.
+    pub(crate) placeholders: u64,
+    pub(crate) leads: bool,
+    pub(crate) continues: bool,
+}
+
+/// The messages of a prompt by their roles, in prompt order, for one selection after the other.
+pub(crate) struct SequenceCosts<'p> {
+    candidates: &'p Candidates<'p>,
+    meter: &'p Meter,
+    /// The place of each candidate of the conversation.
+    places: CandidateMap<u32>,
+    /// The places of the new documents and of state that is not merged into the question.
+    block: usize,
+    state: usize,
+    len: usize,
+    tree: Tree<Seams>,
+    /// The seams of the candidates that were in before, by place.
+    known: Vec<Option<Seams>>,
+    /// The selection that the tree is for.
+    before: KeptBefore,
+    /// The tokens of the placeholder messages: the first one, one between, the last one.
+    placeholders: [u64; 3],
+    /// The notes in prompt order, if they become one text with the other instructions.
+    joined_notes: Vec<CandidateId>,
+    /// The tokens that instructions cost as one text, beside those that they cost apart.
+    joined_instructions: i128,
+}
+
+impl<'p> SequenceCosts<'p> {
+    /// Lays out the conversation in prompt order. Returns `None` if the additions of a target depend on more
+    /// than the neighbours: a prompt that is counted as it is rendered, texts that stay where they were sent,
+    /// instructions at the end, and ids that placeholder messages would have.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn new(
+        candidates: &'p Candidates<'p>,
+        meter: &'p Meter,
+        placement: Placement,
+    ) -> Result<Option<Self>, Error> {
+        let (index, log) = (candidates.index(), candidates.log());
+        let sent_with = log.sent_with();
+        let stays = candidates.standing().stays
+            && (sent_with.all_documents().next().is_some() || sent_with.all_state().next().is_some());
+        if meter.is_rendered() || index.has_late() || stays || takes_an_id(candidates) {
+            return Ok(None);
+        }
+        let mut ids: Vec<CandidateId> = candidates.conversation().collect();
+        ids.sort_by_cached_key(|id| (candidates.order_of(*id), *id));
+        let question = assemble::question(candidates);
+        let question = question.and_then(|question| ids.iter().position(|id| *id == question));
+        let end = ids.len();
+        let block = match question {
+            _ if index.documents_come_last => end,
+            Some(question) if placement != Placement::BeforeConversation => question,
+            _ => 0,
+        };
+        let state = question.filter(|_| !index.state_comes_last).unwrap_or(end);
+        // Documents come before state at the same place, and both before the candidate that is there.
+        let place = |at: usize| at + usize::from(block <= at) + usize::from(state <= at);
+        let mut places = CandidateMap::of(index);
+        for (at, id) in ids.iter().enumerate() {
+            places.insert(*id, place(at) as u32);
+        }
+        let len = end + 2;
+        let cost = |message: &Message| {
+            Ok::<_, Error>(meter.message(message, TurnPosition::Live, u64::MAX)?.in_full())
+        };
+        let [lead, bridge, last] = TargetProfile::placeholders();
+        Ok(Some(Self {
+            candidates,
+            meter,
+            places,
+            block: block + usize::from(state < block),
+            state: state + usize::from(block <= state),
+            len,
+            tree: Tree::new(std::iter::repeat_n(Seams::NOTHING, len)),
+            known: vec![None; len],
+            before: KeptBefore::default(),
+            placeholders: [cost(&lead)?, cost(&bridge)?, cost(&last)?],
+            joined_notes: if meter.profile().joins_instructions() {
+                assemble::notes(candidates)
+            } else {
+                Vec::new()
+            },
+            joined_instructions: joined_instructions(candidates, meter, &[])?,
+        }))
+    }
+
+    /// Returns the tokens that the target adds to this selection. Returns `None` if that depends on more than
+    /// neighbours. The work follows the candidates that came or went since the selection before.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn added(&mut self, chosen: &Selection) -> Result<Option<AddedTokens>, Error> {
+        let mut has_other_notes = false;
+        for id in self.before.move_to(&chosen.kept) {
+            has_other_notes |= matches!(id, CandidateId::Note(_));
+            if let Some(place) = self.places.get(id) {
+                let seams = if chosen.has(id) { self.seams(id, place as usize) } else { Seams::NOTHING };
+                self.set(place as usize, seams);
+            }
+        }
+        if has_other_notes && !self.joined_notes.is_empty() {
+            let notes: Vec<CandidateId> =
+                self.joined_notes.iter().copied().filter(|note| chosen.has(*note)).collect();
+            self.joined_instructions = joined_instructions(self.candidates, self.meter, &notes)?;
+        }
+        let has_documents = chosen.has_documents();
+        let profile = self.meter.profile();
+        let user = profile.seams(&Message::user(""));
+        self.set(self.block, if has_documents { user } else { Seams::NOTHING });
+        let states =
+            if merges_state(self.candidates.index(), chosen) { 0 } else { self.candidates.index().states() };
+        let states = (0..states).fold(Seams::NOTHING, |all, _| all.join(user));
+        self.set(self.state, states);
+        let changes = profile.changes_at(self.tree.all());
+        let Some(changes) = changes.filter(|_| !has_documents || self.meter.block_adds_up()) else {
+            return Ok(None);
+        };
+        let SeamChanges { leads, continues, bridges, merged_users, merged_assistants } = changes;
+        let [lead, bridge, last] = self.placeholders;
+        let placeholders =
+            u64::from(leads) * lead + u64::from(bridges) * bridge + u64::from(continues) * last;
+        let merged = |role: Role, count: u32| u64::from(count) * self.meter.saved_by_merging(role);
+        let merged = merged(Role::User, merged_users) + merged(Role::Assistant, merged_assistants);
+        let tokens = i128::from(placeholders) - i128::from(merged) + self.joined_instructions;
+        Ok(Some(AddedTokens { tokens, placeholders, leads, continues }))
+    }
+
+    /// Checks if a placeholder message follows the results of this exchange in the selection that was asked
+    /// about last.
+    pub(crate) fn is_bridged(&self, exchange: CandidateId) -> bool {
+        let Some(place) = self.places.get(exchange) else { return false };
+        let own = self.tree.get(place as usize);
+        let (next, _) = self.tree.search(place as usize + 1, self.len, Seams::is_nothing);
+        own.last() == Some(Role::Tool) && next < self.len && self.tree.get(next).first() == Some(Role::User)
+    }
+
+    fn set(&mut self, place: usize, seams: Seams) {
+        if self.tree.get(place) != seams {
+            self.tree.set(place, seams);
+        }
+    }
+
+    fn seams(&mut self, id: CandidateId, place: usize) -> Seams {
+        let (candidates, meter) = (self.candidates, self.meter);
+        *self.known[place].get_or_insert_with(|| {
+            let position = candidates.turn_position(id);
+            let seams =
+                |message: &Message| meter.profile().seams(&meter.profile().message(message, position));
+            let messages = messages(candidates, id);
+            messages.iter().fold(Seams::NOTHING, |all, message| all.join(seams(message)))
+        })
+    }
+}
+
+/// Returns the messages of a candidate of the conversation, as the prompt has them before the target changes
+/// them; tool results at their full length.
+fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, Message>> {
+    match id {
+        CandidateId::Summary(at) => vec![Cow::Borrowed(candidates.summary(at).2)],
+        CandidateId::Exchange(at) => {
+            let exchange = candidates.log().turns().exchange(at);
+            if exchange.answers.is_empty() {
+                return vec![candidates.said(exchange.at)];
+            }
+            let pieces = repair::sound(candidates.log(), exchange);
+            pieces.into_iter().map(|piece| Cow::Owned(piece.message)).collect()
+        }
+        _ => candidates.members(id).into_iter().map(|position| candidates.said(position)).collect(),
+    }
+}
+
+/// Returns the tokens that the instructions at the beginning cost as one text, these notes among them, beside
+/// those that they cost apart; 0 for a target that takes several.
+fn joined_instructions(
+    candidates: &Candidates<'_>,
+    meter: &Meter,
+    notes: &[CandidateId],
+) -> Result<i128, Error> {
+    if !meter.profile().joins_instructions() {
+        return Ok(0);
+    }
+    let instructions = candidates.index().required_system.iter().chain(notes).filter_map(|id| match id {
+        CandidateId::System(at) => Some(&candidates.system(*at).1),
+        CandidateId::Focus => candidates.focus().map(|(_, focus)| focus),
+        CandidateId::Note(at) => Some(&candidates.log().note_entries().get(*at).message),
+        _ => None,
+    });
+    let instructions: Vec<&Message> = instructions.collect();
+    if instructions.len() < 2 { Ok(0) } else { meter.joined_instructions(&instructions) }
+}
+
+/// Checks if an item has an id that a placeholder message would have: planning fails where it is needed
+/// (rule O5).
+fn takes_an_id(candidates: &Candidates<'_>) -> bool {
+    let (log, request) = (candidates.log(), candidates.request());
+    let takes = |id: &ItemId| {
+        let id = id.as_str();
+        id == LEAD || id == CONTINUE || id.starts_with(BRIDGE)
+    };
+    let messages = (0..log.turns().messages()).map(|position| log.message_id(position));
+    let notes = log.note_entries().iter().map(|(_, note)| &note.item.id);
+    let state = request.state.iter().map(|(id, _)| id);
+    let system = log.system().iter().filter_map(Message::id);
+    messages.into_iter().any(|id| takes(&id)) || notes.chain(state).chain(system).any(takes)
+}

@@ -1,0 +1,106 @@
+//! One model of a registry: its limits, tokenizer, wire format and price.
+
+use super::{CacheRule, Price, ProviderConstraints, ThinkingRule, WireFormat};
+use serde::{Deserialize, Serialize};
+
+/// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ModelEntry {
+    /// Its name.
+    pub name: String,
+    /// Who makes or serves it (default: `openai`).
+    #[serde(default = "openai")]
+    pub provider: String,
+    /// Other names of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Prompt and completion together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_len: Option<u64>,
+    /// The input alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_input: Option<u64>,
+    /// The most it writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u64>,
+    /// The tokenizer that counts for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
+    /// Whether that is its own.
+    #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
+    pub(crate) counts: TokenizerFit,
+    /// The wire format it is spoken to in.
+    #[serde(default)]
+    pub wire_format: WireFormat,
+    /// What it demands beyond what its wire format and its provider do.
+    #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
+    pub constraints: ProviderConstraints,
+    /// How its provider caches prompts, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheRule>,
+    /// What its provider checks of the reasoning that goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingRule>,
+    /// What it costs, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Where the figures come from; where two differ, both.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// When they were read: year, month and day.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub date: String,
+}
+
+fn openai() -> String {
+    "openai".into()
+}
+
+/// Whether a tokenizer counts as the model does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TokenizerFit {
+    /// It is the model's own (default).
+    #[default]
+    Exact,
+    /// It replaces one that is not built in: every number is an estimate.
+    Estimate,
+}
+
+impl TokenizerFit {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    fn is_exact(&self) -> bool {
+        *self == Self::Exact
+    }
+}
+
+impl ModelEntry {
+    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or nobody
+    /// publishes what its wire format adds.
+    #[must_use]
+    pub fn is_estimated(&self) -> bool {
+        let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
+        self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
+    }
+
+    /// What cannot be, if anything.
+    pub(super) fn fault(&self) -> Option<String> {
+        let context = self.context_len.unwrap_or(u64::MAX);
+        let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
+        for (key, limit) in [("context_len", self.context_len)].into_iter().chain(limits) {
+            if limit == Some(0) {
+                return Some(format!("{key} is 0; expected tokens, or no such key"));
+            }
+        }
+        for (key, limit) in limits {
+            if let Some(limit) = limit.filter(|limit| *limit > context) {
+                return Some(format!(
+                    "{key} {limit} is over context_len {context}; expected no more than that"
+                ));
+            }
+        }
+        self.price.as_ref().and_then(super::Price::fault)
+    }
+}

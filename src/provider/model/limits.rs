@@ -1,0 +1,369 @@
+//! Limits of a plan: of the request, of a logged body, of the model (rules B2, B8).
+
+use super::Model;
+use crate::{config::Config, text::plain::grouped};
+use serde::{Deserialize, Serialize};
+
+impl Model {
+    /// Returns the limits that hold for one request, and where they come from (rules B2, B8).
+    pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
+        let default = &config.model.default;
+        let unknown = asked.is_unknown();
+        let own = self.context_len.filter(|_| !unknown);
+        // A window of more tokens than the model has is cut to the model's by the server.
+        let stated = asked.stated.context_len.filter(|_| !unknown && asked.context_len.is_none());
+        let stated = stated.map(|stated| stated.min(own.unwrap_or(u64::MAX)));
+        let context_len = asked.context_len.or(stated).or(own).unwrap_or(default.context_len);
+        let max_input = match asked {
+            RequestLimits { max_input: Some(limit), .. } => Some(limit),
+            _ if asked.context_len.is_some() || unknown || stated.is_some() => None,
+            _ => self.max_input,
+        };
+        let safety_buffer =
+            asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
+        // A maximum that is not below the context length is a catalogue's way of saying "unknown".
+        let known_output = self.max_output.filter(|most| *most < context_len);
+        let usual = known_output.unwrap_or(default.max_completion).min(context_len / 4);
+        // A stated reply that leaves no tokens for the prompt says nothing about this window.
+        let leaves_a_prompt = |reply: &u64| reply.saturating_add(safety_buffer) < context_len;
+        let reasoning = asked.stated.reasoning.map(|reasoning| reasoning.max(usual));
+        let stated_reply = asked.stated.max_completion.or(reasoning).filter(leaves_a_prompt);
+        let max_completion = asked.max_completion.or(stated_reply).unwrap_or(usual);
+        let limits = Limits { context_len, max_input, max_completion, safety_buffer };
+        let source = if unknown {
+            LimitsSource::Unknown
+        } else if asked.context_len.is_some() || asked.prompt_budget.is_some() {
+            LimitsSource::Request
+        } else if asked.stated.held(asked, limits) != StatedLimits::default() {
+            LimitsSource::Body
+        } else if self.context_len.is_some() {
+            LimitsSource::Registry
+        } else {
+            LimitsSource::Default
+        };
+        (limits, source)
+    }
+}
+
+/// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
+///
+/// ```
+/// use context_window::RequestLimits;
+///
+/// // What this call reserves for its reply; the prompt budget follows.
+/// let limits = RequestLimits::new().with_max_completion(2_000);
+/// // Or the prompt budget itself, in tokens.
+/// let exact = RequestLimits::budget(8_000);
+/// assert_ne!(limits, exact);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, expecting = "an object of numbers of tokens")]
+#[non_exhaustive]
+pub struct RequestLimits {
+    /// Prompt and completion together. Setting it drops the model's own input limit.
+    pub context_len: Option<u64>,
+    /// Input alone.
+    pub max_input: Option<u64>,
+    /// Kept free for the reply.
+    pub max_completion: Option<u64>,
+    /// Kept free for what cannot be foreseen.
+    pub safety_buffer: Option<u64>,
+    /// The prompt budget itself, in place of the formula of rule B1.
+    pub prompt_budget: Option<u64>,
+    /// True if nobody knows the context length: nothing is compacted then, and no level is reported (rule
+    /// B2). Without effect beside a `context_len`, which is known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown: bool,
+    /// The limits that the body of a logged request states. Those above hold before them.
+    #[serde(skip_serializing_if = "StatedLimits::is_none")]
+    pub stated: StatedLimits,
+}
+
+impl RequestLimits {
+    /// Nothing set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only the prompt budget.
+    #[must_use]
+    pub fn budget(tokens: u64) -> Self {
+        Self { prompt_budget: Some(tokens), ..Self::default() }
+    }
+
+    /// Returns limits with a context length that nobody knows: levels and compaction are off, with a notice.
+    /// The prompt is planned within the prompt budget that is set, or that of `[model.default]` (rule B2).
+    ///
+    /// ```
+    /// use context_window::RequestLimits;
+    /// # use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest};
+    /// # use context_window::TokenCounter;
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # let counter = TokenCounter::chars_per_4();
+    /// # let manager = ContextWindowManager::new(Model::custom("mine"), counter, Config::default())?;
+    ///
+    /// let log = Conversation::from([Message::user("Hello")]);
+    /// let request = PlanRequest::new(&log).with_limits(RequestLimits::unknown());
+    /// assert_eq!(manager.usage(request.clone())?.limit, 0);
+    /// assert!(manager.compactor().now(request)?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { unknown: true, ..Self::default() }
+    }
+
+    /// Returns true if nobody knows the context length.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.unknown && self.context_len.is_none()
+    }
+
+    /// Sets the context length.
+    #[must_use]
+    pub fn with_context_len(mut self, tokens: u64) -> Self {
+        self.context_len = Some(tokens);
+        self
+    }
+
+    /// Sets the input limit.
+    #[must_use]
+    pub fn with_max_input(mut self, tokens: u64) -> Self {
+        self.max_input = Some(tokens);
+        self
+    }
+
+    /// Sets what is kept free for the reply.
+    #[must_use]
+    pub fn with_max_completion(mut self, tokens: u64) -> Self {
+        self.max_completion = Some(tokens);
+        self
+    }
+
+    /// Sets what is kept free for what cannot be foreseen.
+    #[must_use]
+    pub fn with_safety_buffer(mut self, tokens: u64) -> Self {
+        self.safety_buffer = Some(tokens);
+        self
+    }
+}
+
+/// Limits that the body of a logged request states, in tokens (rule B8). The request's own limits hold before
+/// them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, expecting = "an object of numbers of tokens")]
+#[non_exhaustive]
+pub struct StatedLimits {
+    /// Prompt and reply together (Ollama's `num_ctx`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_len: Option<u64>,
+    /// The most that the reply may take (`max_tokens`, `max_output_tokens`, and others).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_completion: Option<u64>,
+    /// The reasoning of the reply, if the body states no limit of the whole reply (`thinking.budget_tokens`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+}
+
+impl StatedLimits {
+    /// Returns true if nothing is stated.
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the stated limits that hold in a plan: those that neither the request nor the model set aside.
+    pub(crate) fn held(self, asked: RequestLimits, limits: Limits) -> Self {
+        let reply = |stated: &u64| asked.max_completion.is_none() && *stated == limits.max_completion;
+        let context = |stated: &u64| {
+            asked.context_len.is_none() && !asked.is_unknown() && limits.context_len <= *stated
+        };
+        let max_completion = self.max_completion.filter(reply);
+        Self {
+            context_len: self.context_len.filter(context).map(|_| limits.context_len),
+            max_completion,
+            reasoning: self.reasoning.filter(|_| self.max_completion.is_none()).filter(reply),
+        }
+    }
+
+    /// Returns a sentence about these limits of a body in a plan with these limits, or `None` if nothing is
+    /// stated.
+    pub(crate) fn describe(self, asked: RequestLimits, limits: Limits) -> Option<String> {
+        let held = self.held(asked, limits);
+        let context = held.context_len.map(|tokens| format!("context length {}", grouped(tokens)));
+        let reply = held.max_completion.map(|tokens| format!("reply up to {}", grouped(tokens)));
+        let reasoning = held.reasoning.map(|tokens| format!("reasoning up to {}", grouped(tokens)));
+        let parts: Vec<String> = context.into_iter().chain(reply).chain(reasoning).collect();
+        let too_large = self
+            .max_completion
+            .or(self.reasoning)
+            .filter(|stated| asked.max_completion.is_none() && *stated > limits.max_completion)
+            .map(|stated| {
+                let (stated, kept) = (grouped(stated), grouped(limits.max_completion));
+                format!("a reply of {stated} leaves no prompt, so {kept} are kept free")
+            });
+        let parts: Vec<String> = parts.into_iter().chain(too_large).collect();
+        (!parts.is_empty())
+            .then(|| format!("the body of the request states its limits, in tokens: {}", parts.join(", ")))
+    }
+}
+
+/// The limits a plan was made under, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Prompt and completion together.
+    pub context_len: u64,
+    /// Input alone, where the model has such a limit.
+    pub max_input: Option<u64>,
+    /// Kept free for the reply.
+    pub max_completion: u64,
+    /// Kept free for what cannot be foreseen.
+    pub safety_buffer: u64,
+}
+
+impl Limits {
+    /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
+    #[must_use]
+    pub fn capacity(&self) -> u64 {
+        let left = self.context_len.saturating_sub(self.max_completion);
+        left.min(self.max_input.unwrap_or(u64::MAX))
+    }
+
+    /// The largest prompt budget there can be: nothing kept for the completion; tokens.
+    #[must_use]
+    pub fn largest_budget(&self) -> u64 {
+        self.context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
+    }
+}
+
+/// The place that the limits came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LimitsSource {
+    /// The request (flags of the command line count as it).
+    Request,
+    /// The body of a logged request, which states the context length or the tokens of the reply.
+    Body,
+    /// The model registry.
+    Registry,
+    /// The configured defaults.
+    Default,
+    /// The request says that nobody knows the context length: the sizes are those of the configured defaults.
+    Unknown,
+}
+
+impl LimitsSource {
+    /// The name in JSON and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Body => "body",
+            Self::Registry => "registry",
+            Self::Default => "default",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the limits that levels are of: those of no window if it is unknown.
+    pub(crate) fn of_levels(self, limits: Limits) -> Limits {
+        match self {
+            Self::Unknown => Limits { context_len: 0, max_input: None, ..limits },
+            _ => limits,
+        }
+    }
+
+    /// Returns the most tokens that a report can say; the context length if it is known.
+    pub(crate) fn most_reported(self, limits: Limits) -> u64 {
+        if self == Self::Unknown { u64::MAX } else { limits.context_len }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(name: &str, asked: RequestLimits) -> (Limits, LimitsSource) {
+        Model::named(name).unwrap().limits(asked, &Config::default())
+    }
+
+    #[test]
+    fn missing_figures_fall_back_and_the_source_is_named() {
+        let (known, source) = limits("gpt-5", RequestLimits::new());
+        assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
+        assert_eq!(source, LimitsSource::Registry);
+
+        let (own, source) = limits("gpt-5", RequestLimits::new().with_context_len(8_000));
+        assert_eq!((own.max_input, own.max_completion, own.safety_buffer), (None, 2_000, 160));
+        assert_eq!(source, LimitsSource::Request);
+
+        let (unknown, source) = limits("nobody-7b", RequestLimits::new());
+        assert_eq!((unknown.context_len, unknown.max_completion), (128_000, 4_096));
+        assert_eq!((unknown.safety_buffer, source), (1_024, LimitsSource::Default));
+    }
+
+    #[test]
+    fn a_max_output_as_large_as_the_window_is_unknown() {
+        let mut model = Model::custom("m");
+        model.max_output = Some(9_000);
+        let asked = RequestLimits::new().with_context_len(9_000);
+        assert_eq!(model.limits(asked, &Config::default()).0.max_completion, 2_250);
+    }
+
+    fn stated(name: &str, stated: StatedLimits) -> (Limits, LimitsSource, String) {
+        let asked = RequestLimits { stated, ..RequestLimits::new() };
+        let (limits, source) = limits(name, asked);
+        (limits, source, stated.describe(asked, limits).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_stated_reply_sets_the_reserve() {
+        let reply = |tokens| StatedLimits { max_completion: Some(tokens), ..StatedLimits::default() };
+        // The reserve without it is a quarter of 200,000.
+        let (held, source, text) = stated("claude-sonnet-4-5", reply(60_000));
+        assert_eq!((held.max_completion, source), (60_000, LimitsSource::Body));
+        assert!(text.ends_with("in tokens: reply up to 60,000"), "{text}");
+        assert_eq!(stated("claude-sonnet-4-5", reply(300)).0.max_completion, 300);
+        // More than the window, or all of it: the reserve without it.
+        for none_left in [196_000, 199_000, 200_000, u64::MAX] {
+            let leaves = none_left < 200_000 - 1_024;
+            let (held, source, text) = stated("claude-sonnet-4-5", reply(none_left));
+            assert_eq!(held.max_completion, if leaves { none_left } else { 50_000 }, "{none_left}");
+            assert_eq!(source, if leaves { LimitsSource::Body } else { LimitsSource::Registry });
+            assert_eq!(text.contains("leaves no prompt, so 50,000 are kept free"), !leaves, "{text}");
+        }
+    }
+
+    #[test]
+    fn stated_reasoning_raises_the_reserve_only() {
+        let reasoning = |tokens| StatedLimits { reasoning: Some(tokens), ..StatedLimits::default() };
+        assert_eq!(stated("claude-sonnet-4-5", reasoning(55_000)).0.max_completion, 55_000);
+        let (held, source, text) = stated("claude-sonnet-4-5", reasoning(1_024));
+        assert_eq!((held.max_completion, source, text.as_str()), (50_000, LimitsSource::Registry, ""));
+    }
+
+    #[test]
+    fn a_stated_window_is_at_most_the_models() {
+        let window = |tokens| StatedLimits { context_len: Some(tokens), ..StatedLimits::default() };
+        let (held, source, text) = stated("gpt-5", window(2_048));
+        assert_eq!((held.context_len, held.max_input, held.max_completion), (2_048, None, 512));
+        assert_eq!((held.safety_buffer, source), (40, LimitsSource::Body));
+        assert!(text.ends_with("context length 2,048"), "{text}");
+        assert_eq!(stated("gpt-5", window(9_000_000)).0.context_len, 400_000);
+        assert_eq!(stated("nobody-7b", window(9_000)).0.context_len, 9_000);
+    }
+
+    #[test]
+    fn the_requests_own_limits_hold_before_stated_ones() {
+        let stated = StatedLimits { context_len: Some(2_048), max_completion: Some(300), reasoning: None };
+        let own =
+            RequestLimits { stated, ..RequestLimits::new().with_context_len(9_000).with_max_completion(700) };
+        let (held, source) = limits("gpt-5", own);
+        assert_eq!((held.context_len, held.max_completion, source), (9_000, 700, LimitsSource::Request));
+        assert_eq!(stated.describe(own, held), None);
+        let unknown = RequestLimits { stated, ..RequestLimits::unknown() };
+        assert_eq!(limits("gpt-5", unknown).1, LimitsSource::Unknown);
+    }
+}
