@@ -366,7 +366,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
-        manager.build_plan(&request).unwrap().tokens.n
+        manager.build_plan(&request).unwrap().total.n
     };
     assert!(tokens(false) > tokens(true) + 250, "{} {}", tokens(false), tokens(true));
 }
