@@ -251,6 +251,20 @@ impl Message {
         own.nth(at).is_some_and(|piece| piece.json.is_some())
     }
 
+    /// Returns true if this piece of reasoning was written in a form that only servers of one kind have: in a content of Chat,
+    /// or under another key than `reasoning_content`.
+    pub(crate) fn has_own_reasoning(&self, at: usize, wire_format: WireFormat) -> bool {
+        let Some(written) =
+            self.written_in(wire_format).filter(|written| written.wire_format == WireFormat::OpenAiChat)
+        else {
+            return false;
+        };
+        let around = written.around().and_then(Object::parse);
+        let [_, own @ ..] = CHAT_REASONING;
+        let has = |object: &Object| own.iter().any(|key| object.get(key).is_some());
+        self.is_reasoning_written(at, wire_format) || around.as_ref().is_some_and(has)
+    }
+
     /// Returns the parts that are items by themselves and were written in this wire format, by number.
     pub(crate) fn items(&self, wire_format: WireFormat) -> Vec<usize> {
         let pieces = self.written_in(wire_format).map_or(&[][..], |written| &written.pieces);

@@ -296,7 +296,8 @@ impl TargetProfile {
     fn takes_back(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
         let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
-            KeptReasoning::Never => false,
+            // Its server wrote it, in a form of its own.
+            KeptReasoning::Never => message.has_own_reasoning(at, self.wire_format),
             // An item that came behind it is refused without it.
             KeptReasoning::Live => {
                 turn_position == TurnPosition::Live || !message.items(self.wire_format).is_empty()

@@ -319,7 +319,15 @@ impl Said {
 
     /// Returns the results, each one by itself, and then the rest, if there is any.
     fn messages(self) -> Vec<Message> {
-        let Self { role, mut around, parts, reasonings, calls, results, mut pieces } = self;
+        let Self { role, mut around, mut parts, mut reasonings, calls, results, mut pieces } = self;
+        // A message of thoughts alone is one of parts: others have nothing to be sent without.
+        if parts.is_empty() && calls.is_empty() && !reasonings.is_empty() {
+            reasonings.clear();
+            for (kind, json) in pieces.iter_mut().filter(|(kind, _)| *kind == PieceKind::Reasoning) {
+                *kind = PieceKind::Part;
+                parts.push(opaque(json));
+            }
+        }
         let is_place = |piece: &(PieceKind, String)| piece.0 == PieceKind::Around;
         let rest = pieces.iter().any(|piece| !is_place(piece)) || results.is_empty();
         // Results stand behind everything else, unless they came before it.

@@ -163,7 +163,7 @@ fn functions_stay_one_tool_with_what_came_beside_them() {
     let tools = r#"[{"googleSearch":{},"functionDeclarations":[{"name":"free","description":"Lists boats.","parametersJsonSchema":{"type":"object"}}]},{"urlContext":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
     assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
-    let tools = r#"[{"urlContext":{}},{"functionDeclarations":[{"name":"free","parametersJsonSchema":{}}]},{"googleSearch":{}}]"#;
+    let tools = r#"[{"urlContext":{}},{"functionDeclarations":[{"name":"free","parametersJsonSchema":{"type":"object","properties":{}}}]},{"googleSearch":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
     assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
 }
