@@ -20,10 +20,10 @@ mod part;
 mod prompt;
 mod reasoning;
 mod role;
+mod written;
 mod altered;
 mod outlined;
 mod stored;
-mod written;
 
 pub use call::ToolCall;
 #[doc(hidden)]
@@ -36,7 +36,7 @@ pub use role::Role;
 pub use wire_format::WireFormat;
 pub(crate) use written::{CHAT_REASONING, Component};
 #[doc(hidden)]
-pub use written::{Piece, PieceKind, Written};
+pub use written::{Piece, PieceKind, RESULT_PLACE, Written};
 
 /// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
 ///

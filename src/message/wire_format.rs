@@ -44,6 +44,15 @@ impl WireFormat {
         Self::Plain,
     ];
 
+    /// Returns the field in which a part of this wire format bears a cache mark. Returns `None` if it knows no marks.
+    pub(crate) fn cache_mark(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("cache_control"),
+            Self::OpenAiChat | Self::OpenAiResponses => Some("prompt_cache_breakpoint"),
+            Self::Gemini | Self::ChatTemplate | Self::Plain => None,
+        }
+    }
+
     /// The name in configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {

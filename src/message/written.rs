@@ -58,6 +58,10 @@ pub(crate) enum Component<'a> {
 pub(crate) const CHAT_REASONING: [&str; 5] =
     ["reasoning_content", "reasoning", "reasoning_details", "thinking", "tool_plan"];
 
+/// The place of a result among what the user says in one content.
+#[doc(hidden)]
+pub const RESULT_PLACE: &str = r#"{"functionResponse":""}"#;
+
 impl<'a> Component<'a> {
     /// Returns true for text and other parts of the content.
     pub(crate) fn is_content(&self) -> bool {
@@ -204,6 +208,12 @@ impl Message {
         // A server that applies the model's template is spoken to in the form of OpenAI Chat.
         let served = wire_format == WireFormat::ChatTemplate && written.wire_format == WireFormat::OpenAiChat;
         (written.wire_format == wire_format || served).then_some(written)
+    }
+
+    /// Returns true for a message that begins a content of Gemini, as its provider wrote it.
+    pub(crate) fn begins_content(&self) -> bool {
+        let around = self.written_in(WireFormat::Gemini).and_then(Written::around);
+        around.is_some_and(|json| json != RESULT_PLACE)
     }
 
     /// Returns what the message holds, in the order in which this wire format is sent it: as it was written there, or reasoning,

@@ -3,7 +3,6 @@
 use super::TargetProfile;
 use crate::{
     message::{Message, Part, Role, WireFormat},
-    provider::render::mark,
     text::object::Object,
 };
 use serde_json::{Value, value::RawValue};
@@ -15,8 +14,16 @@ const COMPACTION: &str = "compaction";
 impl TargetProfile {
     /// Whether a part of this target's own wire format is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
-        if self.wire_format != WireFormat::Anthropic {
-            return true;
+        match self.wire_format {
+            WireFormat::Anthropic => {}
+            // A part that nobody wrote so has to hold some data.
+            WireFormat::Gemini => {
+                let is_data =
+                    |(key, value): (&String, &Value)| !key.starts_with("thought") && !value.is_null();
+                return message.written_in(self.wire_format).is_some()
+                    || value.as_object().is_some_and(|part| part.iter().any(is_data));
+            }
+            _ => return true,
         }
         let kind = value.get("type").and_then(Value::as_str);
         match role {
@@ -31,7 +38,7 @@ impl TargetProfile {
     pub(super) fn unmarked<'j>(&self, json: &'j str) -> Cow<'j, str> {
         // A key may be written with escapes.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
-        let Some(mark) = mark(self.wire_format).filter(may_be) else { return json.into() };
+        let Some(mark) = self.wire_format.cache_mark().filter(may_be) else { return json.into() };
         match Object::parse(json).and_then(|mut object| unmark(&mut object, mark, 0).then_some(object)) {
             Some(object) => object.to_json().into(),
             None => json.into(),
@@ -41,11 +48,13 @@ impl TargetProfile {
 
 /// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if there were any.
 fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
+    // A key may be written with escapes.
+    let may_hold = |json: &str| json.contains(mark) || json.contains("\\u");
     // Blocks stand in results and documents, which stand in no others.
     const DEEPEST: usize = 4;
     let mut any = object.remove(mark);
     for key in ["content", "source"] {
-        let Some(json) = object.get(key).filter(|json| depth < DEEPEST && json.contains(mark)) else {
+        let Some(json) = object.get(key).filter(|json| depth < DEEPEST && may_hold(json)) else {
             continue;
         };
         let changed = if json.starts_with('[') {

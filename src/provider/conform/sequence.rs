@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
-    provider::{model::SystemPlace, render::begins_content, wording},
+    provider::{model::SystemPlace, wording},
 };
 use std::collections::BTreeSet;
 
@@ -246,7 +246,7 @@ impl Sent<'_> {
     fn push(&mut self, message: Message) {
         let joins = self.profile.accepts.alternates
             && matches!(message.role(), Role::User | Role::Assistant)
-            && !(self.profile.wire_format == WireFormat::Gemini && begins_content(&message));
+            && !(self.profile.wire_format == WireFormat::Gemini && message.begins_content());
         if joins && self.run.last().is_some_and(|last| last.role() == message.role()) {
             self.done.merged.push(message.role());
         } else {

@@ -1,8 +1,8 @@
 //! The file that is built in, `config/models.toml`: models, rules of names, and demands of providers.
 
 use super::{
-    EditingRule, MismatchSwitch, Model, ModelEntry, OnDemandRule, ProviderConstraints, Registry,
-    ThinkingRule, WireFormat,
+    EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, Registry, ThinkingRule,
+    WireFormat,
     constraints::ProviderEntry,
     fault,
     form::Form,
@@ -115,16 +115,12 @@ pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
 }
 
-/// Returns the prices of media for a model: by the name of its entry, else by the reading of its name that needs the most
-/// rules, which has neither a provider before it nor a date behind it.
-pub(super) fn media_prices(model: &Model) -> MediaPrices {
-    let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&model.name));
-    let readings = readings(&model.name);
-    let own = |file: &BuiltInFile| {
-        let read = readings.last().map_or(model.name.as_str(), |reading| &reading.name);
-        let name = entry.map_or(read, |entry| &entry.name).to_ascii_lowercase();
-        file.media.prices(&name, version(&name), model.wire_format)
-    };
+/// Returns the prices of media for a model, by the reading of its name that needs the most rules: it has neither a provider
+/// before it nor a date behind it.
+pub(super) fn media_prices(name: &str, wire_format: WireFormat) -> MediaPrices {
+    let readings = readings(name);
+    let name = readings.last().map_or(name, |reading| &reading.name).to_ascii_lowercase();
+    let own = |file: &BuiltInFile| file.media.prices(&name, version(&name), wire_format);
     BUILT_IN.as_ref().ok().and_then(own).unwrap_or_else(MediaPrices::none)
 }
 

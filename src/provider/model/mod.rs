@@ -224,7 +224,8 @@ impl Model {
 
     /// What its provider counts for images, documents, sound and video.
     pub(crate) fn media_prices(&self) -> MediaPrices {
-        built_in::media_prices(self)
+        let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&self.name));
+        built_in::media_prices(entry.map_or(&self.name, |entry| &entry.name), self.wire_format)
     }
 
     /// What the model takes: as its wire format has it, its provider, and the model itself.

@@ -13,15 +13,6 @@ use crate::{
     text::{object::Object, plain::compact_json},
 };
 
-/// The field in which a part of this wire format bears a cache mark.
-pub(crate) fn mark(wire_format: WireFormat) -> Option<&'static str> {
-    match wire_format {
-        WireFormat::Anthropic => Some("cache_control"),
-        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => Some("prompt_cache_breakpoint"),
-        WireFormat::Gemini | WireFormat::ChatTemplate | WireFormat::Plain => None,
-    }
-}
-
 /// Returns the message with the order of its pieces and the JSON that came of each. A piece that the wire format writes in
 /// the same way keeps nothing, and a message of such pieces in the usual order is as it was. The JSON of an object around
 /// others comes with an empty content: `""`, `[]` or null.
@@ -116,7 +107,7 @@ fn rank(kind: PieceKind) -> u8 {
 /// Returns a provider's object without the cache mark that it bears.
 fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
     let mut object = Object::parse(&compact_json(json))?;
-    if let Some(mark) = mark(wire_format) {
+    if let Some(mark) = wire_format.cache_mark() {
         object.remove(mark);
     }
     Some(object)

@@ -414,10 +414,6 @@ pub fn kind_of(url: &str) -> &'static str {
     kinds.iter().find(|(end, _)| path.ends_with(end)).map_or("image/jpeg", |(_, kind)| kind)
 }
 
-/// The place of a result among what the user says in one content.
-#[doc(hidden)]
-pub const RESULT_PLACE: &str = r#"{"functionResponse":""}"#;
-
 /// Returns the JSON that a result's text is sent as.
 #[doc(hidden)]
 #[must_use]
@@ -430,13 +426,6 @@ pub fn result_json(result: &Message) -> String {
 #[must_use]
 pub fn is_inline_image(url: &str) -> bool {
     inline_image(url).is_some()
-}
-
-/// Returns true for a message that begins a content, as its provider wrote it.
-pub(crate) fn begins_content(message: &Message) -> bool {
-    let pieces = message.written_in(WireFormat::Gemini).map_or(&[][..], |written| &written.pieces);
-    let first = pieces.first().filter(|piece| piece.kind == PieceKind::Around);
-    first.and_then(|piece| piece.json.as_deref()).is_some_and(|json| json != RESULT_PLACE)
 }
 
 /// Results in the order of their calls, each by its function's name: of several results with one id, the first. Results

@@ -10,13 +10,13 @@ use crate::{
 };
 use serde::{Serialize, Serializer};
 
-mod json;
 mod fill;
-mod as_written;
+mod json;
 mod anthropic;
 mod gemini;
 mod openai;
 mod responses;
+mod as_written;
 mod late_tools;
 #[cfg(feature = "chat-template")]
 mod template;
@@ -26,13 +26,12 @@ pub(crate) use template::Renderer;
 
 pub use crate::provider::model::CacheLife;
 pub use anthropic::AnthropicBody;
-pub(crate) use as_written::mark;
 #[doc(hidden)]
 pub use as_written::{definition_as_written, keep_as_written, keep_tool_as_written};
 pub use gemini::GeminiBody;
+pub(crate) use gemini::unsigned_calls;
 #[doc(hidden)]
-pub use gemini::{FUNCTIONS, RESULT_PLACE, is_inline_image, kind_of, result_json};
-pub(crate) use gemini::{begins_content, unsigned_calls};
+pub use gemini::{FUNCTIONS, is_inline_image, kind_of, result_json};
 pub(crate) use late_tools::added_tools;
 pub use openai::ChatBody;
 #[doc(hidden)]

@@ -6,8 +6,8 @@ use super::{
 };
 use context_window::{
     Message, Part, Role, Tool, ToolCall, WireFormat,
-    message::{PieceKind, Reasoning},
-    render::{FUNCTIONS, RESULT_PLACE, is_inline_image, keep_as_written, kind_of, result_json},
+    message::{PieceKind, RESULT_PLACE, Reasoning},
+    render::{FUNCTIONS, is_inline_image, keep_as_written, kind_of, result_json},
     text::plain::compact_json,
     text::{object::Object, plain, size},
 };

@@ -160,7 +160,14 @@ impl Log {
             }
             Err(error) => {
                 // The type is none that is read: what stands under the same keys is its own.
-                const READ: [&str; 4] = ["message", "reasoning", "function_call", "function_call_output"];
+                const READ: [&str; 6] = [
+                    "message",
+                    "reasoning",
+                    "function_call",
+                    "function_call_output",
+                    "custom_tool_call",
+                    "custom_tool_call_output",
+                ];
                 let kind = object.text("type").filter(|kind| !READ.contains(&kind.as_str()));
                 let kind = kind.ok_or_else(|| plain::without_place(&error))?;
                 self.add_in_its_shape(&kind, &object, json);
@@ -172,7 +179,8 @@ impl Log {
     /// Adds an item whose keys have other shapes than those that are read.
     fn add_in_its_shape(&mut self, kind: &str, object: &Object, json: &str) {
         match (self.answered(kind, object), object.text("call_id")) {
-            (Some(id), _) => self.result_item(id, kind, None, json),
+            // Without a content there is nothing to refuse.
+            (Some(id), _) => drop(self.result_item(id, kind, None, json)),
             (None, Some(id)) => {
                 self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json)
             }
@@ -184,6 +192,7 @@ impl Log {
         let call_id = || item.call_id.as_ref().map(Name::to_string);
         Ok(match (item.r#type.as_deref(), item.role.map(Speaker::role)) {
             (Some("message") | None, Some(role)) => Kind::Message(role),
+            (Some("message"), None) => return Err("expected a role".into()),
             (Some("reasoning"), _) => Kind::Reasoning,
             (Some(kind), _) if self.answered(kind, object).is_some() => {
                 Kind::Result(self.answered(kind, object).unwrap_or_default())
@@ -202,7 +211,12 @@ impl Log {
             }
             (Some(kind), _) if is_output(kind) => Kind::Other,
             (Some(_), _) => call_id().map_or(Kind::Other, Kind::Call),
-            (None, None) if item.id.is_some() => Kind::Other,
+            // A reference to an item that the provider holds needs no type.
+            (None, None)
+                if item.id.is_some() && object.iter().all(|(key, _)| key == "id" || key == "type") =>
+            {
+                Kind::Other
+            }
             (None, None) => return Err("expected an item: an object with a type or a role".into()),
         })
     }
@@ -293,7 +307,7 @@ impl Log {
             }
             Kind::Result(id) => {
                 let kind = item.r#type.as_deref().unwrap_or_default();
-                self.result_item(id, kind, item.output.as_ref().map(|output| (output, object)), json);
+                self.result_item(id, kind, item.output.as_ref().map(|output| (output, object)), json)?;
             }
             Kind::Other => self.carry(json),
         }
@@ -315,15 +329,26 @@ impl Log {
     }
 
     /// Adds a result: its content where that is a text or a list of parts, else the texts in its JSON.
-    fn result_item(&mut self, id: String, kind: &str, output: Option<(&Content, &Object)>, json: &str) {
+    fn result_item(
+        &mut self,
+        id: String,
+        kind: &str,
+        output: Option<(&Content, &Object)>,
+        json: &str,
+    ) -> Result<(), String> {
         self.end();
         if let Some(place) = self.places.remove(&id) {
             self.waiting.remove(&place);
         }
-        let said = output
-            .filter(|(output, _)| !kind.starts_with("shell") || !matches!(output, Content::Parts(_)))
-            .and_then(|(output, object)| Said::read(Some(output), object, "output").ok())
-            .filter(Said::is_content);
+        let said = match output {
+            Some((output, object)) if kind == "function_call_output" || kind == "custom_tool_call_output" => {
+                Some(Said::read(Some(output), object, "output")?)
+            }
+            Some((output, object)) => {
+                Said::read(Some(output), object, "output").ok().filter(Said::is_content)
+            }
+            None => None,
+        };
         let message = match said {
             Some(said) => said.into_message(Message::tool(id, "")),
             None => {
@@ -332,6 +357,7 @@ impl Log {
             }
         };
         self.messages.push(message);
+        Ok(())
     }
 
     /// Adds an item of another kind: to the message of the reasoning that it belongs to, or as a message of its own.
@@ -346,8 +372,9 @@ impl Log {
         open.is_text = false;
         open.pieces.push((PieceKind::Item, None));
         if !follows {
+            let replied = self.replied;
             self.end();
-            self.replied = self.replied.filter(|replied| replied + 1 < self.messages.len());
+            self.replied = replied;
         }
     }
 
