@@ -331,7 +331,7 @@ impl Said {
         let is_place = |piece: &(PieceKind, String)| piece.0 == PieceKind::Around;
         let rest = pieces.iter().any(|piece| !is_place(piece)) || results.is_empty();
         // Results stand behind everything else, unless they came before it.
-        let is_last = pieces.iter().is_sorted_by_key(|piece| is_place(piece));
+        let is_last = pieces.iter().is_sorted_by_key(&is_place);
         if is_last {
             pieces.retain(|piece| !is_place(piece));
         }
