@@ -1,8 +1,7 @@
 //! The file that is built in, `config/models.toml`: models, rules of names, and demands of providers.
 
 use super::{
-    EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, Registry, ThinkingRule,
-    WireFormat,
+    EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, ThinkingRule, WireFormat,
     constraints::ProviderEntry,
     fault,
     form::Form,

@@ -5,7 +5,7 @@ use super::{
     json::{Declared, Function, Raw, object, opaque, schema, tool_fills},
 };
 use crate::{
-    message::{Component, Message, PieceKind, Prompt, Role, Tool, ToolCall, WireFormat},
+    message::{Component, Message, Prompt, RESULT_PLACE, Role, Tool, ToolCall, WireFormat},
     provider::conform::{inline_image, is_object},
     text::object::Object,
 };
