@@ -183,8 +183,10 @@ def marked_texts(value, number):
 
 def parted_pairs(body, out):
     """Yields number and fault of each item with an id that is sent without its reasoning."""
-    sent = {item.get("id") for item in out["input"]}
+    sent = {(item.get("type"), item.get("id")) for item in out["input"]}
     for thought, item in zip(body["input"], body["input"][1:]):
         is_pair = thought.get("type") == "reasoning" and item.get("id")
-        if is_pair and item["id"] in sent and thought["id"] not in sent:
+        if not is_pair or ("reasoning", thought["id"]) in sent:
+            continue
+        if (item["type"], item["id"]) in sent:
             yield number_of(thought["id"]), f"{item['type']} is sent without its reasoning"

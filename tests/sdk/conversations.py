@@ -273,9 +273,17 @@ def text(said):
 
 
 class AnthropicMessages(Anthropic):
-    """Whole messages: their keys, and content as a text or a list."""
+    """Whole messages: a text is one text block to the provider, and a message is role and content, in any order."""
 
-    units = Wire.units
+    def units(self, body):
+        def usual(message):
+            content = message.get("content")
+            text = isinstance(content, str)
+            message["content"] = [{"type": "text", "text": content}] if text else content
+            keys = ["role", "content", *(set(message) - {"role", "content"})]
+            return {key: message[key] for key in keys if message[key] is not None}
+
+        return [written(usual(unmarked(message))) for message in body.get(self.list_key) or ()]
     blocks = {
         "user": ("text", *Anthropic.by_user),
         "assistant": ("text", "thinking", "redacted_thinking"),

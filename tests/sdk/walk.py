@@ -51,7 +51,7 @@ from unions import MODELS, all_unions
 
 BUDGET = "900000"
 FORGETFUL = "gpt-5.1"  # a model that reads the reasoning of the live turn alone
-IN_A_BODY = 25  # samples of one conversation
+IN_A_BODY = 20  # samples of one conversation: an image of unknown size counts up to 36,000 tokens
 
 # (union, type, label): the reason why it may come back otherwise; with a wire format as the
 # fourth, why it may go there otherwise.

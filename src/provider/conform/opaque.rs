@@ -23,6 +23,10 @@ impl TargetProfile {
                 return message.written_in(self.wire_format).is_some()
                     || value.as_object().is_some_and(|part| part.iter().any(is_data));
             }
+            // Only the assistant refuses.
+            WireFormat::OpenAiChat => {
+                return role == Role::Assistant || value.get("type").is_none_or(|kind| kind != "refusal");
+            }
             _ => return true,
         }
         let kind = value.get("type").and_then(Value::as_str);

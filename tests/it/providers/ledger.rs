@@ -145,6 +145,16 @@ impl Sum {
         let count = |text: String| self.counter.count(&text).unwrap().n;
         let mut sum =
             7 + count(format!("{}:{}", said(function, "name"), sentence(said(function, "description"))));
+        // What a definition says beside the fields of a tool, as its JSON, but for what no model reads.
+        let known = [
+            &keys[..],
+            &["type", "name", "description", "function"],
+            &["strict", "defer_loading", "allowed_callers", "eager_input_streaming", "behavior"],
+        ];
+        let known = known.concat();
+        let own = tool.as_object().into_iter().chain(tool.get("function").and_then(Value::as_object));
+        let further = own.flatten().filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null());
+        sum += further.map(|(key, value)| count(format!("{key}:{value}"))).sum::<u64>();
         let Some(schema) = schema.and_then(Value::as_object) else { return sum };
         let free = ["type", "properties", "required", "additionalProperties", "$schema"];
         let others = schema.iter().filter(|(key, _)| !free.contains(&key.as_str()));

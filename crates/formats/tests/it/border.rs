@@ -32,7 +32,7 @@ fn values(body: &str, key: &str) -> Vec<String> {
     list.iter().map(|value| value.get().to_owned()).collect()
 }
 
-const RESPONSES: &str = "gpt-5.5";
+const RESPONSES: &str = "gpt-6.2-sol";
 const ANTHROPIC: &str = "claude-opus-5";
 const CHAT: &str = "gpt-4o";
 
