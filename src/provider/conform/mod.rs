@@ -73,7 +73,9 @@ impl TargetProfile {
             None => self.schema(&tool.schema).text,
         };
         let same = matches!((&name, &hosted), (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))));
-        if same && *schema == tool.schema {
+        // What another provider wrote is not declared here.
+        let written = tool.written.as_ref().filter(|(own, _)| *own == self.wire_format);
+        if same && *schema == tool.schema && written.is_some() == tool.written.is_some() {
             return Cow::Borrowed(tool);
         }
         Cow::Owned(Tool {
@@ -81,7 +83,7 @@ impl TargetProfile {
             description: tool.description.clone(),
             schema: schema.into_owned(),
             hosted: hosted.map(|(wire_format, json)| (wire_format, json.into_owned())),
-            written: tool.written.clone(),
+            written: written.cloned(),
         })
     }
 

@@ -20,8 +20,9 @@ impl TargetProfile {
             WireFormat::Gemini => {
                 let is_data =
                     |(key, value): (&String, &Value)| !key.starts_with("thought") && !value.is_null();
-                return message.written_in(self.wire_format).is_some()
-                    || value.as_object().is_some_and(|part| part.iter().any(is_data));
+                return !role.instructs()
+                    && (message.written_in(self.wire_format).is_some()
+                        || value.as_object().is_some_and(|part| part.iter().any(is_data)));
             }
             // Only the assistant refuses.
             WireFormat::OpenAiChat => {

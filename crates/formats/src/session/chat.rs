@@ -112,6 +112,7 @@ impl Around {
                 Content::Text(text) => Value { json: "\"\"".into(), is_usual: !text.is_empty() || !calls },
                 Content::Parts(parts) => Value { json: "[]".into(), is_usual: !parts.is_empty() },
             },
+            "function_call" => Value { json: "null".into(), is_usual: false },
             "tool_calls" if wire.tool_calls.is_none() => Value { json: "null".into(), is_usual: false },
             "tool_calls" => Value { json: "[]".into(), is_usual: calls },
             "name" if wire.role == Role::Tool => {

@@ -222,7 +222,10 @@ impl<'m> Redactor<'m> {
         let mut longest = None;
         self.leaves(&mut json, "", &data, &mut String::new(), &mut longest)?;
         // The longest text makes up for what the others differ in.
-        let Some((pointer, original)) = longest else { return Ok(json.to_string()) };
+        let Some((pointer, original)) = longest else {
+            // Where nothing is replaced, numbers keep their spelling and with it their tokens.
+            return Ok(if data.is_empty() { text.to_owned() } else { json.to_string() });
+        };
         let tokens = count_text(text)?;
         let with = |filler: &str| {
             let mut json = json.clone();
