@@ -153,14 +153,14 @@ impl<'a> Contents<'a> {
     /// Adds what the model said and called; the first call bears a signature if it has one or has to.
     fn add_reply(&mut self, message: &'a Message, signed: bool) {
         self.begin("model", None);
-        let mut unsigned = signed;
+        let mut signature = if signed { Signature::Demanded } else { Signature::Own };
         for component in message.components(WireFormat::Gemini) {
             match component {
                 Component::Around { json } => self.begin("model", Some(json)),
                 Component::Call { .. } => {
-                    self.push(wire_part(&component, std::mem::take(&mut unsigned)));
+                    self.push(wire_part(&component, std::mem::take(&mut signature)));
                 }
-                ref part if is_sent(part) => self.push(wire_part(part, false)),
+                ref part if is_sent(part) => self.push(wire_part(part, Signature::Elsewhere)),
                 _ => {}
             }
         }
@@ -189,7 +189,7 @@ impl<'a> Contents<'a> {
                     answers.by_ref().take(own).for_each(|answer| self.add_answer(answer));
                 }
                 Component::Around { json } => self.begin("user", Some(json)),
-                part if is_sent(part) => self.push(wire_part(part, false)),
+                part if is_sent(part) => self.push(wire_part(part, Signature::Elsewhere)),
                 _ => {}
             }
         }
@@ -306,7 +306,7 @@ fn current_turn(messages: &[Message]) -> usize {
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
     let components = message.components(WireFormat::Gemini);
     let parts: Vec<_> = components.iter().filter(|component| component.is_content()).collect();
-    parts.into_iter().map(|part| wire_part(part, false)).collect::<Vec<_>>().into_iter()
+    parts.into_iter().map(|part| wire_part(part, Signature::Elsewhere)).collect::<Vec<_>>().into_iter()
 }
 
 /// Returns true for components that are parts: of reasoning that which came as one.
@@ -318,9 +318,22 @@ fn is_sent(component: &Component<'_>) -> bool {
     }
 }
 
-/// Returns a part as it was written, its keys filled, or as this renderer writes it. A call without a signature gets the
-/// word that skips the check, with `signed`.
-fn wire_part<'a>(component: &Component<'a>, signed: bool) -> WirePart<'a> {
+/// The signature of a call that nobody wrote as a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Signature {
+    /// None: the first call of a message bears it.
+    #[default]
+    Elsewhere,
+    /// Its own, if it has one.
+    Own,
+    /// Its own, or the word that skips the check.
+    Demanded,
+}
+
+/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without a signature
+/// gets the word that skips the check if one is demanded.
+fn wire_part<'a>(component: &Component<'a>, signature: Signature) -> WirePart<'a> {
+    let signed = signature == Signature::Demanded;
     if let Some(raw) = component.json().and_then(|json| filled(json, &fills(component), None)) {
         let has_signature = |object: &Object| SIGNATURES.iter().any(|key| object.get(key).is_some());
         return match Object::parse(raw.get()).filter(|object| signed && !has_signature(object)) {
@@ -343,7 +356,11 @@ fn wire_part<'a>(component: &Component<'a>, signed: bool) -> WirePart<'a> {
         },
         Component::Call { call, .. } => WirePart::Call {
             function_call: Call { name: &call.name, args: object(&call.arguments) },
-            thought_signature: call.signature.as_deref().or(signed.then_some(NO_SIGNATURE)),
+            thought_signature: call
+                .signature
+                .as_deref()
+                .filter(|_| signature != Signature::Elsewhere)
+                .or(signed.then_some(NO_SIGNATURE)),
         },
         Component::Reasoning { reasoning, .. } => WirePart::Text { text: &reasoning.text },
         Component::Around { .. } => WirePart::Text { text: "" },
@@ -402,7 +419,7 @@ pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match component {
         // Reasoning goes back only as it came.
         Component::Reasoning { .. } | Component::Around { .. } => (fills(component), "{}".into()),
-        part => (fills(part), to_json(&wire_part(part, false))),
+        part => (fills(part), to_json(&wire_part(part, Signature::Elsewhere))),
     }
 }
 
@@ -478,7 +495,7 @@ fn written_answer<'a>(
     let media = components
         .iter()
         .filter(|component| component.is_content() && !matches!(component, Component::Text { .. }));
-    let media: Vec<WirePart<'_>> = media.map(|part| wire_part(part, false)).collect();
+    let media: Vec<WirePart<'_>> = media.map(|part| wire_part(part, Signature::Elsewhere)).collect();
     let response = to_json(&Output::of(result));
     for key in RESPONSES {
         let Some(mut inner) = object.get(key).and_then(Object::parse) else { continue };

@@ -217,14 +217,14 @@ impl<'m> Redactor<'m> {
             let text = media::counted_text(json);
             Ok(self.manager.counter().count(text.as_deref().unwrap_or(json))?.n)
         };
-        let count = |json: &Value| count_text(&json.to_string());
+        let spelt = |json: &Value| with_numbers_of(text, &json.to_string());
+        let count = |json: &Value| count_text(&spelt(json));
         let data = media::redacted_data(text);
         let mut longest = None;
         self.leaves(&mut json, "", &data, &mut String::new(), &mut longest)?;
         // The longest text makes up for what the others differ in.
         let Some((pointer, original)) = longest else {
-            // Where nothing is replaced, numbers keep their spelling and with it their tokens.
-            return Ok(if data.is_empty() { text.to_owned() } else { json.to_string() });
+            return Ok(spelt(&json));
         };
         let tokens = count_text(text)?;
         let with = |filler: &str| {
@@ -234,7 +234,7 @@ impl<'m> Redactor<'m> {
             }
             json
         };
-        Ok(with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0).to_string())
+        Ok(spelt(&with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0)))
     }
 
     /// Replaces every text of a part, and finds the longest: its pointer, and what it was. The data of media have their own
@@ -400,4 +400,43 @@ fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
         filler.push_str(of_length[usize::from(bits[0] & 1)]);
     }
     filler
+}
+
+/// Returns JSON of the same shape with its numbers as they are spelt in the original: their tokens stay the same.
+fn with_numbers_of(original: &str, json: &str) -> String {
+    let mut numbers = numbers(original);
+    let mut out = String::with_capacity(json.len());
+    let mut at = 0;
+    for (start, end) in spans(json) {
+        out.push_str(&json[at..start]);
+        out.push_str(numbers.next().unwrap_or(&json[start..end]));
+        at = end;
+    }
+    out.push_str(&json[at..]);
+    out
+}
+
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    spans(json).into_iter().map(|(start, end)| &json[start..end])
+}
+
+/// Returns where the numbers of a JSON text stand, in bytes.
+fn spans(json: &str) -> Vec<(usize, usize)> {
+    let (mut spans, mut quoted, mut escaped, mut begun) = (Vec::new(), false, false, None);
+    for (at, byte) in json.bytes().chain([b' ']).enumerate() {
+        let is_part = byte.is_ascii_digit() || begun.is_some() && b"+-.eE".contains(&byte) || byte == b'-';
+        match begun {
+            Some(start) if !is_part => {
+                spans.push((start, at));
+                begun = None;
+            }
+            None if !quoted && is_part => begun = Some(at),
+            _ => {}
+        }
+        if begun.is_none() {
+            quoted ^= byte == b'"' && !escaped;
+            escaped = quoted && byte == b'\\' && !escaped;
+        }
+    }
+    spans
 }
