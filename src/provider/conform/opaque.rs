@@ -24,15 +24,19 @@ impl TargetProfile {
                     && (message.written_in(self.wire_format).is_some()
                         || value.as_object().is_some_and(|part| part.iter().any(is_data)));
             }
-            // Only the assistant refuses.
-            WireFormat::OpenAiChat => {
-                return role == Role::Assistant || value.get("type").is_none_or(|kind| kind != "refusal");
+            // Only the assistant refuses, and it says no media.
+            WireFormat::OpenAiChat | WireFormat::ChatTemplate => {
+                let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+                let of_users = ["image_url", "input_audio", "file"].contains(&kind);
+                return if role == Role::Assistant { !of_users } else { kind != "refusal" };
             }
             _ => return true,
         }
         let kind = value.get("type").and_then(Value::as_str);
         match role {
             Role::Assistant if kind == Some(COMPACTION) => is_compaction(message),
+            // What a user hands over is said by no assistant.
+            Role::Assistant if matches!(kind, Some("document" | "image" | "search_result")) => false,
             // The other half may stand in another message: the whole prompt is looked at later.
             Role::Assistant => !is_half(kind) || server_tool_id(value).is_some(),
             _ => !is_half(kind),
