@@ -14,32 +14,30 @@ const COMPACTION: &str = "compaction";
 impl TargetProfile {
     /// Whether a part of this target's own wire format is taken in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
-        match self.wire_format {
-            WireFormat::Anthropic => {}
-            // A part that nobody wrote so has to hold some data.
-            WireFormat::Gemini => {
+        let came = message.written_in(self.wire_format).is_some();
+        let kind = value.get("type").and_then(Value::as_str);
+        match (self.wire_format, role) {
+            (WireFormat::Anthropic, Role::Assistant) if kind == Some(COMPACTION) => is_compaction(message),
+            // The other half may stand in another message: the whole prompt is looked at later.
+            (WireFormat::Anthropic, Role::Assistant) => {
+                came || server_tool_id(value).is_some() && is_half(kind)
+            }
+            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
+            (WireFormat::Anthropic, _) => came || adds_tools(message),
+            _ if came => true,
+            (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
+            (WireFormat::OpenAiResponses, Role::Tool) => false,
+            (WireFormat::OpenAiResponses, _) => is_items(message),
+            (WireFormat::OpenAiChat | WireFormat::ChatTemplate, Role::Assistant) => kind == Some("refusal"),
+            (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
+                role == Role::User && kind != Some("refusal")
+            }
+            (WireFormat::Gemini, Role::User | Role::Assistant) => {
                 let is_data =
                     |(key, value): (&String, &Value)| !key.starts_with("thought") && !value.is_null();
-                return !role.instructs()
-                    && (message.written_in(self.wire_format).is_some()
-                        || value.as_object().is_some_and(|part| part.iter().any(is_data)));
+                value.as_object().is_some_and(|part| part.iter().any(is_data))
             }
-            // Only the assistant refuses, and it says no media.
-            WireFormat::OpenAiChat | WireFormat::ChatTemplate => {
-                let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
-                let of_users = ["image_url", "input_audio", "file"].contains(&kind);
-                return if role == Role::Assistant { !of_users } else { kind != "refusal" };
-            }
-            _ => return true,
-        }
-        let kind = value.get("type").and_then(Value::as_str);
-        match role {
-            Role::Assistant if kind == Some(COMPACTION) => is_compaction(message),
-            // What a user hands over is said by no assistant.
-            Role::Assistant if matches!(kind, Some("document" | "image" | "search_result")) => false,
-            // The other half may stand in another message: the whole prompt is looked at later.
-            Role::Assistant => !is_half(kind) || server_tool_id(value).is_some(),
-            _ => !is_half(kind),
+            _ => false,
         }
     }
 
@@ -101,13 +99,15 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.parts().iter().any(is_one)
 }
 
+/// Returns true for a message that nobody wrote in a wire format and that holds nothing but parts of it: items by themselves.
+fn is_items(message: &Message) -> bool {
+    message.text().is_empty() && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
+}
+
 /// Returns true for instructions that say nothing and hold only what the provider reads: those that add or remove tools do
 /// (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
-    message.role().instructs()
-        && message.text().is_empty()
-        && !message.parts().is_empty()
-        && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
+    message.role().instructs() && !message.parts().is_empty() && is_items(message)
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.

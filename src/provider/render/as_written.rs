@@ -48,7 +48,9 @@ pub fn keep_as_written(
         kept.push(Piece { kind: *kind, json: json.map(Into::into) });
     }
     kept.retain(|piece| piece.kind != PieceKind::Around || piece.json.is_some());
-    let is_usual = kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
+    // What only its provider knows is taken back because it came so.
+    let is_usual = !message.has_opaque_parts()
+        && kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
         && kept.is_sorted_by_key(|piece| rank(piece.kind));
     if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept }) }
 }

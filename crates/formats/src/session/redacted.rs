@@ -249,7 +249,7 @@ impl<'m> Redactor<'m> {
     ) -> Result<(), Error> {
         let known = pointer.len();
         match json {
-            Value::String(_) if KEPT_KEYS.contains(&key) => {}
+            Value::String(text) if text.is_empty() || KEPT_KEYS.contains(&key) => {}
             Value::String(text) if data.contains_key(data_of(text)) => {
                 let bare = data_of(text);
                 let head = text.len() - bare.len();
