@@ -69,7 +69,7 @@ impl TargetProfile {
                 places: Vec::with_capacity(messages.len()),
                 ..Normalized::default()
             },
-            server_tools: ServerTools::read(self.wire_format, &messages),
+            server_tools: ServerTools::read(self, &messages),
             run: Vec::new(),
             parts: 0,
         };
@@ -134,9 +134,9 @@ struct ServerTools {
 }
 
 impl ServerTools {
-    fn read(wire_format: WireFormat, messages: &[Message]) -> Self {
+    fn read(profile: &TargetProfile, messages: &[Message]) -> Self {
         let mut all = Self::default();
-        if wire_format != WireFormat::Anthropic {
+        if profile.wire_format != WireFormat::Anthropic {
             return all;
         }
         let assistant = |message: &&Message| message.role() == Role::Assistant && message.has_opaque_parts();
@@ -145,7 +145,8 @@ impl ServerTools {
                 all.answered.insert(id);
             }
         }
-        if let Some(last) = messages.last().filter(|last| assistant(last)) {
+        // Where the user comes last, a message follows.
+        if let Some(last) = messages.last().filter(|last| assistant(last) && !profile.accepts.user_last) {
             let calls = last.parts().iter().filter_map(half);
             all.open = calls
                 .filter_map(|half| match half {
