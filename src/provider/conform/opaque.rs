@@ -27,7 +27,8 @@ impl TargetProfile {
             _ if came => true,
             (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
             (WireFormat::OpenAiResponses, Role::Tool) => false,
-            (WireFormat::OpenAiResponses, _) => is_items(message),
+            (WireFormat::OpenAiResponses, Role::Assistant) => is_items(message),
+            (WireFormat::OpenAiResponses, _) => kind == Some("additional_tools"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, Role::Assistant) => kind == Some("refusal"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {
                 role == Role::User && kind != Some("refusal")
