@@ -108,7 +108,13 @@ fn is_items(message: &Message) -> bool {
 /// Returns true for instructions that say nothing and hold only what the provider reads: those that add or remove tools do
 /// (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
-    message.role().instructs() && !message.parts().is_empty() && is_items(message)
+    const TOOLS: [&str; 3] = ["tool_addition", "tool_removal", "additional_tools"];
+    let is_one =
+        |part: &Part| part.opaque().is_some_and(|part| TOOLS.iter().any(|kind| part["type"] == **kind));
+    message.role().instructs()
+        && !message.parts().is_empty()
+        && is_items(message)
+        && message.parts().iter().all(is_one)
 }
 
 /// Whether a block is the call or the result of one of the provider's own tools.
