@@ -2,7 +2,7 @@
 //! come back as they are.
 
 use crate::{
-    message::{Message, Prompt, Role, Tool, Wants, WireFormat},
+    message::{Mark, Message, Prompt, Role, Tool, Wants, WireFormat},
     provider::model::{Accepts, Form, Model, SystemPlace},
 };
 use std::borrow::Cow;
@@ -139,11 +139,15 @@ pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     }
     let profile = TargetProfile::unknown(wire_format);
     let turn_positions = turn_positions(&prompt.messages);
-    let each = prompt.messages.iter().zip(turn_positions);
-    let messages =
-        each.map(|(message, turn_position)| profile.message(message, turn_position).into_owned()).collect();
+    let each = prompt.messages.iter().zip(turn_positions).enumerate();
+    // What only another provider can read is no message here.
+    let each = each.filter(|(_, (message, _))| !profile.takes_nothing_of(message));
+    let (given, messages): (Vec<usize>, Vec<Message>) = each
+        .map(|(at, (message, turn_position))| (at, profile.message(message, turn_position).into_owned()))
+        .unzip();
     let normalized = profile.sequence(messages);
-    let marks = prompt.marks.iter().filter_map(|mark| normalized.places.get(mark.message).copied()).collect();
+    let place = |mark: &Mark| given.binary_search(&mark.message).ok().map(|at| normalized.places[at]);
+    let marks = prompt.marks.iter().filter_map(place).collect();
     Cow::Owned(Prompt {
         messages: normalized.messages,
         tools: profile.tools(&prompt.tools).into_owned(),

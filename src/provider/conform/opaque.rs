@@ -27,7 +27,9 @@ impl TargetProfile {
             _ if came => true,
             (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
             (WireFormat::OpenAiResponses, Role::Tool) => false,
-            (WireFormat::OpenAiResponses, Role::Assistant) => is_items(message),
+            (WireFormat::OpenAiResponses, Role::Assistant) => {
+                is_items(message) && kind.is_some_and(|kind| !kind.starts_with("input_"))
+            }
             (WireFormat::OpenAiResponses, _) => kind == Some("additional_tools"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, Role::Assistant) => kind == Some("refusal"),
             (WireFormat::OpenAiChat | WireFormat::ChatTemplate, role) => {

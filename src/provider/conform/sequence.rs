@@ -9,7 +9,7 @@ use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
     provider::{model::SystemPlace, wording},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The messages as they are sent, and what that made of the given ones.
 #[derive(Debug, Default)]
@@ -121,52 +121,61 @@ impl TargetProfile {
     }
 }
 
-/// The uses of the provider's own tools in a prompt, by their ids.
+/// The halves of uses of the provider's own tools, in the order of a prompt: of each, if it may stand there.
 #[derive(Debug, Default)]
 struct ServerTools {
-    /// Ids that a result names.
-    answered: BTreeSet<String>,
-    /// Ids that were called so far, and that were answered so far.
-    called: BTreeSet<String>,
-    closed: BTreeSet<String>,
-    /// Ids of calls in the last message of the assistant if nothing follows it: its provider goes on with them.
-    open: BTreeSet<String>,
+    halves: Vec<bool>,
+    next: usize,
 }
 
 impl ServerTools {
+    /// Pairs each call with its result, once by each id: before the user speaks, since results of other tools may stand between.
     fn read(profile: &TargetProfile, messages: &[Message]) -> Self {
-        let mut all = Self::default();
+        let mut halves = Vec::new();
         if profile.wire_format != WireFormat::Anthropic {
-            return all;
+            return Self::default();
         }
-        let assistant = |message: &&Message| message.role() == Role::Assistant && message.has_opaque_parts();
-        for half in messages.iter().filter(assistant).flat_map(Message::parts).filter_map(half) {
-            if let Half::Result(id) = half {
-                all.answered.insert(id);
+        let (mut waiting, mut used) = (BTreeMap::new(), BTreeSet::new());
+        let mut last = 0;
+        for message in messages {
+            match message.role() {
+                // Instructions may become a note of the user.
+                Role::User | Role::System | Role::Developer => waiting.clear(),
+                Role::Assistant => {
+                    last = halves.len();
+                    for half in message.parts().iter().filter_map(half) {
+                        let at = halves.len();
+                        halves.push(false);
+                        match half {
+                            Half::Call(id) if !used.contains(&id) => drop(waiting.insert(id, at)),
+                            Half::Call(_) => {}
+                            Half::Result(id) => {
+                                if let Some(call) = waiting.remove(&id) {
+                                    halves[call] = true;
+                                    halves[at] = true;
+                                    used.insert(id);
+                                }
+                            }
+                        }
+                    }
+                }
+                Role::Tool => {}
             }
         }
-        // Where the user comes last, a message follows.
-        if let Some(last) = messages.last().filter(|last| assistant(last) && !profile.accepts.user_last) {
-            let calls = last.parts().iter().filter_map(half);
-            all.open = calls
-                .filter_map(|half| match half {
-                    Half::Call(id) => Some(id),
-                    Half::Result(_) => None,
-                })
-                .collect();
+        // Its provider goes on with a message that ends the prompt, where no message of the user has to follow.
+        let goes_on = messages.last().is_some_and(|last| last.role() == Role::Assistant);
+        if goes_on && !profile.accepts.user_last {
+            for call in waiting.into_values().filter(|call| *call >= last) {
+                halves[call] = true;
+            }
         }
-        all
+        Self { halves, next: 0 }
     }
 
-    /// Takes the next half in the order of the prompt, and returns true if it may stand there.
-    fn take(&mut self, half: &Half) -> bool {
-        match half {
-            Half::Call(id) => {
-                let goes_on = self.answered.contains(id) || self.open.contains(id);
-                goes_on && self.called.insert(id.clone())
-            }
-            Half::Result(id) => self.called.contains(id) && self.closed.insert(id.clone()),
-        }
+    /// Returns true if the next half in the order of the prompt may stand there.
+    fn take(&mut self) -> bool {
+        self.next += 1;
+        self.halves.get(self.next - 1).copied().unwrap_or_default()
     }
 }
 
@@ -220,14 +229,21 @@ impl Sent<'_> {
         let first = usize::from(!message.text().is_empty());
         let mut numbers = Vec::new();
         for (at, part) in message.parts().iter().enumerate() {
-            if half(part).is_some_and(|half| !self.server_tools.take(&half)) {
+            if half(part).is_some() && !self.server_tools.take() {
                 numbers.push(at + first);
             }
         }
         if numbers.is_empty() {
             return message;
         }
-        let rewritten = message.without_parts(&numbers);
+        let without = message.without_parts(&numbers);
+        // A broken history: no provider takes a message of nothing.
+        let rewritten = if without.is_empty() {
+            let part = message.parts().iter().find_map(Part::opaque).unwrap_or_default();
+            without.with_texts([wording::left_out_part(part["type"].as_str().unwrap_or("unknown"))])
+        } else {
+            without
+        };
         self.done.rewritten.push((message, rewritten.clone()));
         rewritten
     }
