@@ -46,6 +46,7 @@ from comparison import (
     parted_pairs,
     wire_of,
 )
+from exceptions import EXCEPTIONS
 from spelling import read, written
 from unions import MODELS, all_unions
 
@@ -53,12 +54,6 @@ BUDGET = "900000"
 FORGETFUL = "gpt-5.1"  # a model that reads the reasoning of the live turn alone
 IN_A_BODY = 20  # samples of one conversation: an image of unknown size counts up to 36,000 tokens
 
-# (union, type, label): the reason why it may come back otherwise; with a wire format as the
-# fourth, why it may go there otherwise.
-EXCEPTIONS = {
-    ("Gemini tools", "", ""): "declares nothing: refused with its place in the body",
-    ("Gemini tools", "functionDeclarations", "[]"): "declares nothing: it is left out",
-}
 
 
 # --------------------------------------------------------------------------- the tool
