@@ -58,10 +58,10 @@ impl TargetProfile {
 
 /// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if there were any.
 fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
-    // A key may be written with escapes.
-    let may_hold = |json: &str| json.contains(mark) || json.contains("\\u");
     // Blocks stand in results and documents, which stand in no others.
     const DEEPEST: usize = 4;
+    // A key may be written with escapes.
+    let may_hold = |json: &str| json.contains(mark) || json.contains("\\u");
     let mut any = object.remove(mark);
     for key in ["content", "source"] {
         let Some(json) = object.get(key).filter(|json| depth < DEEPEST && may_hold(json)) else {

@@ -94,7 +94,7 @@ impl Around {
             last = place;
             let value = match &key.unread {
                 Some(value) => around.unread(wire, name, value.get()),
-                None => around.known(wire, name),
+                None => Self::known(wire, name),
             };
             is_usual &= value.is_usual;
             object.push(name.to_owned(), value.json);
@@ -104,7 +104,7 @@ impl Around {
         around
     }
 
-    fn known(&self, wire: &wire::Message, key: &str) -> Value {
+    fn known(wire: &wire::Message, key: &str) -> Value {
         let calls = wire.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty());
         match key {
             "content" => match &wire.content {

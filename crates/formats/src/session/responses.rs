@@ -182,7 +182,7 @@ impl Log {
             // Without a content there is nothing to refuse.
             (Some(id), _) => drop(self.result_item(id, kind, None, json)),
             (None, Some(id)) => {
-                self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json)
+                self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json);
             }
             (None, None) => self.carry(json),
         }
@@ -467,8 +467,8 @@ impl Said {
             }
             Some(Content::Parts(parts)) => {
                 around.set(key, "[]".into());
-                let part = |raw: &Box<RawValue>| Ok((part(raw)?, Some(raw.get().to_owned())));
-                (parts.iter().map(part).collect::<Result<_, String>>()?, false)
+                let part = |raw: &RawValue| Ok((part(raw)?, Some(raw.get().to_owned())));
+                (parts.iter().map(|raw| part(raw)).collect::<Result<_, String>>()?, false)
             }
         };
         let mut pieces = vec![(PieceKind::Around, Some(around.to_json()))];
