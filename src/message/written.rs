@@ -150,6 +150,11 @@ impl Written {
     pub(super) fn say(&mut self, text: &str) {
         self.pieces.retain(|piece| piece.kind == PieceKind::Around);
         self.change(PieceKind::Around, |object| {
+            for key in ["content", "output"] {
+                if object.get(key) == Some("[]") {
+                    object.set_text(key, "");
+                }
+            }
             for key in ["functionResponse", "function_response"] {
                 if let Some(mut response) = object.get(key).and_then(Object::parse) {
                     response.remove("parts");

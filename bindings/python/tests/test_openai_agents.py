@@ -175,8 +175,7 @@ def test_a_group_is_one_message() -> None:
         groups = grouped(chance.choices(kinds, k=8))
         alone, together = Conversation(), Conversation()
         for group in groups:
-            parts = 2 if len(group) > 1 and group[-1].get("type") == "web_search_call" else 1
-            assert len(alone.push(_wired(group), "openai_responses")) == parts
+            assert len(alone.push(_wired(group), "openai_responses")) == 1
         together.push([item for group in groups for item in _wired(group)], "openai_responses")
         assert alone == together
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import operator
 from pathlib import Path
@@ -18,7 +19,6 @@ from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import ConversationConflict, ConversationStore, InMemoryConversationStore
 from pydantic_ai.messages import (
     BinaryContent,
-    ImageUrl,
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
@@ -155,7 +155,15 @@ async def test_documents_files_and_a_run_without_a_prompt() -> None:
         return [("refunds", 0.9, "Refunds take 5 days.")]
 
     model = Answers(documents=found)
-    shown = [BinaryContent(b"%PDF", media_type="application/pdf"), ImageUrl("https://127.0.0.1/a.png"), "How long?"]
+    # A page and a picture of one pixel: of a picture elsewhere nobody knows the size, and it counts the most.
+    picture = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+    )
+    shown = [
+        BinaryContent(b"%PDF", media_type="application/pdf"),
+        BinaryContent(picture, media_type="image/png"),
+        "How long?",
+    ]
     made = await model.agent.run(shown)
     assert "5 days" in str(model.seen[0]) and "5 days" not in str(made.all_messages())
     assert any(getattr(part, "content", None) == shown for one in model.seen[-1] for part in one.parts)

@@ -16,13 +16,13 @@ pub(crate) struct Sizes {
 /// The number of types that the core may have without its adapters: what people can find their way in.
 /// Comparable libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the
 /// models' rules.
-const CORE_TYPES: usize = 150;
+const CORE_TYPES: usize = 153;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
     // Hidden items are for the sibling crates, which are released together: none is to be added without need. The steps of
     // a budget map are for pages alone; cut values and numbered ids are written alike by all crates.
-    Sizes { name: "context-window", types: CORE_TYPES, hidden: 118, root: 46 },
+    Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
     Sizes { name: "context-window-store", types: 10, hidden: 4, root: 12 },

@@ -59,10 +59,13 @@ def _call_id(item: dict[str, Any]) -> Any:
 def grouped(items: Iterable[TResponseInputItem]) -> list[Group]:
     """Items of Responses, together where the planner takes them for one message: reasoning, what is said, calls."""
     groups: list[Group] = []
-    last = ""
+    last, thinks = "", False
     for item in items:
         kind = _kind(_plain(item))
-        groups.append((*groups.pop(), item) if kind in _GOES_ON.get(last, ()) else (item,))
+        # What reasoning led to stays with it: a provider refuses one without the other.
+        goes_on = kind in _GOES_ON.get(last, ()) or (thinks and kind in ("said", "call", "other"))
+        groups.append((*groups.pop(), item) if goes_on else (item,))
+        thinks = kind == "reasoning" or (thinks and goes_on)
         last = kind
     return groups
 

@@ -164,7 +164,10 @@ fn tool(tool: &Tool) -> Option<Box<RawValue>> {
     if let Some(definition) = definition_as_written(tool) {
         return RawValue::from_string(definition).ok();
     }
-    let mut function = json!({ "name": tool.name, "description": tool.description });
+    let mut function = json!({ "name": tool.name });
+    if !tool.description.is_empty() {
+        function["description"] = Value::String(tool.description.clone());
+    }
     if !tool.schema.is_empty() {
         let schema: Option<Box<RawValue>> = serde_json::from_str(&tool.schema).ok();
         function["parameters"] = schema
