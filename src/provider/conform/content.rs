@@ -288,11 +288,12 @@ impl TargetProfile {
             Part::Text(text) => blank(text),
             part => self.instead(message.role(), part, message) == Instead::Nothing,
         };
-        message.role() == Role::Assistant
+        // Most messages are a text: nothing of it is looked at.
+        !message.parts().is_empty()
+            && message.role() == Role::Assistant
             && self.wire_format != WireFormat::Plain
             && message.tool_calls().is_empty()
             && blank(message.text())
-            && !message.parts().is_empty()
             && message.parts().iter().all(takes_none)
     }
 
