@@ -97,11 +97,7 @@ impl TargetProfile {
         } else {
             (message.text().into(), message.parts().to_vec(), Vec::new())
         };
-        // A result's own name is part of what its server wrote.
-        let name = match message.name() {
-            Some(name) if message.role() == Role::Tool && self.writes_around(message) => Some(name.into()),
-            name => name.and_then(|name| self.name_of(message.role(), name)).map(Into::into),
-        };
+        let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
         for (at, reasoning) in message.reasoning().iter().enumerate() {
             if self.takes_back(message, at, turn_position) {
@@ -155,7 +151,6 @@ impl TargetProfile {
             let mut all = message.reasoning().iter().enumerate();
             all.any(|(at, reasoning)| which(reasoning) && !self.takes_back(message, at, turn_position))
         };
-        let name = name && !(role == Role::Tool && self.writes_around(message));
         Changes {
             fenced,
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,

@@ -59,6 +59,8 @@ pub fn keep_as_written(
 #[doc(hidden)]
 #[must_use]
 pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
+    // What belongs into the schema is no field of a definition: a provider refuses it there.
+    const MISPLACED: [&str; 3] = ["required", "properties", "additionalProperties"];
     let usual = |tool: &Tool| match wire_format {
         WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
         WireFormat::OpenAiResponses => of_function::<responses::WireTool<'_>>(tool),
@@ -67,6 +69,14 @@ pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &st
         WireFormat::ChatTemplate | WireFormat::Plain => (Vec::new(), String::new()),
     };
     let Some(mut came) = unmarked(definition, wire_format) else { return tool };
+    if let Some(mut function) = came.get("function").and_then(Object::parse)
+        && MISPLACED.iter().filter(|key| function.remove(key)).count() > 0
+    {
+        came.set("function", function.to_json());
+    }
+    for key in MISPLACED {
+        came.remove(key);
+    }
     let (fills, usual) = usual(&tool);
     if came.to_json() == compact_json(&usual) {
         return tool;

@@ -134,15 +134,12 @@ impl<'a> Usual<'a> {
         if !said.is_empty() {
             object.set("content", self.content.as_json(&said, as_list));
         }
-        // A result's own name is part of what its server wrote.
-        if message.role() != Role::Tool {
-            match self.name {
-                Some(name) => object.set_text("name", name),
-                None if object.get("name") == Some("\"\"") => {
-                    object.remove("name");
-                }
-                None => {}
+        match self.name {
+            Some(name) => object.set_text("name", name),
+            None if object.get("name") == Some("\"\"") => {
+                object.remove("name");
             }
+            None => {}
         }
         if !self.tool_calls.is_empty() {
             object.set("tool_calls", json(&self.tool_calls));

@@ -86,7 +86,10 @@ impl Around {
         let mut last = None;
         for key in &wire.keys {
             let name = key.name.as_ref();
-            if OWN.contains(&name) || key.unread.is_some() && !log_keys.is_sent(wire.role, name) {
+            // The types of OpenAI know no name of a result (H7).
+            let is_result_name = wire.role == Role::Tool && name == "name";
+            let is_own = OWN.contains(&name) || is_result_name;
+            if is_own || key.unread.is_some() && !log_keys.is_sent(wire.role, name) {
                 continue;
             }
             let place = USUAL.iter().position(|usual| *usual == name);
@@ -115,10 +118,6 @@ impl Around {
             "function_call" => Value { json: "null".into(), is_usual: false },
             "tool_calls" if wire.tool_calls.is_none() => Value { json: "null".into(), is_usual: false },
             "tool_calls" => Value { json: "[]".into(), is_usual: calls },
-            "name" if wire.role == Role::Tool => {
-                let name = serde_json::to_string(&wire.name).unwrap_or_default();
-                Value { json: name, is_usual: false }
-            }
             "tool_call_id" if wire.tool_call_id.is_none() => Value { json: "null".into(), is_usual: false },
             "name" if wire.name.is_none() => Value { json: "null".into(), is_usual: false },
             "reasoning_content" => match wire.reasoning_content.as_deref() {

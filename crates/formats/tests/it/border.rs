@@ -385,7 +385,7 @@ fn every_key_of_a_chat_message_goes_back() {
         r#"{"role":"assistant","content":null,"refusal":"I will not."}"#,
         r#"{"role":"user","content":"Why?"}"#,
         r#"{"role":"assistant","content":null,"reasoning_content":"","tool_calls":[{"index":0,"id":"c","type":"function","function":{"arguments":"{}","name":"tide"},"extra_content":{"g":1.0}}],"annotations":[]}"#,
-        r#"{"role":"tool","name":"tide","tool_call_id":"c","content":"Six."}"#,
+        r#"{"role":"tool","tool_call_id":"c","content":"Six."}"#,
         r#"{"role":"assistant","content":"Six.","refusal":null,"reasoning":"Simple."}"#,
         r#"{"role":"assistant","content":[{"type":"text","text":"So.","phase":1e0}]}"#,
         r#"{"role":"user","content":[{"type":"text","text":"And?"},{"type":"file","file":{"file_id":"f"}}]}"#,
