@@ -85,7 +85,7 @@ impl<'a> Wire<'a> {
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let usual = Usual::new(message, marked, fills);
         let around = message.written_in(WireFormat::OpenAiChat).and_then(Written::around);
-        match around.and_then(|around| usual.in_keys(message, around)) {
+        match around.and_then(|around| usual.in_keys(around)) {
             Some(raw) => Self::Written(raw),
             None => Self::Usual(usual),
         }
@@ -117,7 +117,7 @@ impl<'a> Usual<'a> {
 
     /// Returns the message with the keys that it came with, in their order; what came since stands behind them. A key with
     /// what is not sent any more is left out.
-    fn in_keys(&self, message: &Message, around: &str) -> Option<Box<RawValue>> {
+    fn in_keys(&self, around: &str) -> Option<Box<RawValue>> {
         let mut object = Object::parse(around)?;
         object.set("role", json(&self.role));
         let as_list = object.get("content") == Some("[]");
