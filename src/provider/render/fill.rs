@@ -48,8 +48,8 @@ pub(super) fn empty(object: &mut Object, fills: &[Fill<'_>]) {
 
 /// Fills the emptied keys.
 pub(super) fn fill(object: &mut Object, fills: &[Fill<'_>]) {
-    for fill_ in fills {
-        match fill_ {
+    for key in fills {
+        match key {
             Fill::Value(key, value) => {
                 if object.get(key) == Some(EMPTIED) {
                     object.set(key, value.clone());

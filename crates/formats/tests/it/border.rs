@@ -3,6 +3,7 @@
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
     plan::NoticeCode,
+    provider::Registry,
     render::{self, body_json},
 };
 use context_window_formats::{Session, SessionTexts, session_json};
@@ -327,15 +328,22 @@ fn an_item_leaves_with_its_reasoning() {
     ];
     let body = format!(r#"{{"model":"gpt-4.1","input":[{}]}}"#, items.join(","));
     let session = Session::from_json(&body).unwrap();
-    let mut model = Model::named("gpt-4.1").unwrap();
-    model.wire_format = WireFormat::OpenAiResponses;
-    let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
-    let plan = manager.build_plan(&PlanRequest::new(&session.log)).unwrap();
-    let sent = body_json(&plan, WireFormat::OpenAiResponses, false);
-    if !sent.contains("rs_1") {
-        assert!(!sent.contains("ws_1") && !sent.contains("msg_1"), "{sent}");
-        assert!(sent.contains("Six."), "{sent}");
-    }
+    let sent_with = |reasoning: &str| {
+        let entry = format!(
+            "[[model]]\nname = \"m\"\nwire_format = \"openai_responses\"\nconstraints = {{ reasoning = \"{reasoning}\" }}\n"
+        );
+        let model = Registry::from_toml(&entry, "own.toml").unwrap().model("m");
+        let manager =
+            ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
+        let plan = manager.build_plan(&PlanRequest::new(&session.log)).unwrap();
+        body_json(&plan, WireFormat::OpenAiResponses, false)
+    };
+    let never = sent_with("never");
+    assert!(["rs_1", "ws_1", "msg_1"].iter().all(|id| !never.contains(id)), "{never}");
+    assert!(never.contains("Six."), "{never}");
+    // Where older reasoning goes otherwise, that of an item stays with it.
+    let live = sent_with("live");
+    assert!(["rs_1", "ws_1", "msg_1", "Six."].iter().all(|text| live.contains(text)), "{live}");
     // Another provider's reasoning takes nothing along.
     let other = sent_to_chat(&body);
     assert!(other.contains("Six.") && !other.contains("ws_1") && !other.contains("left out"), "{other}");
