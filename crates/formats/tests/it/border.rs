@@ -316,6 +316,18 @@ proptest! {
     }
 }
 
+/// Blocks that are written as every renderer writes them keep their order alone.
+#[test]
+fn usual_blocks_keep_their_order() {
+    let messages = [
+        r#"{"role":"user","content":[{"type":"text","text":"When?"}]}"#,
+        r#"{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"thinking","thinking":"Hm.","signature":"sig"},{"type":"tool_use","id":"toolu_1","name":"tide","input":{}}]}"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"Six."}]}"#,
+    ];
+    let (body, _) = sent(&anthropic(&messages.map(str::to_owned)), ANTHROPIC);
+    assert_eq!(values(&body, "messages"), messages);
+}
+
 #[test]
 fn an_item_leaves_with_its_reasoning() {
     // The model takes no reasoning back: the item behind it would be refused.
