@@ -22,9 +22,12 @@
 
 pub mod acp;
 mod error;
+mod foreign;
+mod format;
 mod retrieval;
 mod session;
 
 pub use error::{Error, ErrorKind};
+pub use format::{FileFormat, ReadOptions};
 pub use retrieval::FieldMap;
 pub use session::{Session, SessionFile, SessionTexts, push_json, session_json, tools_from_json};

@@ -66,7 +66,7 @@ enum Source {
 }
 
 /// What a block adds to a message.
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Part(Part),
     Call(ToolCall),
     Reasoning(Reasoning),
@@ -80,7 +80,7 @@ pub(super) enum Piece {
 
 impl Piece {
     /// Returns the kind of a piece that is no message of its own.
-    pub(super) fn kind(&self) -> Option<PieceKind> {
+    pub(crate) fn kind(&self) -> Option<PieceKind> {
         Some(match self {
             Self::Part(_) => PieceKind::Part,
             Self::Call(_) => PieceKind::Call,
@@ -91,7 +91,7 @@ impl Piece {
 }
 
 /// A block of this type, if it is one of Anthropic's.
-pub(super) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
+pub(crate) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
     let kind = kind?;
     if is_own(kind, json) {
         return Some(Piece::Part(opaque(json)));
@@ -145,7 +145,7 @@ fn is_own(kind: &str, json: &str) -> bool {
 
 /// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.
 /// `nested` reads what a result holds; `wire_format` is that of what Anthropic alone does not have.
-pub(super) fn apart(
+pub(crate) fn apart(
     role: Role,
     pieces: Vec<Piece>,
     raws: &[Box<RawValue>],
@@ -176,9 +176,9 @@ pub(super) fn apart(
 }
 
 /// What a result holds, and its pieces as they were written.
-pub(super) struct Nested {
-    pub(super) message: Message,
-    pub(super) pieces: Vec<(PieceKind, Option<String>)>,
+pub(crate) struct Nested {
+    pub(crate) message: Message,
+    pub(crate) pieces: Vec<(PieceKind, Option<String>)>,
 }
 
 /// Returns the block of a result with an empty content.

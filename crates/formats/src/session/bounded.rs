@@ -4,7 +4,7 @@
 use context_window::{Message, Part, Tool, text::plain::grouped, text::size};
 
 /// Where something is too large, and what it is.
-pub(super) type Fault = (String, String);
+pub(crate) type Fault = (String, String);
 
 /// What has been met so far.
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct Sum {
 
 /// Fails where a part of an unknown type, the arguments of a call or a schema holds more values than are looked into, and
 /// where all of them together do.
-pub(super) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
+pub(crate) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
     let mut sum = Sum::default();
     for (at, message) in messages.iter().enumerate() {
         let place = |what: &str| format!("message {at}: {what}");

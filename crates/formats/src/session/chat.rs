@@ -47,34 +47,34 @@ const ABOUT_A_REPLY: [&str; 14] = [
 
 /// Keys that an application's log has for itself: other messages than the assistant's have them too.
 #[derive(Default)]
-pub(super) struct LogKeys(BTreeSet<String>);
+pub(crate) struct LogKeys(BTreeSet<String>);
 
 impl LogKeys {
-    pub(super) fn of(messages: &[wire::Message]) -> Self {
+    pub(crate) fn of(messages: &[wire::Message]) -> Self {
         let others = messages.iter().filter(|message| message.role != Role::Assistant);
         let unread = others.flat_map(|message| &message.keys).filter(|key| key.unread.is_some());
         Self(unread.map(|key| key.name.to_string()).collect())
     }
 
-    fn is_sent(&self, role: Role, key: &str) -> bool {
+    pub(super) fn is_sent(&self, role: Role, key: &str) -> bool {
         OF_SERVERS.contains(&key)
             || role == Role::Assistant && !ABOUT_A_REPLY.contains(&key) && !self.0.contains(key)
     }
 }
 
 /// A reading of the keys of a message beside those that every session has.
-pub(super) struct Around {
+pub(crate) struct Around {
     /// The object with an empty content. `None` for one that is written in the usual way.
-    pub(super) json: Option<String>,
+    pub(crate) json: Option<String>,
     /// What the model thought, by another key than `reasoning_content`.
-    pub(super) reasoning: Option<Reasoning>,
+    pub(crate) reasoning: Option<Reasoning>,
     /// What the assistant refused, where it says nothing else.
-    pub(super) refusal: Option<String>,
+    pub(crate) refusal: Option<String>,
 }
 
 impl Around {
     /// Reads the keys of a message.
-    pub(super) fn read(wire: &wire::Message, log_keys: &LogKeys) -> Self {
+    pub(crate) fn read(wire: &wire::Message, log_keys: &LogKeys) -> Self {
         let nothing = Self { json: None, reasoning: None, refusal: None };
         // A legacy call or result is sent in today's form.
         if wire.role == Role::Function || wire.function_call.is_some() {
@@ -168,7 +168,7 @@ fn says(content: &Content) -> bool {
 
 /// Returns the JSON of a call with empty keys where its neutral fields fill them. Returns `None` for one that is written in
 /// the usual way.
-pub(super) fn call_json(call: &wire::Call) -> Option<String> {
+pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
     let is = |keys: &[Key], expected: &[&str]| keys.iter().map(|key| &key.name).eq(expected);
     let is_function = |key: &Key| {
         key.name != "type" || key.unread.as_ref().is_some_and(|kind| kind.get() == "\"function\"")

@@ -15,7 +15,7 @@ const TYPE: &str = "context_compaction";
 const NOT_SHOWN: &str = "What was said before this is held by another provider.";
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct Block {
+pub(crate) struct Block {
     #[serde(rename = "type", default)]
     kind_of_part: String,
     compaction_number: Option<u32>,
@@ -26,7 +26,7 @@ pub(super) struct Block {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<ItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) first_active: Option<ItemId>,
+    pub(crate) first_active: Option<ItemId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ fn is_summary(kind: &CompactionKind) -> bool {
 
 /// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be read. What
 /// else stands in the message is still there.
-pub(super) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
+pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
         raw.contains(PROVIDER_COMPACTION)
@@ -75,13 +75,13 @@ fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
 
 /// What a transcript knows of a compaction.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// Nothing takes the place of the messages where there is no summary.
-    pub(super) summary: Option<String>,
-    pub(super) first_active: Option<ItemId>,
-    pub(super) tokens_before: Option<u64>,
-    pub(super) tokens_after: Option<u64>,
-    pub(super) timestamp: Option<Timestamp>,
+    pub(crate) summary: Option<String>,
+    pub(crate) first_active: Option<ItemId>,
+    pub(crate) tokens_before: Option<u64>,
+    pub(crate) tokens_after: Option<u64>,
+    pub(crate) timestamp: Option<Timestamp>,
 }
 
 impl From<Known> for Block {
@@ -107,7 +107,7 @@ impl From<Known> for Block {
 
 impl Block {
     /// A compaction that a provider made of everything before it.
-    pub(super) fn of_provider(made: ProviderSummary) -> Self {
+    pub(crate) fn of_provider(made: ProviderSummary) -> Self {
         let known =
             Known { summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())), ..Known::default() };
         Self { provider_summary: Some(made), ..known.into() }
@@ -115,7 +115,7 @@ impl Block {
 
     /// The record, in a log that is known up to this block only; `next` is the id of the message that
     /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
-    pub(super) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
+    pub(crate) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
         let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
         if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {
             return Err(makes_no_sense());
@@ -176,7 +176,7 @@ impl Block {
 }
 
 /// The message that represents a compaction in a session file.
-pub(super) fn message(record: &Compaction) -> String {
+pub(crate) fn message(record: &Compaction) -> String {
     let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
     format!("{{\"role\":\"user\",\"content\":[{block}]}}")
 }

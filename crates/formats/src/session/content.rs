@@ -9,7 +9,7 @@ use std::fmt;
 
 /// What a message says: nothing, a text, or a list of parts as they came.
 #[derive(Default)]
-pub(super) enum Content {
+pub(crate) enum Content {
     #[default]
     Null,
     Text(String),
@@ -70,7 +70,7 @@ impl Content {
     }
 
     /// Goes on with more of the same message. What stands in both, as it does where a writer repeats itself, is there once.
-    pub(super) fn extend(&mut self, more: Self) {
+    pub(crate) fn extend(&mut self, more: Self) {
         // A writer repeats what it has just written: looking at all there is would take forever in a file made for that.
         const LOOKED_AT: usize = 32;
         let mut parts = std::mem::take(self).into_parts();
@@ -83,7 +83,7 @@ impl Content {
     }
 
     /// Takes the texts out, as one; what else there is stays.
-    pub(super) fn take_texts(&mut self) -> String {
+    pub(crate) fn take_texts(&mut self) -> String {
         match std::mem::take(self) {
             Self::Null => String::new(),
             Self::Text(text) => text,

@@ -14,6 +14,8 @@ pub(super) struct Document {
     pub(super) line: usize,
     /// Which one on that line, from 1.
     pub(super) nth: usize,
+    /// Its id, if that stands outside of it.
+    pub(super) id: Option<String>,
 }
 
 impl Document {
@@ -34,8 +36,7 @@ pub(super) struct Unfinished {
     pub(super) fault: Error,
 }
 
-/// Finds the JSON values of a text, and an end that is none. A list of sessions in the style of `ShareGPT` is each of them
-/// by itself.
+/// Finds the JSON values of a text, and an end that is none. A list of sessions is each of them by itself.
 pub(super) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unfinished>), Error> {
     let mut documents = Documents { text, counted: 0, line: 1, found: Vec::new() };
     // A byte order mark is no JSON, and some editors write one.
@@ -59,7 +60,7 @@ pub(super) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unf
             }
         };
         let start = marks + stream.byte_offset() - value.get().len();
-        if !is_sharegpt(value.get()) {
+        if !is_export(value.get()) {
             documents.add(start, value.get().len());
             continue;
         }
@@ -86,18 +87,31 @@ impl Documents<'_> {
         (self.line, self.counted) = (line, start);
         let before = self.found.last().filter(|before| before.line == line);
         let nth = before.map_or(1, |before| before.nth + 1);
-        self.found.push(Document { start, end: start + length, line, nth });
+        self.found.push(Document { start, end: start + length, line, nth, id: None });
     }
 }
 
-/// Whether a value is a list that begins with a session of `ShareGPT`: what begins a list of messages has a role.
-fn is_sharegpt(value: &str) -> bool {
+/// Returns the documents that stand in one.
+pub(super) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, &str)]) -> Vec<Document> {
+    let mut documents = Documents { text, counted: whole.start, line: whole.line, found: Vec::new() };
+    for (id, part) in parts {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        documents.add(start, part.len());
+        if let Some(last) = documents.found.last_mut() {
+            last.id.clone_from(id);
+        }
+    }
+    documents.found
+}
+
+/// Checks whether a value is a list of sessions: what begins a list of messages has a role.
+fn is_export(value: &str) -> bool {
     let Some(inside) = value.strip_prefix('[') else { return false };
     let mut values = serde_json::Deserializer::from_str(inside).into_iter::<&RawValue>();
     let Some(Ok(first)) = values.next() else { return false };
     let keys = serde_json::from_str::<Keys>(first.get()).map(|keys| keys.0).unwrap_or_default();
     let has = |name: &str| keys.iter().any(|key| key == name);
-    has("conversations") && !has("role")
+    ["conversations", "messages", "contents"].into_iter().any(has) && !has("role")
 }
 
 pub(super) fn line_breaks(bytes: &[u8]) -> usize {

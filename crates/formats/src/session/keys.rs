@@ -9,7 +9,7 @@ use std::{borrow::Cow, fmt};
 
 /// The keys of a session, whatever they hold.
 #[derive(Default)]
-pub(super) struct Keys(pub(super) Vec<String>);
+pub(crate) struct Keys(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Keys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -35,22 +35,50 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
+/// The keys of a session with their values as they came.
+#[derive(Default)]
+pub(crate) struct KeysWithValues<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for KeysWithValues<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntriesVisitor).map(Self)
+    }
+}
+
+struct EntriesVisitor;
+
+impl<'de> Visitor<'de> for EntriesVisitor {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            all.push(entry);
+        }
+        Ok(all)
+    }
+}
+
 /// A key of an object, and its value if nobody reads it.
-pub(super) struct Key {
-    pub(super) name: Cow<'static, str>,
-    pub(super) unread: Option<Box<RawValue>>,
+pub(crate) struct Key {
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) unread: Option<Box<RawValue>>,
 }
 
 /// The entries of an object on their way to who reads them, and beside it all keys in their order, with the values of those
 /// that are none of the known ones.
-pub(super) struct Watched<'a, A> {
+pub(crate) struct Watched<'a, A> {
     map: A,
     known: &'static [&'static str],
     keys: &'a mut Vec<Key>,
 }
 
 impl<'a, A> Watched<'a, A> {
-    pub(super) fn new(map: A, known: &'static [&'static str], keys: &'a mut Vec<Key>) -> Self {
+    pub(crate) fn new(map: A, known: &'static [&'static str], keys: &'a mut Vec<Key>) -> Self {
         Self { map, known, keys }
     }
 }

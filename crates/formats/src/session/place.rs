@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 
 /// The position of a session's text in its file, for errors.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) name: &'a str,
-    pub(super) line: usize,
+pub(crate) struct Place<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) line: usize,
 }
 
 impl Place<'_> {
-    pub(super) fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
+    pub(crate) fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
         read(text).map_err(|error| {
             let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
             let line = self.line + error.line().saturating_sub(1);
@@ -24,7 +24,7 @@ impl Place<'_> {
     }
 
     /// Reads what stands under a key of a text that was read before.
-    pub(super) fn parse_part<T: DeserializeOwned>(self, key: &str, text: &str) -> Result<T, Error> {
+    pub(crate) fn parse_part<T: DeserializeOwned>(self, key: &str, text: &str) -> Result<T, Error> {
         read(text).map_err(|error| {
             let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
             let key = if path == "." { key.to_owned() } else { format!("{key}.{path}") };
@@ -32,7 +32,7 @@ impl Place<'_> {
         })
     }
 
-    pub(super) fn fault(self, key: &str, detail: &str) -> Error {
+    pub(crate) fn fault(self, key: &str, detail: &str) -> Error {
         Error::input(format!("{}:{}", self.name, self.line), format!("{}: {detail}", plain::short_path(key)))
     }
 }

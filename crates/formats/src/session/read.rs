@@ -1,10 +1,10 @@
 //! Wire shapes → a [`Session`].
 
 use super::{
-    Session, bounded, chat::LogKeys, compacted, gemini, keys::Keys, logged::Logged, misspelt, place::Place,
-    reader::Reader, reader::named, stated, tools::tools, wire,
+    Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged, place::Place,
+    reader::Reader, reader::named, stated, tools::tools, unread_keys::UnreadKeys, wire,
 };
-use crate::error::Error;
+use crate::{error::Error, foreign::said, format::ReadOptions};
 use context_window::{
     Conversation, ItemId, Model, RagItem, WireFormat, plan::RemoteContextKind, provider::StatedLimits,
     text::plain,
@@ -69,11 +69,11 @@ pub(super) fn meant(key: &str) -> Option<&'static str> {
 }
 
 /// Reads one session; `line` is where its text starts in the file.
-pub(super) fn session(text: &str, name: &str, line: usize) -> Result<Session, Error> {
-    read(text, Place { name, line }).map_err(|error| error.with_session_place(format!("{name}:{line}")))
+pub(super) fn session(text: &str, name: &str, line: usize, options: ReadOptions) -> Result<Session, Error> {
+    read(text, Place { name, line }, options).map_err(|error| error.with_session_place(format!("{name}:{line}")))
 }
 
-fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
+fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, Error> {
     let Place { name, line } = place;
     let session: wire::Session = match text.as_bytes().first() {
         Some(b'{') => place.parse(text)?,
@@ -83,10 +83,10 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
             return Err(Error::input(format!("{name}:{line}"), detail));
         }
     };
-    let keys: Keys = serde_json::from_str(text).unwrap_or_default();
+    let keys: KeysWithValues<'_> = serde_json::from_str(text).unwrap_or_default();
     let of_body = |key: &str| stated::KEYS.contains(&key);
     // Most sessions have none of these keys: they are not read once more for them.
-    let body: stated::Body = if keys.0.iter().any(|key| of_body(key)) {
+    let body: stated::Body = if keys.0.iter().any(|(key, _)| of_body(key)) {
         serde_json::from_str(text).unwrap_or_default()
     } else {
         stated::Body::default()
@@ -96,8 +96,16 @@ fn read(text: &str, place: Place<'_>) -> Result<Session, Error> {
         "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
         key => KEYS.contains(&key) || of_body(key),
     };
-    let mut unread: Vec<String> = keys.0.into_iter().filter(|key| !is_read(key)).collect();
     let mut reader = Reader::new(place);
+    reader.is_lenient = options.is_lenient;
+    let mut unread = Vec::new();
+    for (key, value) in keys.0.into_iter().filter(|(key, _)| !is_read(key)) {
+        if said::messages(value.get()) {
+            let hint = meant(&key).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            reader.leave(&key, &format!("is not read and holds messages{hint} (--lenient leaves it out)"))?;
+        }
+        unread.push(key);
+    }
     reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
@@ -222,11 +230,13 @@ pub(super) fn pushed<'a>(
 
 /// The messages of a session, and the compactions among them.
 fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
-    let mut misspelt = misspelt::Keys::default();
+    let mut unread = UnreadKeys::default();
     reader.log_keys = LogKeys::of(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {
-        misspelt.look_at(at, &message);
+        for lost in unread.look_at(at, &message, &reader.log_keys) {
+            reader.leave(&format!("messages[{at}].{}", lost.key), &lost.detail)?;
+        }
         let compactions = compacted::taken_from(&mut message);
         // What stands beside a compaction is a message right after it, so that none of it is archived unsent.
         let is_message = compactions.is_empty() || message.holds_anything();
@@ -239,6 +249,7 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
             reader.message(message)?;
         }
     }
-    reader.ignored.extend(misspelt.notes());
+    reader.ignored.extend(unread.notes());
+    reader.ignored.extend(reader.open.note());
     Ok(())
 }

@@ -6,8 +6,9 @@ use super::{
     compacted,
     content::Content,
     dialects,
+    open_calls::OpenCalls,
     place::Place,
-    wire,
+    unread_keys, wire,
 };
 use crate::error::Error;
 use context_window::{
@@ -21,43 +22,42 @@ use context_window::{
     text::plain,
 };
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, VecDeque};
 
-pub(super) struct Reader<'a> {
-    pub(super) place: Place<'a>,
-    pub(super) log: Conversation,
+pub(crate) struct Reader<'a> {
+    pub(crate) place: Place<'a>,
+    pub(crate) log: Conversation,
     /// Where a part stands that is read next: the key of its message's content, and whether its number there is known.
-    pub(super) content: (String, bool),
+    pub(crate) content: (String, bool),
     /// The wire format that a part of an unknown type came in.
-    pub(super) unknown: WireFormat,
+    pub(crate) unknown: WireFormat,
     /// Keys that the log has for itself.
-    pub(super) log_keys: LogKeys,
-    /// Legacy function calls without a result yet: by the function's name the ids made up for its calls.
-    legacy: BTreeMap<String, Vec<String>>,
-    /// Ids made up for calls that came without one, those of one message together, the newest message last.
-    unnamed: Vec<VecDeque<String>>,
+    pub(crate) log_keys: LogKeys,
+    /// Is what is not known left out, with a note?
+    pub(crate) is_lenient: bool,
+    /// Calls that wait for results without an id.
+    pub(crate) open: OpenCalls,
     /// A message held what only Anthropic has.
-    pub(super) of_anthropic: bool,
+    pub(crate) of_anthropic: bool,
     /// Messages that were read: compactions among them are none.
-    pub(super) read: usize,
+    pub(crate) read: usize,
     /// Compactions that were met, usable or not.
-    pub(super) compactions: usize,
+    pub(crate) compactions: usize,
     /// The documents of the message that was read last.
-    pub(super) retrieved: Vec<RagItem>,
+    pub(crate) retrieved: Vec<RagItem>,
     /// What could not be used, and why.
-    pub(super) ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(place: Place<'a>) -> Self {
+    pub(crate) fn new(place: Place<'a>) -> Self {
         Self {
             place,
             log: Conversation::new(),
             content: (String::new(), true),
             unknown: WireFormat::OpenAiChat,
             log_keys: LogKeys::default(),
-            legacy: BTreeMap::new(),
-            unnamed: Vec::new(),
+            is_lenient: false,
+            open: OpenCalls::default(),
             of_anthropic: false,
             read: 0,
             compactions: 0,
@@ -66,18 +66,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Calls that were read before, and still wait for their results: a result may name its function alone, or nothing.
-    pub(super) fn expects<'c>(&mut self, calls: impl Iterator<Item = &'c ToolCall>) {
-        let mut unnamed = VecDeque::new();
-        for call in calls {
-            self.legacy.entry(call.name.clone()).or_default().push(call.id.clone());
-            unnamed.push_back(call.id.clone());
+    /// Adds calls that were read before, and still wait for their results.
+    pub(crate) fn expects<'c>(&mut self, calls: impl Iterator<Item = &'c ToolCall>) {
+        self.open.add(calls);
+    }
+
+    /// Leaves what is not known, with a note.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the place unless the reading is lenient.
+    pub(crate) fn leave(&mut self, key: &str, detail: &str) -> Result<(), Error> {
+        if !self.is_lenient {
+            return Err(self.place.fault(key, detail));
         }
-        self.unnamed.extend((!unnamed.is_empty()).then_some(unnamed));
+        self.ignored.push(format!("left out: {} {detail}", plain::short_path(key)));
+        Ok(())
     }
 
     /// System texts and pinned notes, which come before the messages.
-    pub(super) fn head(
+    pub(crate) fn head(
         &mut self,
         system: Option<wire::System>,
         instructions: Vec<String>,
@@ -112,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
-    pub(super) fn compaction(
+    pub(crate) fn compaction(
         &mut self,
         block: Result<compacted::Block, String>,
         next: Option<&wire::Message>,
@@ -129,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A message of a logged request; one that is what the provider made of those before it is a compaction (rule C11).
-    pub(super) fn logged(&mut self, message: Message, provider: &str) {
+    pub(crate) fn logged(&mut self, message: Message, provider: &str) {
         let made = match message.parts() {
             [Part::Opaque { wire_format, json }] => ProviderSummary::from_block(provider, *wire_format, json),
             _ => None,
@@ -141,7 +149,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next message, at the position that it has among those that were read.
-    pub(super) fn message(&mut self, mut wire: wire::Message) -> Result<(), Error> {
+    pub(crate) fn message(&mut self, mut wire: wire::Message) -> Result<(), Error> {
         let position = self.read;
         self.read += 1;
         let (pinned, ttl) = (wire.pinned.unwrap_or_default(), wire.ttl);
@@ -179,7 +187,7 @@ impl<'a> Reader<'a> {
 
     /// What a provider reported on the reply that comes next. No plan of ours stands behind it, so it teaches no window and
     /// no counter: it is what a replay and the bill know of that prompt.
-    pub(super) fn reported(&mut self, usage: Usage) {
+    pub(crate) fn reported(&mut self, usage: Usage) {
         self.log.record(Event::Sent {
             counted: 0,
             volatile_tokens: 0,
@@ -206,6 +214,7 @@ impl<'a> Reader<'a> {
         let images = wire.keys.iter().find(|key| key.name == "images");
         let images = images.and_then(|key| key.unread.as_deref()).map(RawValue::get).filter(is_beside);
         let images = images.and_then(|json| dialects::images(&wire, json));
+        let tool_name = (wire.role == wire::Role::Tool).then(|| tool_name(&wire)).flatten();
         let (text, pieces, raws) = match wire.content {
             Content::Null => (around.refusal.clone().unwrap_or_default(), None, Vec::new()),
             Content::Text(text) if text.is_empty() => {
@@ -221,8 +230,14 @@ impl<'a> Reader<'a> {
         };
         self.of_anthropic |= pieces.iter().flatten().any(own);
         let answers = match wire.role {
-            wire::Role::Tool => wire.tool_call_id.map(wire::Name::into_text).or_else(|| self.unnamed_call()),
-            wire::Role::Function => Some(self.legacy_call(wire.name.as_deref())),
+            wire::Role::Tool => match wire.tool_call_id {
+                Some(id) => Some(id.into_text()),
+                None => self.answered(tool_name.as_deref()),
+            },
+            wire::Role::Function => {
+                let made_up = || format!("call_of_{}", wire.name.as_deref().unwrap_or_default());
+                Some(self.answered(Some(wire.name.as_deref().unwrap_or_default())).unwrap_or_else(made_up))
+            }
             _ => None,
         };
         let (mut results, mut message) = match (answers, pieces) {
@@ -270,7 +285,7 @@ impl<'a> Reader<'a> {
         }
         let wire_calls = wire.tool_calls.unwrap_or_default();
         let call_jsons: Vec<Option<String>> = wire_calls.iter().map(chat::call_json).collect();
-        let calls = self.calls(position, wire_calls, wire.function_call);
+        let calls = Self::calls(position, wire_calls, wire.function_call);
         // Some logs say each call twice, as a block and beside the content.
         let said: Vec<ToolCall> = message.tool_calls().to_vec();
         let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
@@ -285,7 +300,11 @@ impl<'a> Reader<'a> {
         let (content, numbered) = &self.content;
         let key = |at| if *numbered { format!("{content}[{at}]") } else { content.clone() };
         let piece = |(at, raw): (usize, &RawValue)| {
-            piece(raw, self.unknown).map_err(|detail| self.place.fault(&key(at), &detail))
+            let read = piece(raw, self.unknown).and_then(|piece| match &piece {
+                anthropic::Piece::Part(Part::Opaque { .. }) if !self.is_lenient => known(piece, raw),
+                _ => Ok(piece),
+            });
+            read.map_err(|detail| self.place.fault(&key(at), &detail))
         };
         parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()
     }
@@ -322,7 +341,6 @@ impl<'a> Reader<'a> {
     }
 
     fn calls(
-        &mut self,
         position: usize,
         calls: Vec<wire::Call>,
         legacy: Option<wire::CalledFunction>,
@@ -331,45 +349,22 @@ impl<'a> Reader<'a> {
             ToolCall::new(id, function.name, wire::arguments(function.arguments.as_deref()))
         };
         let mut all = Vec::with_capacity(calls.len());
-        let mut unnamed = VecDeque::new();
         for (at, wire) in calls.into_iter().enumerate() {
-            let id = wire.id.map_or_else(
-                || {
-                    let id = format!("call_{position}_{at}");
-                    unnamed.push_back(id.clone());
-                    id
-                },
-                wire::Name::into_text,
-            );
+            let id = wire.id.map_or_else(|| format!("call_{position}_{at}"), wire::Name::into_text);
             all.push(call(id, wire.function));
         }
-        if !unnamed.is_empty() {
-            self.unnamed.push(unnamed);
-        }
-        if let Some(function) = legacy {
-            let id = format!("call_{position}");
-            self.legacy.entry(function.name.clone()).or_default().push(id.clone());
-            all.push(call(id, function));
-        }
+        all.extend(legacy.map(|function| call(format!("call_{position}"), function)));
         all
     }
 
-    /// The first call without an id of the nearest message that has one open: results come in the order of the calls.
-    fn unnamed_call(&mut self) -> Option<String> {
-        let id = self.unnamed.last_mut()?.pop_front();
-        self.unnamed.pop_if(|calls| calls.is_empty());
-        id
-    }
-
-    /// The id of the nearest legacy call of this function that has no result yet; a made-up one where there is none.
-    fn legacy_call(&mut self, function: Option<&str>) -> String {
-        let function = function.unwrap_or_default();
-        let open = self.legacy.get_mut(function).and_then(Vec::pop);
-        open.unwrap_or_else(|| format!("call_of_{function}"))
+    /// Returns the id of the call that a result without an id answers, made up if there is none.
+    fn answered(&mut self, name: Option<&str>) -> Option<String> {
+        self.open.catch_up(self.log.messages());
+        self.open.answered_by(name)
     }
 
     /// The query is the live question where no user message has anything in it.
-    pub(super) fn query(&mut self, query: Option<String>) {
+    pub(crate) fn query(&mut self, query: Option<String>) {
         let asked = |message: &Message| message.role() == Role::User && !message.is_empty();
         if let Some(query) = query.filter(|query| !query.trim().is_empty())
             && !self.log.messages().iter().any(asked)
@@ -402,7 +397,22 @@ fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> 
     keep_as_written(message, WireFormat::OpenAiChat, &pieces)
 }
 
-fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String> {
+/// Returns the name of the tool that a result names beside its content (Ollama, Mistral).
+fn tool_name(wire: &wire::Message) -> Option<String> {
+    let beside = wire.keys.iter().find(|key| key.name == "tool_name");
+    let beside = beside.and_then(|key| serde_json::from_str(key.unread.as_deref()?.get()).ok());
+    beside.or_else(|| wire.name.clone()).filter(|name: &String| !name.is_empty())
+}
+
+/// Checks that a part of an unknown type is one that its provider may take.
+fn known(piece: anthropic::Piece, raw: &RawValue) -> Result<anthropic::Piece, String> {
+    let kind: Option<String> = serde_json::from_str(raw.get()).ok().and_then(|part: wire::PartType| part.kind);
+    let Some(found) = unread_keys::foreign_part(raw.get(), kind.as_deref()) else { return Ok(piece) };
+    let kind = kind.map_or("has no `type`".to_owned(), |kind| format!("is of the unknown type `{}`", plain::short(&kind)));
+    Err(format!("{kind} and holds {found}; expected a part of a request body (--lenient sends it as it is)"))
+}
+
+pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String> {
     let json = raw.get();
     if let Ok(text) = serde_json::from_str::<String>(json) {
         return Ok(anthropic::Piece::Part(Part::Text(text)));
@@ -434,7 +444,7 @@ fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String
 }
 
 /// Texts with their ids, or the given letter and a number.
-pub(super) fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
+pub(crate) fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
     let id = |at: usize, id: Option<wire::Id>| {
         id.map_or_else(|| format!("{letter}{at}"), wire::Id::into_text).into()
     };

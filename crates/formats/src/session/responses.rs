@@ -82,7 +82,7 @@ struct WirePart {
 }
 
 /// The messages of the items; an error names the item and what was expected.
-pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
+pub(crate) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
     let input: Content =
         serde_json::from_str(input.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let items = match input {
@@ -100,8 +100,8 @@ pub(super) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>,
 
 /// Items on their way to messages, one after another.
 #[derive(Default)]
-pub(super) struct Log {
-    pub(super) messages: Vec<Message>,
+pub(crate) struct Log {
+    pub(crate) messages: Vec<Message>,
     /// What the assistant is saying: reasoning, and what it led to.
     open: Option<Open>,
     /// The number of the last assistant message.
@@ -151,7 +151,7 @@ fn kept(message: Message, pieces: &[(PieceKind, Option<String>)]) -> Message {
 
 impl Log {
     /// The next item, as it came; an error says what was expected.
-    pub(super) fn raw(&mut self, json: &str) -> Result<(), String> {
+    pub(crate) fn raw(&mut self, json: &str) -> Result<(), String> {
         let object = Object::parse(json).ok_or("expected an item: an object with a type or a role")?;
         match serde_json::from_str::<Item>(json) {
             Ok(item) => {
@@ -241,20 +241,20 @@ impl Log {
     }
 
     /// A call of a tool that has no name of its own in the item.
-    pub(super) fn call(&mut self, call: ToolCall) {
+    pub(crate) fn call(&mut self, call: ToolCall) {
         let open = self.open.get_or_insert_default();
         open.calls.push(call);
         open.pieces.push((PieceKind::Call, None));
     }
 
     /// What came back for a call.
-    pub(super) fn result(&mut self, id: String, text: String) {
+    pub(crate) fn result(&mut self, id: String, text: String) {
         self.end();
         self.messages.push(Message::tool(id, text));
     }
 
     /// More of the last thought: what the model thought, where that is said beside its summary.
-    pub(super) fn think(&mut self, text: &str) {
+    pub(crate) fn think(&mut self, text: &str) {
         let last = self.open.as_mut().and_then(|open| open.reasonings.last_mut());
         if let Some(last) = last.filter(|last| !text.is_empty() && !last.text.contains(text)) {
             let apart = if last.text.is_empty() { "" } else { "\n\n" };
@@ -263,7 +263,7 @@ impl Log {
     }
 
     /// The number of the assistant message that is being said, or of the last one that was.
-    pub(super) fn reply(&self) -> Option<usize> {
+    pub(crate) fn reply(&self) -> Option<usize> {
         let last = self.replied.filter(|last| *last < self.messages.len());
         self.open.as_ref().map(|_| self.messages.len()).or(last)
     }
@@ -379,7 +379,7 @@ impl Log {
     }
 
     /// What the assistant was saying is a message.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         self.replied = Some(self.messages.len());
         self.messages.push(open.into_message());

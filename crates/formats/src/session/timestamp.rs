@@ -5,10 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// When something was, as a text.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(super) struct Timestamp(String);
+pub(crate) struct Timestamp(String);
 
 impl Timestamp {
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.0
     }
 }

@@ -16,87 +16,87 @@ use std::fmt;
 
 /// A piece of state inside a summary.
 #[derive(Serialize, Deserialize)]
-pub(super) struct StateText {
-    pub(super) id: ItemId,
-    pub(super) text: String,
+pub(crate) struct StateText {
+    pub(crate) id: ItemId,
+    pub(crate) text: String,
 }
 
 /// Where the messages of a session are in its text.
 #[derive(Deserialize)]
-pub(super) struct Messages<'a> {
+pub(crate) struct Messages<'a> {
     #[serde(borrow)]
-    pub(super) messages: &'a RawValue,
+    pub(crate) messages: &'a RawValue,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Session {
-    pub(super) id: Option<Id>,
-    pub(super) model: Option<String>,
-    pub(super) limits: Option<RequestLimits>,
-    pub(super) system: Option<System>,
-    pub(super) focus: Option<String>,
-    pub(super) tools: Option<Tools>,
+pub(crate) struct Session {
+    pub(crate) id: Option<Id>,
+    pub(crate) model: Option<String>,
+    pub(crate) limits: Option<RequestLimits>,
+    pub(crate) system: Option<System>,
+    pub(crate) focus: Option<String>,
+    pub(crate) tools: Option<Tools>,
     /// The older spelling of `tools`.
-    pub(super) functions: Option<Vec<Function>>,
-    pub(super) state: Option<Vec<Text>>,
-    pub(super) pinned: Option<Vec<Note>>,
-    pub(super) messages: Option<Vec<Message>>,
+    pub(crate) functions: Option<Vec<Function>>,
+    pub(crate) state: Option<Vec<Text>>,
+    pub(crate) pinned: Option<Vec<Note>>,
+    pub(crate) messages: Option<Vec<Message>>,
     /// The messages of Gemini, and its system text.
-    pub(super) contents: Option<Box<RawValue>>,
+    pub(crate) contents: Option<Box<RawValue>>,
     #[serde(rename = "systemInstruction", alias = "system_instruction")]
-    pub(super) system_instruction: Option<Box<RawValue>>,
+    pub(crate) system_instruction: Option<Box<RawValue>>,
     /// The options of Google's Python SDK, which hold its system text and tools.
-    pub(super) config: Option<Box<RawValue>>,
+    pub(crate) config: Option<Box<RawValue>>,
     /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no `messages`:
     /// logs carry keys of these names for things of their own.
-    pub(super) input: Option<Box<RawValue>>,
-    pub(super) instructions: Option<Box<RawValue>>,
+    pub(crate) input: Option<Box<RawValue>>,
+    pub(crate) instructions: Option<Box<RawValue>>,
     /// The messages of `ShareGPT`, read where there are none of the others.
-    pub(super) conversations: Option<Box<RawValue>>,
-    pub(super) rag: Option<Vec<Passage>>,
+    pub(crate) conversations: Option<Box<RawValue>>,
+    pub(crate) rag: Option<Vec<Passage>>,
     /// Another spelling of `rag`.
-    pub(super) passages: Option<Vec<Passage>>,
-    pub(super) query: Option<String>,
-    pub(super) previous: Option<Anchor>,
+    pub(crate) passages: Option<Vec<Passage>>,
+    pub(crate) query: Option<String>,
+    pub(crate) previous: Option<Anchor>,
     /// What only this crate writes.
-    pub(super) context_window: Option<Box<Own>>,
+    pub(crate) context_window: Option<Box<Own>>,
     /// No session has one; a message does.
-    pub(super) role: Option<IgnoredAny>,
+    pub(crate) role: Option<IgnoredAny>,
 }
 
 /// The options that Google's Python SDK takes beside the contents.
 #[derive(Default, Deserialize)]
-pub(super) struct GoogleConfig {
+pub(crate) struct GoogleConfig {
     #[serde(alias = "systemInstruction")]
-    pub(super) system_instruction: Option<Box<RawValue>>,
-    pub(super) tools: Option<Vec<Box<RawValue>>>,
+    pub(crate) system_instruction: Option<Box<RawValue>>,
+    pub(crate) tools: Option<Vec<Box<RawValue>>>,
 }
 
 /// What only this crate writes: the options, the tokenizer, and the conversation with everything that happened to it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Own {
-    pub(super) version: u32,
+pub(crate) struct Own {
+    pub(crate) version: u32,
     /// Options that differ from their defaults, as the tables of a file of options.
-    pub(super) options: serde_json::Map<String, serde_json::Value>,
-    pub(super) tokenizer: String,
-    pub(super) events: Vec<LogEvent>,
+    pub(crate) options: serde_json::Map<String, serde_json::Value>,
+    pub(crate) tokenizer: String,
+    pub(crate) events: Vec<LogEvent>,
     /// Context that the provider adds, if the request names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) remote: Vec<RemoteContext>,
+    pub(crate) remote: Vec<RemoteContext>,
 }
 
 /// Ids are texts; numbers are taken for theirs.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected an id: a text or a number")]
-pub(super) enum Name {
+pub(crate) enum Name {
     Text(String),
     Number(serde_json::Number),
 }
 
 impl Name {
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
             Self::Number(number) => number.to_string(),
@@ -116,7 +116,7 @@ impl fmt::Display for Name {
 /// The id of an item, which names it: an empty one would name nothing.
 #[derive(Deserialize)]
 #[serde(try_from = "Name")]
-pub(super) struct Id(Name);
+pub(crate) struct Id(Name);
 
 impl TryFrom<Name> for Id {
     type Error = &'static str;
@@ -130,7 +130,7 @@ impl TryFrom<Name> for Id {
 }
 
 impl Id {
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.0.into_text()
     }
 }
@@ -143,40 +143,40 @@ impl fmt::Display for Id {
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a text, or a list of {\"id\", \"text\"}")]
-pub(super) enum System {
+pub(crate) enum System {
     One(String),
     Many(Vec<Text>),
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object with a text")]
-pub(super) struct Text {
-    pub(super) id: Option<Id>,
-    pub(super) text: String,
+pub(crate) struct Text {
+    pub(crate) id: Option<Id>,
+    pub(crate) text: String,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a pinned note: an object with id and text")]
-pub(super) struct Note {
-    pub(super) id: Id,
-    pub(super) text: String,
-    pub(super) priority: Option<Priority>,
-    pub(super) ttl: Option<Ttl>,
-    pub(super) ttl_asked: Option<bool>,
+pub(crate) struct Note {
+    pub(crate) id: Id,
+    pub(crate) text: String,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) ttl: Option<Ttl>,
+    pub(crate) ttl_asked: Option<bool>,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a document: an object with id, text and score")]
-pub(super) struct Passage {
-    pub(super) id: Id,
-    pub(super) text: String,
-    pub(super) score: f64,
-    pub(super) source: Option<String>,
-    pub(super) ttl: Option<Ttl>,
+pub(crate) struct Passage {
+    pub(crate) id: Id,
+    pub(crate) text: String,
+    pub(crate) score: f64,
+    pub(crate) source: Option<String>,
+    pub(crate) ttl: Option<Ttl>,
 }
 
 impl Passage {
-    pub(super) fn into_item(self) -> RagItem {
+    pub(crate) fn into_item(self) -> RagItem {
         let mut item = RagItem::new(self.id.into_text(), self.score, self.text);
         item.origin = self.source.map(Into::into);
         item.ttl = self.ttl;
@@ -185,7 +185,7 @@ impl Passage {
 }
 
 /// Tool definitions: a list, or a text that holds one, as `ShareGPT` files have it.
-pub(super) struct Tools(pub(super) Vec<Box<RawValue>>);
+pub(crate) struct Tools(pub(crate) Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Tools {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -219,68 +219,68 @@ impl<'de> Visitor<'de> for ToolsVisitor {
 /// A tool in its wrapper, or bare as older logs have it.
 #[derive(Deserialize)]
 #[serde(expecting = "a tool: an object")]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     #[serde(rename = "type")]
-    pub(super) kind: Option<String>,
-    pub(super) function: Option<Function>,
-    pub(super) name: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) parameters: Option<Box<RawValue>>,
+    pub(crate) kind: Option<String>,
+    pub(crate) function: Option<Function>,
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) parameters: Option<Box<RawValue>>,
     /// Anthropic's name for the parameters.
-    pub(super) input_schema: Option<Box<RawValue>>,
+    pub(crate) input_schema: Option<Box<RawValue>>,
     /// Gemini has all functions in one tool.
     #[serde(rename = "functionDeclarations", alias = "function_declarations")]
-    pub(super) declarations: Option<Vec<Box<RawValue>>>,
+    pub(crate) declarations: Option<Vec<Box<RawValue>>>,
 }
 
 /// A function declaration of Gemini.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Declaration {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    pub(super) parameters: Option<Box<RawValue>>,
+pub(crate) struct Declaration {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) parameters: Option<Box<RawValue>>,
     #[serde(alias = "parameters_json_schema")]
-    pub(super) parameters_json_schema: Option<Box<RawValue>>,
+    pub(crate) parameters_json_schema: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a function: an object with a name")]
-pub(super) struct Function {
-    pub(super) name: String,
-    pub(super) description: Option<String>,
-    pub(super) parameters: Option<Box<RawValue>>,
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) parameters: Option<Box<RawValue>>,
 }
 
 /// A message. What is derived reads the fields; who reads a message also learns which keys were none of them.
 #[derive(Deserialize)]
 #[serde(remote = "Self", expecting = "a message: an object with a role")]
-pub(super) struct Message {
-    pub(super) role: Role,
-    pub(super) id: Option<Id>,
+pub(crate) struct Message {
+    pub(crate) role: Role,
+    pub(crate) id: Option<Id>,
     #[serde(default)]
-    pub(super) content: Content,
-    pub(super) name: Option<String>,
-    pub(super) tool_calls: Option<Vec<Call>>,
-    pub(super) tool_call_id: Option<Name>,
-    pub(super) function_call: Option<CalledFunction>,
-    pub(super) reasoning_content: Option<String>,
+    pub(crate) content: Content,
+    pub(crate) name: Option<String>,
+    pub(crate) tool_calls: Option<Vec<Call>>,
+    pub(crate) tool_call_id: Option<Name>,
+    pub(crate) function_call: Option<CalledFunction>,
+    pub(crate) reasoning_content: Option<String>,
     /// What the assistant said aloud, by its id.
-    pub(super) audio: Option<Box<RawValue>>,
-    pub(super) pinned: Option<bool>,
-    pub(super) priority: Option<Priority>,
-    pub(super) ttl: Option<Ttl>,
-    pub(super) ttl_asked: Option<bool>,
+    pub(crate) audio: Option<Box<RawValue>>,
+    pub(crate) pinned: Option<bool>,
+    pub(crate) priority: Option<Priority>,
+    pub(crate) ttl: Option<Ttl>,
+    pub(crate) ttl_asked: Option<bool>,
     /// The documents that a question was sent with.
-    pub(super) documents: Option<Vec<Passage>>,
+    pub(crate) documents: Option<Vec<Passage>>,
     /// Its keys in their order, with the values of those that are not read.
     #[serde(skip)]
-    pub(super) keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
 }
 
 impl Message {
     /// A message that only says something.
-    pub(super) fn new(role: Role, content: Content) -> Self {
+    pub(crate) fn new(role: Role, content: Content) -> Self {
         Self {
             role,
             id: None,
@@ -301,7 +301,7 @@ impl Message {
     }
 
     /// Whether it holds anything: something said, called, answered or thought.
-    pub(super) fn holds_anything(&self) -> bool {
+    pub(crate) fn holds_anything(&self) -> bool {
         let says = match &self.content {
             Content::Null => false,
             Content::Text(text) => !text.is_empty(),
@@ -340,7 +340,7 @@ impl<'de> Visitor<'de> for MessageVisitor {
 }
 
 /// The keys of a message that are read.
-pub(super) const MESSAGE_KEYS: [&str; 14] = [
+pub(crate) const MESSAGE_KEYS: [&str; 14] = [
     "role",
     "id",
     "content",
@@ -359,7 +359,7 @@ pub(super) const MESSAGE_KEYS: [&str; 14] = [
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Role {
+pub(crate) enum Role {
     System,
     Developer,
     User,
@@ -372,13 +372,13 @@ pub(super) enum Role {
 /// A call, with its keys in their order.
 #[derive(Deserialize)]
 #[serde(remote = "Self", expecting = "a call: an object with a function")]
-pub(super) struct Call {
-    pub(super) id: Option<Name>,
+pub(crate) struct Call {
+    pub(crate) id: Option<Name>,
     /// The call of a function, or of a tool that takes a text.
     #[serde(alias = "custom")]
-    pub(super) function: CalledFunction,
+    pub(crate) function: CalledFunction,
     #[serde(skip)]
-    pub(super) keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
 }
 
 impl<'de> Deserialize<'de> for Call {
@@ -408,13 +408,13 @@ impl<'de> Visitor<'de> for CallVisitor {
 /// A called function, with its keys in their order.
 #[derive(Deserialize)]
 #[serde(remote = "Self", expecting = "a function call: an object with a name")]
-pub(super) struct CalledFunction {
-    pub(super) name: String,
+pub(crate) struct CalledFunction {
+    pub(crate) name: String,
     /// A text that holds JSON, or the JSON itself.
     #[serde(alias = "input")]
-    pub(super) arguments: Option<Box<RawValue>>,
+    pub(crate) arguments: Option<Box<RawValue>>,
     #[serde(skip)]
-    pub(super) keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
 }
 
 impl<'de> Deserialize<'de> for CalledFunction {
@@ -444,33 +444,33 @@ impl<'de> Visitor<'de> for CalledFunctionVisitor {
 /// The parts that are known by their `type`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part {
+pub(crate) enum Part {
     Text { text: String },
     ImageUrl { image_url: ImageUrl },
 }
 
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected an address, or {\"url\", \"detail\"}")]
-pub(super) enum ImageUrl {
+pub(crate) enum ImageUrl {
     Bare(String),
     Full { url: String, detail: Option<String> },
 }
 
 /// Only a part's type, to know whether it is known.
 #[derive(Deserialize)]
-pub(super) struct PartType {
+pub(crate) struct PartType {
     #[serde(rename = "type")]
-    pub(super) kind: Option<String>,
+    pub(crate) kind: Option<String>,
 }
 
 /// Only a session's id, read without the rest.
 #[derive(Deserialize)]
-pub(super) struct OnlyId {
-    pub(super) id: Option<Id>,
+pub(crate) struct OnlyId {
+    pub(crate) id: Option<Id>,
 }
 
 /// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON itself.
-pub(super) fn arguments(raw: Option<&RawValue>) -> String {
+pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
     let raw = raw.map_or("", RawValue::get);
     serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.into())
 }

@@ -1,7 +1,7 @@
 //! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
 
 use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
-use crate::error::Error;
+use crate::{error::Error, format::FileFormat};
 use context_window::{Message, Part, WireFormat};
 
 mod event;
@@ -16,6 +16,21 @@ pub(super) use thread::Thread;
 pub(super) enum Writer {
     ClaudeCode,
     Codex,
+}
+
+impl Writer {
+    /// Returns the format that it writes.
+    pub(super) fn format(self) -> FileFormat {
+        match self {
+            Self::ClaudeCode => FileFormat::ClaudeCode,
+            Self::Codex => FileFormat::Codex,
+        }
+    }
+
+    /// Returns the writer of a format. Returns `None` for a format that is no transcript of these.
+    pub(super) fn of_format(format: FileFormat) -> Option<Self> {
+        [Self::ClaudeCode, Self::Codex].into_iter().find(|writer| writer.format() == format)
+    }
 }
 
 /// The sessions of a transcript.
@@ -48,6 +63,11 @@ impl Transcript {
             Writer::Codex => vec![thread::of_codex(&events)],
         };
         Some(Self { writer, threads, unfinished: None })
+    }
+
+    /// Returns the agent that wrote it.
+    pub(super) fn writer(&self) -> Writer {
+        self.writer
     }
 
     /// Reads one of its sessions from its events, each with its place.

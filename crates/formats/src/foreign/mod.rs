@@ -1,0 +1,157 @@
+//! Readers for the files of other tools: each is a module with two functions, `fits` for the shape of a file and `read`
+//! for its conversation. What stands in all of them is here: which reader takes a file, and what becomes of what it reads.
+//!
+//! A reader takes every key that it knows; a key that nobody took is an error if it holds anything said, called or
+//! answered (rule J3).
+
+use crate::{
+    error::Error,
+    format::{FileFormat, ReadOptions},
+    session::{Session, place::Place},
+};
+use node::{Fault, Node, Reading};
+use shape::Shape;
+use talk::Talk;
+
+mod assemble;
+pub(crate) mod node;
+pub(crate) mod said;
+pub(crate) mod shape;
+mod talk;
+
+mod llamaindex;
+mod openai_agents;
+mod refused;
+
+/// A reader for the files of one tool.
+pub(crate) struct Reader {
+    pub(crate) format: FileFormat,
+    /// Checks whether a file has the tool's shape: keys or types that no other format has.
+    fits: fn(&Shape) -> bool,
+    read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
+    /// Returns the conversations of a value that may hold several.
+    conversations: Option<Conversations>,
+}
+
+/// Returns the conversations of a value, each with its id if it stands outside of it. Returns `None` for one conversation.
+type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
+
+/// All readers. The order decides nothing: two that fit have to read the same.
+const READERS: &[Reader] = &[llamaindex::READER, openai_agents::READER];
+
+impl Reader {
+    const fn new(
+        format: FileFormat,
+        fits: fn(&Shape) -> bool,
+        read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
+    ) -> Self {
+        Self { format, fits, read, conversations: None }
+    }
+
+    const fn with_conversations(mut self, conversations: Conversations) -> Self {
+        self.conversations = Some(conversations);
+        self
+    }
+
+    /// Returns the conversations of a value that holds several.
+    pub(crate) fn conversations<'a>(&self, json: &'a str) -> Option<Vec<(Option<String>, &'a str)>> {
+        let all = self.conversations?(&Node::root(json))?;
+        Some(all.into_iter().map(|(id, node)| (id, node.json())).collect())
+    }
+
+    /// Returns the reader of a format. Returns `None` for a format that is read elsewhere.
+    pub(crate) fn by_format(format: FileFormat) -> Option<&'static Self> {
+        READERS.iter().find(|reader| reader.format == format)
+    }
+
+    /// Returns the readers whose shape a file has.
+    pub(crate) fn fitting(shape: &Shape) -> Vec<&'static Self> {
+        READERS.iter().filter(|reader| (reader.fits)(shape)).collect()
+    }
+
+    /// Reads one conversation.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error with the place for what is not known, unless the reading is lenient, and for a conversation
+    /// without a message.
+    pub(crate) fn session(
+        &self,
+        text: &str,
+        place: Place<'_>,
+        options: ReadOptions,
+    ) -> Result<Session, Error> {
+        let mut reading = Reading::new(options.is_lenient);
+        let fault = |fault: Fault| {
+            let path = if fault.path.is_empty() { self.format.name() } else { &fault.path };
+            let hint = format!("(read as {}; --lenient reads the rest)", self.format);
+            place.fault(path, &format!("{} {hint}", fault.detail))
+        };
+        let talk = (self.read)(&Node::root(text), &mut reading).map_err(fault)?;
+        let session = assemble::session(talk, place, reading);
+        session.map_err(|error| error.with_session_place(format!("{}:{}", place.name, place.line)))
+    }
+}
+
+/// Reads one conversation by the reader that fits, or by several that read the same.
+///
+/// # Errors
+///
+/// As [`Reader::session`]; also for a conversation that two readers read differently.
+pub(crate) fn session(
+    readers: &[&Reader],
+    text: &str,
+    place: Place<'_>,
+    options: ReadOptions,
+) -> Result<Session, Error> {
+    let mut read: Vec<(FileFormat, Session)> = Vec::new();
+    let mut first_error = None;
+    for reader in readers {
+        match reader.session(text, place, options) {
+            Ok(session) => read.push((reader.format, session)),
+            Err(error) => drop(first_error.get_or_insert(error)),
+        }
+    }
+    let mut read = read.into_iter();
+    let Some((format, session)) = read.next() else {
+        let none = || place.fault("", "is of no known format");
+        return Err(first_error.unwrap_or_else(none));
+    };
+    if let Some((other, _)) = read.find(|(_, other)| !session.says_the_same(other)) {
+        let detail = format!(
+            "fits {} and {}, which read it differently; say which one: --from {format} or --from {other}",
+            format.title(),
+            other.title()
+        );
+        return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
+    }
+    Ok(session)
+}
+
+/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other file.
+pub(crate) fn refusal(shape: &Shape) -> Option<String> {
+    refused::refusal(shape)
+}
+
+/// Checks whether a file is one of another tool, read or refused.
+pub(crate) fn is_known(shape: &Shape) -> bool {
+    READERS.iter().any(|reader| (reader.fits)(shape)) || refusal(shape).is_some()
+}
+
+/// Returns the conversations of a value that holds several. Returns `None` for one conversation.
+pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Option<String>, &str)>> {
+    let fitting = || Reader::fitting(&Shape::read(json, false));
+    let readers = options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
+    readers.into_iter().find_map(|reader| reader.conversations(json))
+}
+
+/// Checks whether the values of a file are the messages of one session, one a line.
+pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, options: ReadOptions) -> bool {
+    let shape = Shape::read_lines(lines.clone(), false);
+    let is_message = |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
+    let several = lines.take(2).count() > 1;
+    match options.format.and_then(Reader::by_format) {
+        Some(reader) => (reader.fits)(&shape),
+        None => shape.messages.first().is_some_and(is_message) || several && is_known(&shape),
+    }
+}

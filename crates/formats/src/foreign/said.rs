@@ -1,0 +1,121 @@
+//! Values that hold something said, called or answered, whatever their keys are called.
+
+use serde_json::{Map, Value};
+
+/// Values that are looked at in one unknown value.
+const MOST: usize = 10_000;
+
+/// Keys under which tools keep a text that was said.
+const TEXTS: [&str; 9] =
+    ["text", "content", "thinking", "body", "markdown", "message", "value", "extracted_content", "mes"];
+
+/// Something that an unknown value holds.
+pub(crate) struct Found {
+    /// A name for people.
+    pub(crate) name: &'static str,
+    /// The text, if it is one.
+    pub(crate) text: Option<String>,
+}
+
+impl Found {
+    /// Makes the finding of a text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self { name: "a text", text: Some(text.into()) }
+    }
+
+    fn named(name: &'static str) -> Self {
+        Self { name, text: None }
+    }
+}
+
+/// Checks whether a JSON value is anything but null, true, false, a number or empty.
+pub(crate) fn is_something(json: &str) -> bool {
+    !matches!(json, "null" | "false" | "true" | "\"\"" | "[]" | "{}")
+        && !json.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+}
+
+/// Returns the prose that a JSON value is.
+pub(crate) fn prose(json: &str) -> Option<Found> {
+    serde_json::from_str::<String>(json).ok().filter(|text| is_prose(text)).map(Found::text)
+}
+
+/// Returns prose, a call or a result that stands anywhere in a JSON value.
+pub(crate) fn any(json: &str) -> Option<Found> {
+    look(json, &|value| match value {
+        Value::String(text) => is_prose(text).then(|| Found::text(text)),
+        Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
+        _ => None,
+    })
+}
+
+/// Returns a call, a result or a part with prose under a key that such parts have, anywhere in a JSON value.
+pub(crate) fn part(json: &str) -> Option<Found> {
+    look(json, &|value| {
+        let object = value.as_object()?;
+        if is_call(object) {
+            return Some(Found::named("a call or a result"));
+        }
+        let text = TEXTS.iter().filter_map(|key| object.get(*key)?.as_str());
+        text.into_iter().find(|text| is_prose(text)).map(Found::text)
+    })
+}
+
+/// Returns a call or a result that stands anywhere in a JSON value.
+pub(crate) fn call(json: &str) -> Option<Found> {
+    look(json, &|value| {
+        value.as_object().filter(|object| is_call(object)).map(|_| Found::named("a call or a result"))
+    })
+}
+
+/// Checks whether a JSON value is a list of messages, or holds one: objects with a role that say something.
+pub(crate) fn messages(json: &str) -> bool {
+    let is_message = |value: &Value| {
+        let role = value.get("role").or_else(|| value.get("from")).or_else(|| value.get("sender"));
+        role.is_some_and(Value::is_string) && value.as_object().is_some_and(|object| object.len() > 1)
+    };
+    let found = look(json, &|value| {
+        let list = value.as_array()?;
+        list.iter().any(is_message).then(|| Found::named("messages"))
+    });
+    found.is_some()
+}
+
+/// Looks at all values inside of a JSON value.
+fn look(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
+    if !is_something(json) {
+        return None;
+    }
+    fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usize) -> Option<Found> {
+        *seen += 1;
+        // A value of so many parts is no small matter of a writer's own.
+        if *seen > MOST {
+            return Some(Found::named("many values"));
+        }
+        find(value).or_else(|| match value {
+            Value::Array(all) => all.iter().find_map(|value| inside(value, find, seen)),
+            Value::Object(object) => object.values().find_map(|value| inside(value, find, seen)),
+            _ => None,
+        })
+    }
+    inside(&serde_json::from_str(json).ok()?, find, &mut 0)
+}
+
+/// Checks whether a text is prose: two words with white space between them, which is no date or version.
+fn is_prose(text: &str) -> bool {
+    let is_word = |word: &&str| word.chars().filter(|c| c.is_alphabetic()).count() > 1;
+    text.split_whitespace().filter(is_word).nth(1).is_some() || is_long_line(text)
+}
+
+/// Checks whether a text of a script without white space has the length of a sentence.
+fn is_long_line(text: &str) -> bool {
+    text.chars().filter(|c| !c.is_ascii() && c.is_alphabetic()).nth(7).is_some()
+}
+
+/// Checks whether an object has the keys of a call or of a result.
+fn is_call(object: &Map<String, Value>) -> bool {
+    const IDS: [&str; 6] = ["tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "callId", "call_id"];
+    const NAMES: [&str; 4] = ["name", "toolName", "tool_name", "function_name"];
+    const ARGUMENTS: [&str; 6] = ["arguments", "args", "input", "tool_input", "kwargs", "tool_kwargs"];
+    let has = |keys: &[&str]| keys.iter().any(|key| object.get(*key).is_some_and(|value| !value.is_null()));
+    has(&IDS) || has(&NAMES) && has(&ARGUMENTS) || object.get("function").is_some_and(Value::is_object)
+}

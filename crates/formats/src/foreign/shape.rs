@@ -1,0 +1,181 @@
+//! The outside of a file: its keys and first messages, from which follows whose it is. A look at the first messages is
+//! enough for most files, and costs the same for a file of any size.
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::Value;
+use std::fmt;
+
+/// Keys that hold the messages of a conversation, in whatever tool.
+const CONTAINERS: [&str; 8] =
+    ["messages", "chat_messages", "chat_history", "contents", "history", "conversation", "parts", "input"];
+
+/// Keys behind which nothing more is looked for: the writer is known.
+const ENOUGH: [&str; 8] =
+    ["mapping", "context_window", "rag", "passages", "pinned", "previous", "conversations", "resourceSpans"];
+
+/// So many messages are looked at first.
+const FIRST: usize = 8;
+
+/// What can be seen of a file from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// The keys of the object around the messages, empty for a list and for lines.
+    pub(crate) keys: Vec<String>,
+    /// The key that holds the messages.
+    pub(crate) container: String,
+    /// Is every message a line of its own?
+    pub(crate) is_lines: bool,
+    /// The first messages, or all of them.
+    pub(crate) messages: Vec<Value>,
+}
+
+impl Shape {
+    /// Looks at one value of a file: at the first messages, or at all of them.
+    pub(crate) fn read(json: &str, whole: bool) -> Self {
+        let mut shape = Self::default();
+        let most = if whole { usize::MAX } else { FIRST };
+        let outside = Outside { shape: &mut shape, most };
+        // The error of having seen enough is none.
+        drop(outside.deserialize(&mut serde_json::Deserializer::from_str(json)));
+        shape
+    }
+
+    /// Looks at the first values of a file whose values are one session.
+    pub(crate) fn read_lines<'a>(lines: impl Iterator<Item = &'a str>, whole: bool) -> Self {
+        let most = if whole { usize::MAX } else { FIRST };
+        let messages = lines.take(most).filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Self { is_lines: true, messages, ..Self::default() }
+    }
+
+    /// Checks whether the object around the messages has a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|own| own == key)
+    }
+
+    /// Checks whether a message has the keys.
+    pub(crate) fn any_has(&self, keys: &[&str]) -> bool {
+        self.messages.iter().any(|message| keys.iter().all(|key| message.get(key).is_some()))
+    }
+
+    /// Checks whether a part in a list of a message fits.
+    pub(crate) fn any_part(&self, list: &str, fits: impl Fn(&Value) -> bool) -> bool {
+        let lists = self.messages.iter().filter_map(|message| message.get(list)?.as_array());
+        lists.flatten().any(fits)
+    }
+}
+
+/// Returns the text of a key, or an empty one.
+pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+struct Outside<'s> {
+    shape: &'s mut Shape,
+    most: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Outside<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Outside<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            let is_enough = ENOUGH.contains(&&*key);
+            let is_container = CONTAINERS.contains(&&*key) && self.shape.messages.is_empty();
+            self.shape.keys.push(key.clone());
+            if is_enough && self.most != usize::MAX {
+                return Err(A::Error::custom("seen enough"));
+            }
+            if is_container {
+                self.shape.container = key;
+                map.next_value_seed(Inside { messages: &mut self.shape.messages, most: self.most })?;
+                if self.shape.messages.is_empty() {
+                    self.shape.container.clear();
+                }
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<(), A::Error> {
+        Inside { messages: &mut self.shape.messages, most: self.most }.visit_seq(list)
+    }
+}
+
+/// The messages in a list; any other value is passed.
+struct Inside<'s> {
+    messages: &'s mut Vec<Value>,
+    most: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Inside<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Inside<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(message) = list.next_element()? {
+            self.messages.push(message);
+            if self.messages.len() == self.most {
+                return Err(A::Error::custom("seen enough"));
+            }
+        }
+        Ok(())
+    }
+}
+

@@ -1,0 +1,181 @@
+//! A conversation of another tool, in terms that all tools share.
+
+use super::node::{Fault, Node, Reading};
+use crate::session::compacted::Known;
+use context_window::{Message, Part, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits};
+
+/// A conversation of another tool.
+#[derive(Default)]
+pub(crate) struct Talk {
+    /// Its id in the file.
+    pub(crate) id: Option<String>,
+    /// The model it names.
+    pub(crate) model: Option<String>,
+    /// System texts that stand beside the messages.
+    pub(crate) system: Vec<String>,
+    /// Tool definitions.
+    pub(crate) tools: Vec<Tool>,
+    /// Limits that it states.
+    pub(crate) stated: StatedLimits,
+    /// The wire format that it is sent in, where the file tells.
+    pub(crate) wire_format: Option<WireFormat>,
+    /// What happened, in order.
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One thing that happened.
+pub(crate) enum Step {
+    /// Somebody said, called or answered something.
+    Entry(Entry),
+    /// A message of `OpenAI` Chat or Anthropic Messages, as JSON and with its keys: it goes back as it came.
+    Wire { path: String, json: String },
+    /// A message as the log has it.
+    Message(Box<Message>),
+    /// What came before was archived.
+    Compaction(Known),
+    /// A provider reported what the reply that comes next took.
+    Usage(Usage),
+}
+
+/// A message of another tool.
+pub(crate) struct Entry {
+    /// The keys to it.
+    pub(crate) path: String,
+    /// The speaker. Results in it are messages of their own, whoever brings them.
+    pub(crate) role: Role,
+    /// Its id. One that comes twice names nothing.
+    pub(crate) id: Option<String>,
+    /// The name of the speaker.
+    pub(crate) name: Option<String>,
+    /// The pieces in their order.
+    pub(crate) pieces: Vec<Piece>,
+}
+
+impl Entry {
+    /// Makes the message of a value.
+    pub(crate) fn new(node: &Node<'_>, role: Role, pieces: Vec<Piece>) -> Self {
+        Self { path: node.path().to_owned(), role, id: None, name: None, pieces }
+    }
+
+    /// Sets the id.
+    pub(crate) fn with_id(mut self, id: Option<String>) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Sets the name of the speaker.
+    pub(crate) fn with_name(mut self, name: Option<String>) -> Self {
+        self.name = name;
+        self
+    }
+}
+
+/// A piece of a message.
+pub(crate) enum Piece {
+    /// A text, an image, or anything else that is sent as it is.
+    Part(Part),
+    /// Reasoning.
+    Thought(Reasoning),
+    /// A tool call.
+    Call(Call),
+    /// The result of a tool call.
+    Answer(Answer),
+}
+
+impl Piece {
+    /// Makes the piece of a text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Part(Part::Text(text.into()))
+    }
+
+    /// Makes the piece of a thought without a signature. Returns `None` for a blank one.
+    pub(crate) fn thought(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        (!text.trim().is_empty()).then(|| Self::Thought(Reasoning::text(text)))
+    }
+
+    /// Makes the piece of an image by its address or data URL.
+    pub(crate) fn image(url: impl Into<String>) -> Self {
+        Self::Part(Part::Image { url: url.into(), detail: None })
+    }
+}
+
+/// A tool call.
+#[derive(Default)]
+pub(crate) struct Call {
+    pub(crate) id: Option<String>,
+    pub(crate) name: String,
+    /// The arguments, as JSON text.
+    pub(crate) arguments: String,
+    /// What proves the thought behind it (Gemini's `thoughtSignature`).
+    pub(crate) signature: Option<String>,
+}
+
+/// The result of a tool call: it answers the call of its id, or else of its name, or else the next one (rule J8).
+#[derive(Default)]
+pub(crate) struct Answer {
+    pub(crate) id: Option<String>,
+    /// The name of the tool.
+    pub(crate) name: Option<String>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) is_failed: bool,
+}
+
+impl Answer {
+    /// Makes the result that is a text.
+    pub(crate) fn text(id: Option<String>, name: Option<String>, text: impl Into<String>) -> Self {
+        Self { id, name, parts: vec![Part::Text(text.into())], is_failed: false }
+    }
+
+    /// Says whether the call failed.
+    pub(crate) fn failed(mut self, is_failed: bool) -> Self {
+        self.is_failed = is_failed;
+        self
+    }
+}
+
+/// Returns the arguments of a call: the text that they are, or their JSON.
+pub(crate) fn arguments(node: Option<Node<'_>>) -> String {
+    node.map_or_else(|| "{}".to_owned(), |node| node.text_or_json())
+}
+
+/// Reads an image of base64 data.
+pub(crate) fn data_url(media_type: &str, data: &str) -> String {
+    format!("data:{media_type};base64,{data}")
+}
+
+/// Reads a part in the form of `OpenAI` Chat or Anthropic, which many tools keep. Returns `None` for any other.
+pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+    use crate::session::{anthropic::Piece as Block, content::Content, reader};
+    if node.is_text() {
+        return Ok(Some(Piece::text(node.text()?)));
+    }
+    let Ok(raw) = serde_json::value::RawValue::from_string(node.json().to_owned()) else { return Ok(None) };
+    let block = reader::piece(&raw, WireFormat::OpenAiChat).map_err(|detail| node.fault(detail))?;
+    Ok(Some(match block {
+        Block::Part(Part::Opaque { wire_format: WireFormat::OpenAiChat, .. }) => return Ok(None),
+        Block::Part(part) => Piece::Part(part),
+        Block::Reasoning(reasoning) => Piece::Thought(reasoning),
+        Block::Call(call) => Piece::Call(Call {
+            id: Some(call.id),
+            name: call.name,
+            arguments: call.arguments,
+            signature: call.signature,
+        }),
+        Block::Result { id, content, failed } => {
+            let parts = match content {
+                Content::Null => Vec::new(),
+                Content::Text(text) => vec![Part::Text(text)],
+                Content::Parts(_) => {
+                    let content = node.object()?.need("content")?.list()?;
+                    let inner = reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
+                        Some(Piece::Part(part)) => Ok(part),
+                        _ => Err(inner.fault("is not known; expected a text or an image")),
+                    })?;
+                    inner
+                }
+            };
+            Piece::Answer(Answer { id: Some(id), name: None, parts, is_failed: failed })
+        }
+    }))
+}

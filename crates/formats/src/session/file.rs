@@ -1,0 +1,454 @@
+//! Files of one or many sessions.
+
+use super::{
+    Session, compacted,
+    document::{Document, line_breaks, split, split_one},
+    place::Place,
+    read, surrogates,
+    transcript::{Thread, Transcript, Writer},
+    wire,
+};
+use crate::{
+    error::Error,
+    foreign::{self, shape::Shape},
+    format::ReadOptions,
+};
+use context_window::{
+    conversation::Compaction,
+    text::{plain, size, size::Tally},
+};
+use context_window_store::Journal;
+use std::io::{ErrorKind, Read};
+
+/// A file of one or many sessions, read one at a time.
+///
+/// ```
+/// use context_window_formats::SessionFile;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lines = br#"{"id": "a", "messages": [{"role": "user", "content": "Hello"}]}
+/// {"id": "b", "messages": [{"role": "user", "content": "Good morning"}]}"#;
+/// let file = SessionFile::new("talks.jsonl", lines.to_vec())?;
+/// assert_eq!(file.session(Some("b"))?.log.messages()[0].text(), "Good morning");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct SessionFile {
+    name: String,
+    text: String,
+    documents: Vec<Document>,
+    holds: Holds,
+    options: ReadOptions,
+}
+
+/// What the values of a file are.
+#[derive(Debug)]
+enum Holds {
+    /// The conversation of a log on disk.
+    Log(Box<Session>),
+    /// The events of a transcript: a session takes several of them.
+    Events(Transcript),
+    /// The messages of one session.
+    Messages,
+    /// Sessions; `are_foreign` if the first is one of another tool.
+    Sessions { are_foreign: bool },
+}
+
+impl SessionFile {
+    /// Takes the bytes of a file and finds the sessions in it. `name` names the file in errors.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, for a file with nothing in it, and for one
+    /// that holds too much: more than 10,000,000 JSON values in a session (40,000,000 in a log on disk), or 10,000,000
+    /// sessions.
+    pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
+        Self::with_options(name, bytes, ReadOptions::new())
+    }
+
+    /// Takes the bytes of a file as [`SessionFile::new`] does, in a format that is named, or lenient.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::new`]; also for a transcript that the file is not.
+    pub fn with_options(name: &str, bytes: Vec<u8>, options: ReadOptions) -> Result<Self, Error> {
+        let mut tally = Tally::default();
+        go_on(&mut tally, &bytes, name)?;
+        Self::counted(name, bytes, &tally, options)
+    }
+
+    /// Reads a file, or anything else that holds sessions, and stops where it is too much: nothing is built of what has more
+    /// values than a session may have.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::new`]; also for more than 1,073,741,824 bytes, and for what cannot be read.
+    pub fn from_reader(name: &str, from: impl Read) -> Result<Self, Error> {
+        Self::from_reader_with_options(name, from, ReadOptions::new())
+    }
+
+    /// Reads a file as [`SessionFile::from_reader`] does, in a format that is named, or lenient.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::from_reader`] and [`SessionFile::with_options`].
+    pub fn from_reader_with_options(
+        name: &str,
+        mut from: impl Read,
+        options: ReadOptions,
+    ) -> Result<Self, Error> {
+        let (mut bytes, mut tally) = (Vec::new(), Tally::default());
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = match from.read(&mut chunk) {
+                Ok(0) => return Self::counted(name, bytes, &tally, options),
+                Ok(read) => &chunk[..read],
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::input(name, format!("cannot be read: {error}"))),
+            };
+            if (bytes.len() + read.len()) as u64 > size::BYTES {
+                let most = plain::grouped(size::BYTES);
+                let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
+                return Err(Error::input(name, detail));
+            }
+            go_on(&mut tally, read, name)?;
+            bytes.extend_from_slice(read);
+        }
+    }
+
+    /// Takes the bytes of a file whose values have been counted.
+    fn counted(name: &str, bytes: Vec<u8>, tally: &Tally, options: ReadOptions) -> Result<Self, Error> {
+        if Journal::is_log(&bytes) {
+            return Self::journal(name, &bytes, tally, options);
+        }
+        let text = as_text(name, bytes)?;
+        let (documents, end) = split(name, &text)?;
+        let wanted = |writer: Writer| options.format.is_none_or(|format| format == writer.format());
+        let transcript = Transcript::of(&text, &documents).filter(|transcript| wanted(transcript.writer()));
+        if let Some(mut transcript) = transcript {
+            if tally.values() > size::VALUES_OF_A_LOG {
+                return Err(Error::input(name, size::too_many("this transcript", size::VALUES_OF_A_LOG)));
+            }
+            transcript.unfinished = end.map(|end| (end.line, end.bytes));
+            return Ok(Self { name: name.into(), text, documents, holds: Holds::Events(transcript), options });
+        }
+        if let Some(format) = options.format.filter(|format| Writer::of_format(*format).is_some()) {
+            let detail = format!("is no transcript of {}: no line is an event of it", format.title());
+            return Err(Error::input(name, detail));
+        }
+        if let Some(end) = end {
+            return Err(end.fault);
+        }
+        let Some(first) = documents.first() else {
+            return Err(Error::input(
+                name,
+                "is empty; expected a session (a JSON object or an array of messages)",
+            ));
+        };
+        let texts = || documents.iter().map(|document| &text[document.start..document.end]);
+        let holds = if foreign::are_messages(texts(), options) {
+            Holds::Messages
+        } else {
+            let shape = Shape::read(&text[first.start..first.end], false);
+            let by_name = || options.format.and_then(foreign::Reader::by_format).is_some();
+            let are_foreign = by_name() || options.format.is_none() && foreign::is_known(&shape);
+            Holds::Sessions { are_foreign }
+        };
+        let documents = match holds {
+            Holds::Sessions { are_foreign: true } => apart(&text, documents, options),
+            _ => documents,
+        };
+        Ok(Self { name: name.into(), text, documents, holds, options })
+    }
+
+    /// Takes the bytes of a log on disk.
+    fn journal(name: &str, bytes: &[u8], tally: &Tally, options: ReadOptions) -> Result<Self, Error> {
+        if tally.values() > size::VALUES_OF_A_LOG {
+            return Err(Error::input(name, size::too_many("this log", size::VALUES_OF_A_LOG)));
+        }
+        let (log, torn) = Journal::read(name, bytes)?;
+        let ignored = torn.map(|torn| unfinished(torn.line, torn.bytes));
+        let log = Session::from(log).with_ignored(ignored.into_iter().collect());
+        let holds = Holds::Log(Box::new(log));
+        Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), holds, options })
+    }
+
+    /// How many sessions there are; never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
+    pub fn len(&self) -> usize {
+        self.places().count()
+    }
+
+    /// The session with this id, or the only one. A session without an id goes by its line number.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
+    /// be read.
+    pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
+        self.read(self.place(id)?)
+    }
+
+    /// Iterates over the places of the sessions in the file.
+    fn places(&self) -> impl Iterator<Item = SessionPlace<'_>> {
+        let log = match &self.holds {
+            Holds::Log(log) => Some(SessionPlace::Log(log)),
+            Holds::Messages => Some(SessionPlace::Messages),
+            _ => None,
+        };
+        let transcript = match &self.holds {
+            Holds::Events(transcript) => Some(transcript),
+            _ => None,
+        };
+        let threads = transcript.into_iter().flat_map(|transcript| {
+            transcript.threads.iter().map(move |thread| SessionPlace::Thread(transcript, thread))
+        });
+        let are_sessions = matches!(self.holds, Holds::Sessions { .. });
+        let documents = self.documents.iter().filter(move |_| are_sessions);
+        log.into_iter().chain(threads).chain(documents.map(SessionPlace::Document))
+    }
+
+    /// Where a session is in the file.
+    fn place(&self, id: Option<&str>) -> Result<SessionPlace<'_>, Error> {
+        let fault = |detail: String| Err(Error::input(&self.name, detail));
+        let mut places = self.places();
+        match (id, places.next(), places.next()) {
+            (_, Some(one @ (SessionPlace::Log(_) | SessionPlace::Messages)), _) | (None, Some(one), None) => {
+                Ok(one)
+            }
+            (None, _, _) => {
+                fault(format!("holds {} sessions; choose one by its id: {}", self.len(), self.some_ids()))
+            }
+            (Some(wanted), _, _) => match self.places().find(|place| self.id_of(*place) == wanted) {
+                Some(place) => Ok(place),
+                None => {
+                    let wanted = plain::short(wanted);
+                    fault(format!("has no session `{wanted}`; its ids are: {}", self.some_ids()))
+                }
+            },
+        }
+    }
+
+    /// The text of the file with one more compaction in one session, as an entry after its messages. Everything else
+    /// stays as it is, byte for byte, and a session on one line stays on one. None where its messages are no list of
+    /// chat messages (a log, a transcript, or a logged request of another wire format): [`Journal::create`] writes any conversation.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionFile::session`].
+    pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
+        let document = match self.place(id)? {
+            SessionPlace::Document(document) => document,
+            SessionPlace::Messages if read::session(&self.joined().1, &self.name, 1, self.options).is_ok() => {
+                let end = self.documents.last().map_or(0, |last| last.end);
+                let (before, after) = self.text.split_at(end);
+                return Ok(Some(format!("{before}\n{}{after}", compacted::message(record))));
+            }
+            _ => return Ok(None),
+        };
+        let text = &self.text[document.start..document.end];
+        if read::session(text, &self.name, document.line, self.options).is_err() {
+            return Ok(None);
+        }
+        let range = if text.starts_with('[') {
+            0..text.len()
+        } else {
+            let Ok(wire::Messages { messages }) = serde_json::from_str(text) else { return Ok(None) };
+            let start = messages.get().as_ptr() as usize - text.as_ptr() as usize;
+            start..start + messages.get().len()
+        };
+        let Some(inside) = text[range.clone()].strip_suffix(']') else { return Ok(None) };
+        let inside = inside.trim_end();
+        let comma = if inside.ends_with('[') { "" } else { "," };
+        let line = if text.contains('\n') { "\n" } else { "" };
+        let entry = compacted::message(record);
+        let (before, after) = self.text.split_at(document.start + range.start + inside.len());
+        Ok(Some(format!("{before}{comma}{line}{entry}{after}")))
+    }
+
+    /// Every session in turn.
+    pub fn sessions(&self) -> impl Iterator<Item = Result<Session, Error>> {
+        self.places().map(|place| self.read(place))
+    }
+
+    fn read(&self, place: SessionPlace<'_>) -> Result<Session, Error> {
+        let (mut session, lone) = match place {
+            SessionPlace::Log(log) => (log.clone(), 0),
+            SessionPlace::Document(document) => {
+                let (text, lone) = surrogates::mended(self.text_of(document));
+                (self.document(&text, document.line)?, lone)
+            }
+            SessionPlace::Messages => {
+                let (line, joined) = self.joined();
+                let (text, lone) = surrogates::mended(&joined);
+                (self.document(&text, line)?, lone)
+            }
+            SessionPlace::Thread(transcript, thread) => self.thread(transcript, thread)?,
+        };
+        if lone > 0 {
+            let halves =
+                if lone == 1 { "half a character".into() } else { format!("{lone} halves of characters") };
+            session
+                .ignored
+                .push(format!("{halves} (\\ud800 to \\udfff without the other half) read as U+FFFD"));
+        }
+        Ok(session)
+    }
+
+    /// Reads a session from its JSON. What is no session of this library may be one of another tool that its first messages
+    /// did not show.
+    fn document(&self, text: &str, line: usize) -> Result<Session, Error> {
+        let place = Place { name: &self.name, line };
+        if let Some(format) = self.options.format {
+            return match foreign::Reader::by_format(format) {
+                Some(reader) => reader.session(text, place, self.options),
+                None => read::session(text, &self.name, line, self.options),
+            };
+        }
+        let look = |whole| {
+            let shape = Shape::read(text, whole);
+            match foreign::refusal(&shape) {
+                Some(detail) => Err(Error::input(format!("{}:{line}", self.name), detail)),
+                None => Ok(foreign::Reader::fitting(&shape)),
+            }
+        };
+        if matches!(self.holds, Holds::Sessions { are_foreign: true } | Holds::Messages) {
+            let readers = look(false)?;
+            if !readers.is_empty() {
+                return foreign::session(&readers, text, place, self.options);
+            }
+        }
+        match read::session(text, &self.name, line, ReadOptions { is_lenient: false, ..self.options }) {
+            Ok(session) => Ok(session),
+            Err(error) => {
+                let readers = look(true)?;
+                if !readers.is_empty() {
+                    foreign::session(&readers, text, place, self.options)
+                } else if self.options.is_lenient {
+                    read::session(text, &self.name, line, self.options)
+                } else {
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    /// The values of the file as one list, and the line on which it begins.
+    fn joined(&self) -> (usize, String) {
+        let Some(first) = self.documents.first() else { return (1, "[]".into()) };
+        let mut joined = String::with_capacity(self.text.len() + self.documents.len() + 2);
+        joined.push('[');
+        let mut end = first.start;
+        for (nth, document) in self.documents.iter().enumerate() {
+            if nth > 0 {
+                joined.push(',');
+            }
+            joined.push_str(&self.text[end..document.end]);
+            end = document.end;
+        }
+        joined.push(']');
+        (first.line, joined)
+    }
+
+    /// A session of a transcript, and the halves of characters in it.
+    fn thread(&self, transcript: &Transcript, thread: &Thread) -> Result<(Session, usize), Error> {
+        let documents = thread.events.iter().map(|at| &self.documents[*at]);
+        let texts: Vec<_> =
+            documents.map(|document| (document.line, surrogates::mended(self.text_of(document)))).collect();
+        let place = |line| Place { name: &self.name, line };
+        let events: Vec<_> = texts.iter().map(|(line, (text, _))| (place(*line), &**text)).collect();
+        let lone = texts.iter().map(|(_, (_, lone))| lone).sum();
+        let mut session = transcript.session(thread, &events)?;
+        let end = transcript.unfinished.map(|(line, bytes)| unfinished(line, bytes as u64));
+        session.ignored.extend(end);
+        Ok((session, lone))
+    }
+
+    fn text_of(&self, document: &Document) -> &str {
+        &self.text[document.start..document.end]
+    }
+
+    /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
+    pub fn ids(&self) -> impl Iterator<Item = String> {
+        self.places().filter(|place| !matches!(place, SessionPlace::Log(_))).map(|place| self.id_of(place))
+    }
+
+    fn id_of(&self, place: SessionPlace<'_>) -> String {
+        match place {
+            SessionPlace::Log(_) => String::new(),
+            SessionPlace::Messages => "1".into(),
+            SessionPlace::Document(document) => {
+                let (text, _) = surrogates::mended(self.text_of(document));
+                document.id.clone().or_else(|| read::id(&text)).unwrap_or_else(|| document.place())
+            }
+            SessionPlace::Thread(_, thread) => {
+                let first = thread.events.first().map(|at| self.documents[*at].place());
+                thread.id.clone().or(first).unwrap_or_default()
+            }
+        }
+    }
+
+    fn some_ids(&self) -> String {
+        const SHOWN: usize = 5;
+        let shown: Vec<String> = self.ids().take(SHOWN).map(|id| plain::short(&id).into_owned()).collect();
+        let more = self.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        shown.join(", ") + &more
+    }
+}
+
+/// Where a session is in its file.
+#[derive(Clone, Copy)]
+enum SessionPlace<'a> {
+    Log(&'a Session),
+    /// All documents.
+    Messages,
+    Document(&'a Document),
+    /// Several documents.
+    Thread(&'a Transcript, &'a Thread),
+}
+
+/// The sessions of another tool, each as a document of its own.
+fn apart(text: &str, documents: Vec<Document>, options: ReadOptions) -> Vec<Document> {
+    let mut all = Vec::with_capacity(documents.len());
+    for document in documents {
+        match foreign::conversations(&text[document.start..document.end], options) {
+            Some(parts) => all.extend(split_one(text, &document, &parts)),
+            None => all.push(document),
+        }
+    }
+    all
+}
+
+/// The text of a file.
+fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
+    if bytes.starts_with(&GZIP) {
+        let detail = "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
+        return Err(Error::input(name, detail));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + line_breaks(&error.as_bytes()[..at]);
+        Error::input(format!("{name}:{line}"), format!("byte {at} is not UTF-8; expected JSON in UTF-8"))
+    })
+}
+
+/// The end of a file that a crash left.
+fn unfinished(line: usize, bytes: u64) -> String {
+    format!("line {line} is unfinished ({bytes} bytes) and not used")
+}
+
+/// What a file packed with gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// So many bytes are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Counts the values of what was read, as far as a session may have them.
+pub(super) fn go_on(tally: &mut Tally, bytes: &[u8], name: &str) -> Result<(), Error> {
+    tally.go_on(bytes, size::VALUES).map_err(|excess| {
+        Error::input(format!("{name}:{}", excess.line), size::too_many("the session", size::VALUES))
+    })
+}

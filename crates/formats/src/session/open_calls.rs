@@ -1,0 +1,117 @@
+//! Calls that wait for their results, for results that bear no id (rule J8).
+
+use context_window::{Message, ToolCall};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The calls of a log that have no result yet. It is empty until a result without an id comes, and then catches up:
+/// logs whose results all bear ids pay nothing.
+#[derive(Default)]
+pub(crate) struct OpenCalls {
+    calls: Vec<OpenCall>,
+    by_id: BTreeMap<String, usize>,
+    /// Indexes of calls by name, those of one message together, the newest message last.
+    by_name: BTreeMap<String, Vec<(usize, VecDeque<usize>)>>,
+    /// Indexes of calls by message, the newest message last.
+    groups: Vec<Group>,
+    /// Messages of the log that were looked at.
+    seen: usize,
+    /// Results that were given to a call by their position, where another call was open too.
+    guessed: u64,
+}
+
+struct OpenCall {
+    id: String,
+    name: String,
+    is_open: bool,
+}
+
+struct Group {
+    calls: VecDeque<usize>,
+    made: usize,
+}
+
+impl OpenCalls {
+    /// Adds calls that wait for their results, as of one message.
+    pub(crate) fn add<'c>(&mut self, calls: impl IntoIterator<Item = &'c ToolCall>) {
+        let group = self.groups.len();
+        let first = self.calls.len();
+        for call in calls {
+            let at = self.calls.len();
+            self.by_id.insert(call.id.clone(), at);
+            let named = self.by_name.entry(call.name.clone()).or_default();
+            match named.last_mut() {
+                Some((of, calls)) if *of == group => calls.push_back(at),
+                _ => named.push((group, VecDeque::from([at]))),
+            }
+            self.calls.push(OpenCall { id: call.id.clone(), name: call.name.clone(), is_open: true });
+        }
+        let made = self.calls.len() - first;
+        if made > 0 {
+            self.groups.push(Group { calls: (first..self.calls.len()).collect(), made });
+        }
+    }
+
+    /// Looks at the messages that came since it was asked last.
+    pub(crate) fn catch_up(&mut self, messages: &[Message]) {
+        for message in messages.iter().skip(self.seen) {
+            self.add(message.tool_calls());
+            if let Some(at) = message.answers().and_then(|id| self.by_id.get(id)) {
+                self.calls[*at].is_open = false;
+            }
+        }
+        self.seen = messages.len();
+    }
+
+    /// Returns the id of the call that a result without an id answers: the first open call of its name in the nearest
+    /// message that has one, or without a name the first open call of the nearest message. Returns `None` if there is none.
+    pub(crate) fn answered_by(&mut self, name: Option<&str>) -> Option<String> {
+        match name {
+            Some(name) => self.of_name(name),
+            None => self.next(),
+        }
+    }
+
+    fn of_name(&mut self, name: &str) -> Option<String> {
+        let groups = self.by_name.get_mut(name)?;
+        while let Some((_, calls)) = groups.last_mut() {
+            while let Some(at) = calls.pop_front() {
+                if std::mem::take(&mut self.calls[at].is_open) {
+                    return Some(self.calls[at].id.clone());
+                }
+            }
+            groups.pop();
+        }
+        None
+    }
+
+    fn next(&mut self) -> Option<String> {
+        while let Some(group) = self.groups.last_mut() {
+            let is_guess = group.made > 1;
+            while let Some(at) = group.calls.pop_front() {
+                if std::mem::take(&mut self.calls[at].is_open) {
+                    self.guessed += u64::from(is_guess);
+                    return Some(self.calls[at].id.clone());
+                }
+            }
+            self.groups.pop();
+        }
+        None
+    }
+
+    /// Checks whether a call of this name waits for its result.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.calls.iter().any(|call| call.is_open && call.name == name)
+    }
+
+    /// Returns a note on the results that were given to calls by their position, if there are any.
+    pub(crate) fn note(&self) -> Option<String> {
+        let guessed = context_window::text::plain::grouped(self.guessed);
+        match self.guessed {
+            0 => None,
+            1 => Some("1 result bears no id and no name: it is taken for that of the next call".into()),
+            _ => Some(format!(
+                "{guessed} results bear no id and no name: they are taken for those of the calls in their order"
+            )),
+        }
+    }
+}

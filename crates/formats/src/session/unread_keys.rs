@@ -1,0 +1,190 @@
+//! Keys that nobody reads although they hold something said, called or answered (rule J3), and keys that are probably misspelt.
+
+use super::{
+    chat::LogKeys,
+    content::Content,
+    wire::{self, MESSAGE_KEYS},
+};
+use crate::foreign::said;
+use context_window::{text::plain, text::plain::short};
+use std::collections::BTreeMap;
+
+/// Other names of what a message says.
+const CONTENT: [&str; 12] = [
+    "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output", "response",
+];
+
+/// Keys without which nothing of a message is lost.
+const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_asked"];
+
+/// The keys that were met, each with the one that may have been meant.
+#[derive(Default)]
+pub(super) struct UnreadKeys {
+    /// Looked up once: the keys of a log are the same in every message.
+    meant: BTreeMap<String, Option<&'static str>>,
+    met: Vec<Met>,
+    /// How often there was another one, after so many.
+    more: usize,
+}
+
+/// So many different keys are told.
+const MOST: usize = 8;
+
+/// A key in one message or more.
+struct Met {
+    key: String,
+    meant: &'static str,
+    /// The first message that has it.
+    first: String,
+    messages: u64,
+}
+
+/// A key that holds something that would be lost.
+pub(super) struct Lost {
+    pub(super) key: String,
+    pub(super) detail: String,
+}
+
+impl UnreadKeys {
+    /// Takes down the keys of the message at this index that nobody reads, and returns those whose values would be lost.
+    pub(super) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
+        // More keys than any message has, and longer ones, are no slips of the hand.
+        const MOST_KEYS: usize = 32;
+        const LONGEST: usize = 100;
+        let mut lost = Vec::new();
+        let unread = message.keys.iter().filter(|key| key.unread.is_some());
+        for (nth, key) in unread.enumerate() {
+            let (name, json) = (key.name.as_ref(), key.unread.as_deref().map_or("null", |value| value.get()));
+            let meant = if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
+            if let Some(found) = found(message, name, json, meant, log_keys) {
+                let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+                let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
+                lost.push(Lost { key: name.to_owned(), detail });
+            } else if let Some(meant) = meant {
+                self.meet(at, message, name, meant);
+            }
+        }
+        lost
+    }
+
+    /// Returns the key that was probably meant, if the message lacks that.
+    fn meant(&mut self, key: &str, message: &wire::Message) -> Option<&'static str> {
+        if !self.meant.contains_key(key) {
+            self.meant.insert(key.to_owned(), plain::nearest(key, MESSAGE_KEYS));
+        }
+        let says = CONTENT.contains(&key) && !message.holds_anything();
+        let meant = says.then_some("content").or(self.meant[key]);
+        // Where the right key is there too, the other one is something else.
+        meant.filter(|meant| !has(message, meant))
+    }
+
+    fn meet(&mut self, at: usize, message: &wire::Message, key: &str, meant: &'static str) {
+        if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.meant == meant) {
+            met.messages += 1;
+        } else if self.met.len() == MOST {
+            self.more += 1;
+        } else {
+            let id = message.id.as_ref().map(|id| format!(" (`{}`)", short(&id.to_string())));
+            let first = format!("messages[{at}]{}", id.unwrap_or_default());
+            self.met.push(Met { key: key.to_owned(), meant, first, messages: 1 });
+        }
+    }
+
+    /// Returns one note for each of the first keys.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let more = plain::grouped(self.more as u64);
+        let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
+        let note = |met: &Met| {
+            let others = match met.messages {
+                1 => String::new(),
+                n => format!(", and of {} more messages,", plain::grouped(n - 1)),
+            };
+            let (key, first, meant) = (short(&met.key), &met.first, met.meant);
+            format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
+        };
+        self.met.iter().map(note).chain(more)
+    }
+}
+
+/// Returns the name of what a key holds that would be lost.
+fn found(
+    message: &wire::Message,
+    key: &str,
+    json: &str,
+    meant: Option<&'static str>,
+    log_keys: &LogKeys,
+) -> Option<&'static str> {
+    if !said::is_something(json) {
+        return None;
+    }
+    let says_more = |found: said::Found| (!is_said(message, &found)).then_some(found.name);
+    if log_keys.is_sent(message.role, key) {
+        // It goes back with its message: a call in it would be none that anybody knows of.
+        let is_usual = matches!(key, "reasoning_details" | "thinking" | "reasoning" | "images");
+        return said::call(json).filter(|_| !is_usual).and_then(says_more);
+    }
+    if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
+        // A key of another name holds what it says, whatever that is.
+        return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
+            serde_json::from_str(json).map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
+        });
+    }
+    if json.starts_with('"') {
+        let is_content = CONTENT.contains(&key) || !message.holds_anything();
+        return said::prose(json).filter(|_| is_content).and_then(says_more);
+    }
+    let found = if message.holds_anything() { said::part(json) } else { said::any(json) };
+    found.and_then(says_more)
+}
+
+/// Checks whether the content of a message says a text too: some logs say everything twice.
+fn is_said(message: &wire::Message, found: &said::Found) -> bool {
+    let Some(text) = found.text.as_deref().map(str::trim) else { return false };
+    match &message.content {
+        Content::Null => false,
+        Content::Text(content) => content.contains(text),
+        Content::Parts(parts) => {
+            let json = serde_json::to_string(text).unwrap_or_default();
+            parts.iter().any(|part| part.get().contains(json.trim_matches('"')))
+        }
+    }
+}
+
+/// Checks whether a message has something under a key.
+fn has(message: &wire::Message, key: &str) -> bool {
+    match key {
+        "role" => true,
+        "id" => message.id.is_some(),
+        "content" => !matches!(message.content, Content::Null),
+        "name" => message.name.is_some(),
+        "tool_calls" => message.tool_calls.is_some(),
+        "tool_call_id" => message.tool_call_id.is_some(),
+        "function_call" => message.function_call.is_some(),
+        "reasoning_content" => message.reasoning_content.is_some(),
+        "audio" => message.audio.is_some(),
+        "pinned" => message.pinned.is_some(),
+        "priority" => message.priority.is_some(),
+        "ttl" => message.ttl.is_some(),
+        _ => message.ttl_asked.is_some(),
+    }
+}
+
+/// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it holds.
+pub(super) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
+    const OF_TOOLS: [&str; 8] = [
+        "\"toolCallId\"",
+        "\"toolUseId\"",
+        "\"toolInvocation\"",
+        "\"toolCall\"",
+        "\"toolResult\"",
+        "\"toolUse\"",
+        "\"block_type\"",
+        "\"$type\"",
+    ];
+    if kind.is_none() {
+        return said::any(json).map(|found| found.name);
+    }
+    let has = OF_TOOLS.iter().any(|key| json.contains(key));
+    has.then(|| said::call(json)).flatten().map(|found| found.name)
+}
+
