@@ -41,6 +41,7 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     session.wire_format = talk.wire_format;
     session.limits.stated = talk.stated;
     session.tools = talk.tools;
+    session.rag = talk.rag;
     Ok(session.with_ignored(ignored))
 }
 

@@ -86,7 +86,8 @@ impl Dice {
 }
 
 /// The smallest PNG.
-pub const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Makes a conversation. Every text in it has a word of its own, so that a lost one can be told.
 pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
@@ -245,8 +246,14 @@ fn every_text_call_and_result_is_read_back() {
             let options = ReadOptions::new().read_as(shape.format);
             let named = SessionFile::with_options("talk", text.clone().into_bytes(), options);
             let named = named.and_then(|file| file.session(None));
-            let named = named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
-            assert_eq!(said(&named, shape.keeps), said(&session, shape.keeps), "{} {seed}\n{text}", shape.name);
+            let named =
+                named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
+            assert_eq!(
+                said(&named, shape.keeps),
+                said(&session, shape.keeps),
+                "{} {seed}\n{text}",
+                shape.name
+            );
         }
     }
 }
@@ -259,7 +266,8 @@ fn a_damaged_file_loses_nothing_in_silence() {
         for seed in 0..counts().1 {
             let events = conversation(seed % 50, shape.keeps);
             let text = (shape.write)(&events);
-            let whole = SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
+            let whole =
+                SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
             let notes = whole.map_or(0, |session| session.ignored().len());
             let damaged = mutate::damaged(&text, seed);
             let Ok(file) = SessionFile::new("talk", damaged.clone().into_bytes()) else {
@@ -270,7 +278,9 @@ fn a_damaged_file_loses_nothing_in_silence() {
             let mut is_error = false;
             for session in file.sessions() {
                 match session {
-                    Ok(session) if session.ignored().len() <= notes => known.extend(words(&format!("{session:?}"))),
+                    Ok(session) if session.ignored().len() <= notes => {
+                        known.extend(words(&format!("{session:?}")))
+                    }
                     _ => is_error = true,
                 }
             }
