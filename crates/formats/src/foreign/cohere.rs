@@ -104,12 +104,11 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
     talk.tools = reading.each(tools, tool)?;
     let mut open = Open::default();
     let history = fields.get("chat_history").map(|all| all.list()).transpose()?.unwrap_or_default();
-    for entry in reading.each(history, |node, reading| turn(node, &mut open, reading))? {
-        talk.steps.push(Step::Entry(entry));
+    for entries in reading.each(history, |node, reading| turn(node, &mut open, reading))? {
+        talk.steps.extend(entries.into_iter().map(Step::Entry));
     }
     if let Some(results) = fields.get("tool_results") {
-        let answers = answers(&results, &mut open, reading)?;
-        talk.steps.push(Step::Entry(Entry::new(&results, Role::Tool, answers)));
+        talk.steps.extend(answers(&results, &mut open, reading)?.into_iter().map(Step::Entry));
     }
     if let Some(message) = fields.get("message") {
         let text = message.text()?;
@@ -150,13 +149,12 @@ impl Open {
     }
 
     fn answered(&mut self, name: &str, parameters: &str) -> Option<String> {
-        let exact = self.calls.iter().position(|(_, own, with)| own == name && with == parameters);
-        let at = exact.or_else(|| self.calls.iter().position(|(_, own, _)| own == name))?;
+        let at = self.calls.iter().position(|(_, own, with)| own == name && with == parameters)?;
         Some(self.calls.remove(at).0)
     }
 }
 
-fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Entry, Fault> {
+fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
     let fields = node.object()?;
     let kind = fields.first(&["role", "user_name"]).ok_or_else(|| node.fault("has no `role`"))?;
     let role = match kind.text()?.to_uppercase().as_str() {
@@ -172,11 +170,14 @@ fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Entry
         pieces.push(Piece::text(text));
     }
     pieces.extend(calls(fields.get("tool_calls").as_ref(), open, reading)?);
-    if let Some(results) = fields.get("tool_results") {
-        pieces.extend(answers(&results, open, reading)?);
-    }
+    let results = fields.get("tool_results");
     fields.finish(reading)?;
-    Ok(Entry::new(node, role, pieces))
+    let mut entries =
+        results.map(|results| answers(&results, open, reading)).transpose()?.unwrap_or_default();
+    if !pieces.is_empty() || entries.is_empty() {
+        entries.push(Entry::new(node, role, pieces));
+    }
+    Ok(entries)
 }
 
 fn calls(node: Option<&Node<'_>>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
@@ -197,15 +198,25 @@ fn called(node: &Node<'_>, reading: &mut Reading) -> Result<(String, String), Fa
     Ok((name, parameters))
 }
 
-fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
-    reading.each(node.list()?, |node, reading| {
+/// Reads results. A call that nothing else says stands before its result: a request may name it there alone.
+fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
+    let mut calls = Vec::new();
+    let answers = reading.each(node.list()?, |node, reading| {
         let fields = node.object()?;
         let (name, parameters) = called(&fields.need("call")?, reading)?;
         let outputs = fields.need("outputs")?;
         fields.finish(reading)?;
-        let id = open.answered(&name, &parameters);
-        Ok(Piece::Answer(Answer::text(id, Some(name), output(&outputs)?)))
-    })
+        let id = open.answered(&name, &parameters).unwrap_or_else(|| {
+            open.add(&name, &parameters);
+            let id = open.answered(&name, &parameters);
+            let call = Call { id: id.clone(), name: name.clone(), arguments: parameters, signature: None };
+            calls.push(Piece::Call(call));
+            id.unwrap_or_default()
+        });
+        Ok(Piece::Answer(Answer::text(Some(id), Some(name), output(&outputs)?)))
+    })?;
+    let calls = (!calls.is_empty()).then(|| Entry::new(node, Role::Assistant, calls));
+    Ok(calls.into_iter().chain([Entry::new(node, Role::Tool, answers)]).collect())
 }
 
 /// Returns the text of a result: the text of one output that is nothing else, or the JSON of all.

@@ -19,7 +19,7 @@ pub(crate) mod wire;
 mod stated;
 mod document;
 mod file;
-mod unread_keys;
+pub(crate) mod unread_keys;
 pub(crate) mod anthropic;
 mod dialects;
 mod chat;

@@ -20,7 +20,7 @@ const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_ask
 
 /// The keys that were met, each with the one that may have been meant.
 #[derive(Default)]
-pub(super) struct UnreadKeys {
+pub(crate) struct UnreadKeys {
     /// Looked up once: the keys of a log are the same in every message.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
@@ -41,14 +41,14 @@ struct Met {
 }
 
 /// A key that holds something that would be lost.
-pub(super) struct Lost {
-    pub(super) key: String,
-    pub(super) detail: String,
+pub(crate) struct Lost {
+    pub(crate) key: String,
+    pub(crate) detail: String,
 }
 
 impl UnreadKeys {
     /// Takes down the keys of the message at this index that nobody reads, and returns those whose values would be lost.
-    pub(super) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
+    pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
         // More keys than any message has, and longer ones, are no slips of the hand.
         const MOST_KEYS: usize = 32;
         const LONGEST: usize = 100;
@@ -66,6 +66,7 @@ impl UnreadKeys {
                 self.meet(at, message, name, meant);
             }
         }
+        lost.extend(lost_of_calls(message));
         lost
     }
 
@@ -93,7 +94,7 @@ impl UnreadKeys {
     }
 
     /// Returns one note for each of the first keys.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let more = plain::grouped(self.more as u64);
         let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
         let note = |met: &Met| {
@@ -106,6 +107,27 @@ impl UnreadKeys {
         };
         self.met.iter().map(note).chain(more)
     }
+}
+
+/// Returns the keys of calls that nobody reads although they hold arguments or something said.
+fn lost_of_calls(message: &wire::Message) -> Vec<Lost> {
+    let mut lost = Vec::new();
+    for (at, call) in message.tool_calls.iter().flatten().enumerate() {
+        let has_arguments = call.function.arguments.is_some();
+        let around = call.keys.iter().map(|key| (format!("tool_calls[{at}]"), key));
+        let inside = call.function.keys.iter().map(|key| (format!("tool_calls[{at}].function"), key));
+        for (path, key) in around.chain(inside) {
+            let Some(json) = key.unread.as_deref().map(|value| value.get()) else { continue };
+            let is_known = matches!(key.name.as_ref(), "type" | "index" | "extra_content");
+            let found = said::any(json).map(|found| found.name);
+            let found = found.or((!has_arguments && said::is_something(json)).then_some("arguments"));
+            if let Some(found) = found.filter(|_| !is_known) {
+                let detail = format!("is not known and holds {found} (--lenient leaves it out)");
+                lost.push(Lost { key: format!("{path}.{}", key.name), detail });
+            }
+        }
+    }
+    lost
 }
 
 /// Returns the name of what a key holds that would be lost.
@@ -133,7 +155,9 @@ fn found(
         });
     }
     if json.starts_with('"') {
-        let is_content = CONTENT.contains(&key) || !message.holds_anything();
+        // The id of its call is all that a result without a content holds.
+        let is_bare = message.role == wire::Role::Tool && matches!(message.content, Content::Null);
+        let is_content = CONTENT.contains(&key) || is_bare || !message.holds_anything();
         return said::prose(json).filter(|_| is_content).and_then(says_more);
     }
     let found = if message.holds_anything() { said::part(json) } else { said::any(json) };
@@ -173,7 +197,7 @@ fn has(message: &wire::Message, key: &str) -> bool {
 }
 
 /// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it holds.
-pub(super) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
+pub(crate) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
     const OF_TOOLS: [&str; 8] = [
         "\"toolCallId\"",
         "\"toolUseId\"",

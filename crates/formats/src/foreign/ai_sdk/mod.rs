@@ -21,8 +21,16 @@ pub(super) const READER: Reader =
     Reader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
-    let inside = |value: &Value| value.get("messages")?.as_array().map(|all| all.iter().any(is_message));
-    shape.messages.iter().any(|message| is_message(message) || inside(message) == Some(true))
+    // A list of chats is no list of messages.
+    let inside = |value: &Value| {
+        Some(value)
+            .filter(|_| !shape.is_lines)?
+            .get("messages")?
+            .as_array()
+            .map(|all| all.iter().any(is_message))
+    };
+    let is_prompt = shape.container == "prompt" && shape.any_has(&["role", "content"]);
+    is_prompt || shape.messages.iter().any(|message| is_message(message) || inside(message) == Some(true))
 }
 
 fn is_message(message: &Value) -> bool {
