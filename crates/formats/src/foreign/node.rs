@@ -111,16 +111,15 @@ impl<'a> Node<'a> {
     /// Returns the elements of the list that the value is.
     pub(crate) fn list(&self) -> Result<Vec<Node<'a>>, Fault> {
         let all: Vec<&'a RawValue> = serde_json::from_str(self.json).map_err(|_| self.expected("a list"))?;
-        let element = |(at, raw): (usize, &'a RawValue)| Node {
-            json: raw.get(),
-            path: format!("{}[{at}]", self.path),
-        };
+        let element =
+            |(at, raw): (usize, &'a RawValue)| Node { json: raw.get(), path: format!("{}[{at}]", self.path) };
         Ok(all.into_iter().enumerate().map(element).collect())
     }
 
     /// Returns the keys of the object that the value is.
     pub(crate) fn object(&self) -> Result<Fields<'a>, Fault> {
-        let entries: KeysWithValues<'a> = serde_json::from_str(self.json).map_err(|_| self.expected("an object"))?;
+        let entries: KeysWithValues<'a> =
+            serde_json::from_str(self.json).map_err(|_| self.expected("an object"))?;
         let field = |(name, raw): (String, &'a RawValue)| Field {
             node: self.child(raw.get(), &name),
             name,
