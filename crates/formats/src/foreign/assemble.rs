@@ -35,9 +35,9 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     let mut ignored = reading.into_notes();
     ignored.append(&mut reader.ignored);
     ignored.extend(open.note());
-    if reader.log.messages().is_empty() && reader.log.system().is_empty() {
+    if reader.log.messages().iter().all(Message::is_empty) && reader.log.system().is_empty() {
         let left = ignored.first().map(|note| format!(" ({note})")).unwrap_or_default();
-        let detail = format!("holds no message{left}; expected at least one");
+        let detail = format!("holds no message that says anything{left}; expected at least one");
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     let mut session = Session::from(reader.log);
