@@ -33,7 +33,8 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut calls = Calls::find(&messages);
     let entries = reading.each(messages, |node, reading| message(node, &mut calls, reading))?;
     if calls.errors > 0 {
-        reading.note(format!("{} errors are left out: the model did not say them", calls.errors));
+        let what = if calls.errors == 1 { "error is" } else { "errors are" };
+        reading.note(format!("{} {what} left out: the model did not say that", calls.errors));
     }
     talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
     Ok(talk)

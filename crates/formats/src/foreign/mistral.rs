@@ -53,10 +53,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         fields.finish(reading)?;
     }
     if hosted > 0 {
-        reading.note(format!(
-            "{} runs of Mistral's own tools are left out: they are not sent back",
-            plain::grouped(hosted)
-        ));
+        let what =
+            if hosted == 1 { "run of a tool of Mistral's is" } else { "runs of tools of Mistral's are" };
+        reading.note(format!("{} {what} left out: it sends none back", plain::grouped(hosted)));
     }
     Ok(talk)
 }

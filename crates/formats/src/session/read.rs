@@ -133,6 +133,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let options = gemini::config(&session);
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
+    let is_bare = session.messages.is_none() && logged.is_none();
     messages(&mut reader, session.messages.unwrap_or_default())?;
     let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
     if let Some(logged) = logged {
@@ -145,7 +146,9 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         }
     }
     reader.log.check_ids(std::iter::empty())?;
-    reader.query(session.query);
+    // A request for a completion is one question (Ollama's /api/generate).
+    let asked = if is_bare { body.asked() } else { None };
+    reader.query(session.query.or(asked));
     let declared = session.tools.map(|tools| tools.0).or(options.tools).unwrap_or_default();
     let of_anthropic =
         reader.of_anthropic || declared.iter().any(|tool| tool.get().contains("\"input_schema\""));

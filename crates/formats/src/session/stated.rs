@@ -123,6 +123,11 @@ impl Body {
         stated
     }
 
+    /// Returns the text of a prompt that is no chat.
+    pub(super) fn asked(&self) -> Option<String> {
+        text(&self.prompt)
+    }
+
     /// Returns the context that the provider adds to this body.
     pub(super) fn remote(&self, session: &wire::Session) -> Vec<RemoteContext> {
         use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};

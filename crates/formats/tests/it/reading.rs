@@ -131,7 +131,7 @@ fn a_key_that_holds_something_said_is_an_error() {
         ),
         (
             r#"{"role":"user","content":"hi","parts":[{"type":"text","text":"more words"}]}"#,
-            "messages[0].parts: {at} a text",
+            "messages[0].content: says what no part of the message says",
         ),
         (r#"{"role":"user","mine":"some words"}"#, "messages[0].mine: {at} a text"),
         (r#"{"role":"tool","tool_call_id":"c","result":"some words"}"#, "messages[0].result: {at} a text"),

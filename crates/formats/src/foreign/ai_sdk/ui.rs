@@ -266,7 +266,7 @@ impl Said {
             if !has_parts {
                 Piece::thought(text).into_iter().for_each(|piece| self.turn.say(piece));
             } else if !repeats(&self.thoughts, &text) {
-                return Err(reasoning.fault("says what no part of the message says"));
+                reading.leave(reasoning.fault("says what no part of the message says"))?;
             }
         }
         let is_waiting =
@@ -287,7 +287,7 @@ impl Said {
             let id = super::text(&value, "toolCallId").to_owned();
             match self.invocations.iter().find(|(own, _)| *own == id) {
                 Some((_, own)) if *own == value => {}
-                Some(_) => return Err(node.fault("differs from the part of the same call")),
+                Some(_) => reading.leave(node.fault("differs from the part of the same call"))?,
                 None => self.invocation(&node, left, reading)?,
             }
         }
@@ -295,7 +295,7 @@ impl Said {
             self.turn.end_step();
             self.text(text);
         } else if let Some(content) = content.filter(|_| has_parts && !repeats(&self.texts, &text)) {
-            return Err(content.fault("says what no part of the message says"));
+            reading.leave(content.fault("says what no part of the message says"))?;
         }
         self.attachments(fields, reading)
     }

@@ -21,7 +21,11 @@ const BLOCKS: [&str; 6] =
     ["toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"];
 
 fn fits(shape: &Shape) -> bool {
-    if shape.has("schemaType") && shape.has("modelId") || shape.has("output") && shape.has("stopReason") {
+    let is_known = |keys: [&str; 2]| keys.iter().all(|key| shape.has(key));
+    if [["schemaType", "modelId"], ["output", "stopReason"], ["message", "message_id"]]
+        .into_iter()
+        .any(is_known)
+    {
         return true;
     }
     let blocks = || {
