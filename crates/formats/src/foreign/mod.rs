@@ -13,11 +13,10 @@ use node::{Fault, Node, Reading};
 use shape::Shape;
 use talk::Talk;
 
-mod assemble;
-pub(crate) mod node;
-pub(crate) mod said;
 pub(crate) mod shape;
+pub(crate) mod node;
 mod talk;
+mod assemble;
 
 mod llamaindex;
 mod openai_agents;

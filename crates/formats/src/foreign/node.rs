@@ -1,8 +1,7 @@
 //! A JSON value of another tool's file, with its place and a record of the keys that were read: a key that nobody
 //! read and that holds something said is an error, so that no reader can lose it by not knowing it.
 
-use super::said;
-use crate::session::keys::KeysWithValues;
+use crate::{said, session::keys::KeysWithValues};
 use context_window::text::{object::Object, plain};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};

@@ -9,18 +9,18 @@ mod thread;
 mod claude_code;
 mod codex;
 
-pub(super) use thread::Thread;
+pub(crate) use thread::Thread;
 
 /// Who wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(crate) enum Writer {
     ClaudeCode,
     Codex,
 }
 
 impl Writer {
     /// Returns the format that it writes.
-    pub(super) fn format(self) -> FileFormat {
+    pub(crate) fn format(self) -> FileFormat {
         match self {
             Self::ClaudeCode => FileFormat::ClaudeCode,
             Self::Codex => FileFormat::Codex,
@@ -28,24 +28,24 @@ impl Writer {
     }
 
     /// Returns the writer of a format. Returns `None` for a format that is no transcript of these.
-    pub(super) fn of_format(format: FileFormat) -> Option<Self> {
+    pub(crate) fn of_format(format: FileFormat) -> Option<Self> {
         [Self::ClaudeCode, Self::Codex].into_iter().find(|writer| writer.format() == format)
     }
 }
 
 /// The sessions of a transcript.
 #[derive(Debug)]
-pub(super) struct Transcript {
+pub(crate) struct Transcript {
     writer: Writer,
-    pub(super) threads: Vec<Thread>,
+    pub(crate) threads: Vec<Thread>,
     /// The line and the bytes of an end that is no whole event.
-    pub(super) unfinished: Option<(usize, usize)>,
+    pub(crate) unfinished: Option<(usize, usize)>,
 }
 
 impl Transcript {
     /// The transcript that the values of a file are, if they are one: at least one event of an agent, and nothing that is read
     /// as a session by itself.
-    pub(super) fn of(text: &str, documents: &[Document]) -> Option<Self> {
+    pub(crate) fn of(text: &str, documents: &[Document]) -> Option<Self> {
         let mut writer = None;
         let mut events = Vec::with_capacity(documents.len());
         for document in documents {
@@ -66,12 +66,12 @@ impl Transcript {
     }
 
     /// Returns the agent that wrote it.
-    pub(super) fn writer(&self) -> Writer {
+    pub(crate) fn writer(&self) -> Writer {
         self.writer
     }
 
     /// Reads one of its sessions from its events, each with its place.
-    pub(super) fn session(&self, thread: &Thread, events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+    pub(crate) fn session(&self, thread: &Thread, events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
         let session = match self.writer {
             Writer::ClaudeCode => claude_code::session(events)?,
             Writer::Codex => codex::session(events)?,
