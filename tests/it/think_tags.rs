@@ -9,7 +9,8 @@ use context_window::{
 fn sent(model: &str, think_tags: ThinkTags, messages: &[Message]) -> (Vec<String>, u64) {
     let mut config = Config::default();
     config.conversation.think_tags = think_tags;
-    let manager = ContextWindowManager::new(Model::named(model).unwrap(), TokenCounter::bytes(), config).unwrap();
+    let manager =
+        ContextWindowManager::new(Model::named(model).unwrap(), TokenCounter::bytes(), config).unwrap();
     let mut log = Conversation::new();
     for message in messages {
         log.push(message.clone());

@@ -1,7 +1,9 @@
 //! Messages of the user that nobody has answered (rule S13).
 
-use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter};
 use context_window::plan::NoticeCode;
+use context_window::{
+    Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+};
 
 fn manager() -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("m"), TokenCounter::bytes(), Config::default()).unwrap()
@@ -30,9 +32,9 @@ fn notice(log: &Conversation, budget: u64) -> Option<(Vec<String>, String)> {
     let request = PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
     let plan = manager().build_plan(&request).unwrap();
     let mut found = plan.notices.iter().filter(|notice| notice.code == NoticeCode::UnansweredLeftOut);
-    let first = found.next().map(|notice| {
-        (notice.ids.iter().map(ToString::to_string).collect(), notice.text.clone())
-    });
+    let first = found
+        .next()
+        .map(|notice| (notice.ids.iter().map(ToString::to_string).collect(), notice.text.clone()));
     assert!(found.next().is_none());
     first
 }
@@ -42,7 +44,8 @@ fn budget_of_the_notice_is_the_least_that_holds_the_messages() {
     let log = log(spec());
     let (ids, text) = notice(&log, 200).unwrap();
     assert_eq!(ids, ["m2"]);
-    let budget: u64 = text.split("budget of ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap();
+    let budget: u64 =
+        text.split("budget of ").nth(1).unwrap().split(' ').next().unwrap().replace(',', "").parse().unwrap();
     assert!(text.starts_with("`m2` is left out, and nobody has answered: "), "{text}");
     assert_eq!(notice(&log, budget), None, "{text}");
     assert!(notice(&log, budget - 1).is_some(), "{text}");

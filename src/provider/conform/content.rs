@@ -106,7 +106,8 @@ impl TargetProfile {
         } else {
             (message.text().into(), message.parts().to_vec(), Vec::new())
         };
-        let (text, parts) = if changes.think_tags { self.without_thought(message, text, parts) } else { (text, parts) };
+        let (text, parts) =
+            if changes.think_tags { self.without_thought(message, text, parts) } else { (text, parts) };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
         for (at, reasoning) in message.reasoning().iter().enumerate() {
@@ -220,7 +221,12 @@ impl TargetProfile {
     }
 
     /// Returns the content without the reasoning in tags that its first text begins with.
-    fn without_thought(&self, message: &Message, text: Box<str>, mut parts: Vec<Part>) -> (Box<str>, Vec<Part>) {
+    fn without_thought(
+        &self,
+        message: &Message,
+        text: Box<str>,
+        mut parts: Vec<Part>,
+    ) -> (Box<str>, Vec<Part>) {
         if !text.is_empty() {
             return (self.spoken(message, &text).map(Into::into).unwrap_or(text), parts);
         }

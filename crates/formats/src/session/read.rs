@@ -4,7 +4,7 @@ use super::{
     Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged, place::Place,
     reader::Reader, reader::named, stated, tools::tools, unread_keys::UnreadKeys, wire,
 };
-use crate::{error::Error, said, format::ReadOptions};
+use crate::{error::Error, format::ReadOptions, said};
 use context_window::{
     Conversation, ItemId, Message, Model, RagItem, WireFormat, plan::RemoteContextKind,
     provider::StatedLimits, text::plain,
