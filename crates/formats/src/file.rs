@@ -333,8 +333,8 @@ impl SessionFile {
         let place = Place { name: &self.name, line };
         if let Some(format) = self.options.format {
             return match foreign::Reader::by_format(format) {
-                Some(reader) => reader.session(text, place, self.options),
-                None => read::session(text, &self.name, line, self.options),
+                Some(reader) if reader.takes(text) => reader.session(text, place, self.options),
+                _ => read::session(text, &self.name, line, self.options),
             };
         }
         let look = |whole| {

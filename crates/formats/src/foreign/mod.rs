@@ -18,7 +18,13 @@ pub(crate) mod node;
 mod talk;
 mod assemble;
 
+mod ai_sdk;
+mod bedrock;
+mod cohere;
+mod dotnet_ai;
 mod llamaindex;
+mod media;
+mod mistral;
 mod openai_agents;
 mod refused;
 
@@ -30,13 +36,23 @@ pub(crate) struct Reader {
     read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
     /// Returns the conversations of a value that may hold several.
     conversations: Option<Conversations>,
+    /// Is any other body of the tool a session of this library?
+    is_session_otherwise: bool,
 }
 
 /// Returns the conversations of a value, each with its id if it stands outside of it. Returns `None` for one conversation.
 type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
 
 /// All readers. The order decides nothing: two that fit have to read the same.
-const READERS: &[Reader] = &[llamaindex::READER, openai_agents::READER];
+const READERS: &[Reader] = &[
+    ai_sdk::READER,
+    bedrock::READER,
+    cohere::READER,
+    dotnet_ai::READER,
+    llamaindex::READER,
+    mistral::READER,
+    openai_agents::READER,
+];
 
 impl Reader {
     const fn new(
@@ -44,12 +60,22 @@ impl Reader {
         fits: fn(&Shape) -> bool,
         read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
     ) -> Self {
-        Self { format, fits, read, conversations: None }
+        Self { format, fits, read, conversations: None, is_session_otherwise: false }
     }
 
     const fn with_conversations(mut self, conversations: Conversations) -> Self {
         self.conversations = Some(conversations);
         self
+    }
+
+    const fn or_session(mut self) -> Self {
+        self.is_session_otherwise = true;
+        self
+    }
+
+    /// Checks whether the reader takes a file that is said to be of its tool.
+    pub(crate) fn takes(&self, json: &str) -> bool {
+        !self.is_session_otherwise || (self.fits)(&Shape::read(json, true))
     }
 
     /// Returns the conversations of a value that holds several.
@@ -152,7 +178,7 @@ pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, opt
         |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
     let several = lines.take(2).count() > 1;
     match options.format.and_then(Reader::by_format) {
-        Some(reader) => (reader.fits)(&shape),
-        None => shape.messages.first().is_some_and(is_message) || several && is_known(&shape),
+        Some(reader) if !reader.is_session_otherwise => (reader.fits)(&shape),
+        _ => shape.messages.first().is_some_and(is_message) || several && is_known(&shape),
     }
 }

@@ -161,6 +161,12 @@ impl<'a> Fields<'a> {
         self.all.iter().map(|field| field.name.as_str())
     }
 
+    /// Iterates over the keys with their values, and takes all of them for read.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, Node<'a>)> {
+        self.ignore_all();
+        self.all.iter().map(|field| (field.name.as_str(), field.node.clone()))
+    }
+
     /// Checks whether the object has a key whose value is not null.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.all.iter().any(|field| field.name == key && !field.node.is_null())

@@ -9,8 +9,19 @@ use serde_json::Value;
 use std::fmt;
 
 /// Keys that hold the messages of a conversation, in whatever tool.
-const CONTAINERS: [&str; 8] =
-    ["messages", "chat_messages", "chat_history", "contents", "history", "conversation", "parts", "input"];
+const CONTAINERS: [&str; 11] = [
+    "messages",
+    "chat_messages",
+    "chat_history",
+    "contents",
+    "history",
+    "conversation",
+    "parts",
+    "input",
+    "prompt",
+    "entries",
+    "inputs",
+];
 
 /// Keys behind which nothing more is looked for: the writer is known.
 const ENOUGH: [&str; 8] =

@@ -3,7 +3,7 @@
 use super::node::{Fault, Node, Reading};
 use crate::session::compacted::Known;
 use context_window::{
-    Message, Part, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits,
+    Message, Part, RagItem, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits,
 };
 
 /// A conversation of another tool.
@@ -17,6 +17,8 @@ pub(crate) struct Talk {
     pub(crate) system: Vec<String>,
     /// Tool definitions.
     pub(crate) tools: Vec<Tool>,
+    /// Documents for the next question.
+    pub(crate) rag: Vec<RagItem>,
     /// Limits that it states.
     pub(crate) stated: StatedLimits,
     /// The wire format that it is sent in, where the file tells.

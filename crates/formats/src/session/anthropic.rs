@@ -140,7 +140,9 @@ fn opaque(json: &str) -> Part {
 fn is_own(kind: &str, json: &str) -> bool {
     const OWN: [&str; 5] =
         ["document", "server_tool_use", "mcp_tool_use", "search_result", "container_upload"];
-    OWN.contains(&kind) || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
+    // Cohere has documents too, without a source.
+    let is_other = kind == "document" && !json.contains("\"source\"");
+    OWN.contains(&kind) && !is_other || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
 }
 
 /// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.

@@ -9,7 +9,7 @@ use context_window::{
     message::{PieceKind, Reasoning},
     render::{IMAGE_BESIDE_TEXT, is_inline_image, keep_as_written},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 /// Returns the reasoning that a key of an assistant's message holds. Returns `None` if it holds none that can be read.
 pub(super) fn reasoning(key: &str, json: &str) -> Option<String> {
@@ -33,11 +33,20 @@ struct Detail {
     summary: Option<String>,
 }
 
-/// A part of Mistral's content that holds a thought.
+/// A part of Mistral's or Cohere's content that holds a thought.
 #[derive(Deserialize)]
 struct Chunk {
     r#type: String,
-    thinking: Vec<ChunkPart>,
+    thinking: Thinking,
+    /// Anthropic's: it has such parts too.
+    signature: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Thinking {
+    Parts(Vec<ChunkPart>),
+    Text(String),
 }
 
 #[derive(Deserialize)]
@@ -46,10 +55,16 @@ struct ChunkPart {
 }
 
 /// Returns the thought that a part of a content holds. Returns `None` for another part, and for one without a text.
-pub(super) fn thought(json: &str) -> Option<Reasoning> {
+pub(super) fn thought(json: &str, unknown: WireFormat) -> Option<Reasoning> {
     let chunk: Chunk = serde_json::from_str(json).ok().filter(|chunk: &Chunk| chunk.r#type == "thinking")?;
-    let texts = chunk.thinking.into_iter().filter_map(|part| part.text);
-    let text = texts.collect::<Vec<String>>().join("\n\n");
+    let text = match chunk.thinking {
+        Thinking::Parts(parts) => {
+            let texts = parts.into_iter().filter_map(|part| part.text);
+            texts.collect::<Vec<String>>().join("\n\n")
+        }
+        Thinking::Text(text) if unknown == WireFormat::OpenAiChat && chunk.signature.is_none() => text,
+        Thinking::Text(_) => return None,
+    };
     let mut reasoning = Reasoning::text(text);
     reasoning.wire_format = Some(WireFormat::OpenAiChat);
     Some(reasoning).filter(|reasoning| !reasoning.text.trim().is_empty())

@@ -23,7 +23,7 @@ pub(crate) mod document;
 pub(crate) mod anthropic;
 mod dialects;
 mod chat;
-mod unread_keys;
+pub(crate) mod unread_keys;
 pub(crate) mod compacted;
 mod gemini;
 pub(crate) mod responses;

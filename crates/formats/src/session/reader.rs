@@ -201,7 +201,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A message of the wire as messages of the log: more than one where results stand in what the user says.
-    fn neutral(&mut self, position: usize, wire: wire::Message) -> Result<Vec<Message>, Error> {
+    fn neutral(&mut self, position: usize, mut wire: wire::Message) -> Result<Vec<Message>, Error> {
+        wire.tool_call_id = wire.tool_call_id.filter(wire::Name::is_given);
+        for call in wire.tool_calls.iter_mut().flatten() {
+            call.id = call.id.take().filter(wire::Name::is_given);
+        }
         let role = match wire.role {
             wire::Role::System => Role::System,
             wire::Role::Developer => Role::Developer,
@@ -434,7 +438,7 @@ pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Pi
     }
     let kind: wire::PartType =
         serde_json::from_str(json).map_err(|_| "expected a part: a text or an object".to_owned())?;
-    if let Some(reasoning) = dialects::thought(json) {
+    if let Some(reasoning) = dialects::thought(json, unknown) {
         return Ok(anthropic::Piece::Reasoning(reasoning));
     }
     if let Some(piece) = anthropic::piece(json, kind.kind.as_deref()) {

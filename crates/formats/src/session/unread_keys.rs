@@ -20,7 +20,7 @@ const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_ask
 
 /// The keys that were met, each with the one that may have been meant.
 #[derive(Default)]
-pub(super) struct UnreadKeys {
+pub(crate) struct UnreadKeys {
     /// Looked up once: the keys of a log are the same in every message.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
@@ -42,14 +42,14 @@ struct Met {
 }
 
 /// A key that holds something that would be lost.
-pub(super) struct Lost {
-    pub(super) key: String,
-    pub(super) detail: String,
+pub(crate) struct Lost {
+    pub(crate) key: String,
+    pub(crate) detail: String,
 }
 
 impl UnreadKeys {
     /// Takes down the keys of the message at this index that nobody reads, and returns those whose values would be lost.
-    pub(super) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
+    pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
         // More keys than any message has, and longer ones, are no slips of the hand.
         const MOST_KEYS: usize = 32;
         const LONGEST: usize = 100;
@@ -94,7 +94,7 @@ impl UnreadKeys {
     }
 
     /// Returns one note for each of the first keys.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let more = plain::grouped(self.more as u64);
         let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
         let note = |met: &Met| {
@@ -189,7 +189,7 @@ fn has(message: &wire::Message, key: &str) -> bool {
 }
 
 /// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it holds.
-pub(super) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
+pub(crate) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
     const OF_TOOLS: [&str; 8] = [
         "\"toolCallId\"",
         "\"toolUseId\"",

@@ -96,6 +96,11 @@ pub(crate) enum Name {
 }
 
 impl Name {
+    /// Checks whether it names anything: Mistral's SDK writes `"null"` for an id that is not given.
+    pub(crate) fn is_given(&self) -> bool {
+        !matches!(self, Self::Text(text) if text.is_empty() || text == "null")
+    }
+
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,

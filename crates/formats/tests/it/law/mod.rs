@@ -9,9 +9,13 @@ use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+mod ai_sdk;
+mod bedrock;
+mod dotnet_ai;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod servers;
 mod wire;
 
 /// What happens in a generated conversation.
@@ -64,7 +68,18 @@ pub const ALL: Keeps = Keeps {
 };
 
 fn shapes() -> Vec<Shape> {
-    [wire::shapes(), llamaindex::shapes(), openai_agents::shapes()].into_iter().flatten().collect()
+    [
+        wire::shapes(),
+        ai_sdk::shapes(),
+        bedrock::shapes(),
+        dotnet_ai::shapes(),
+        llamaindex::shapes(),
+        openai_agents::shapes(),
+        servers::shapes(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// A sequence of numbers that is the same on every machine.

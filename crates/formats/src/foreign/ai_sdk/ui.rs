@@ -1,0 +1,350 @@
+//! Messages of the user interface: version 5 and later (`parts` with `tool-NAME`) and version 4 (`tool-invocation`).
+
+use super::{
+    super::{
+        node::{Fault, Fields, Node, Reading},
+        talk::{Answer, Call, Entry, Piece, arguments},
+    },
+    file,
+    turn::{Left, Turn, signature, thought},
+};
+use context_window::Role;
+use serde_json::Value;
+
+/// The words of the SDK for a call that the user did not allow.
+pub(super) const DENIED: &str = "Tool call execution denied.";
+
+/// Reads a message: more than one if the user said something between the assistant's steps.
+pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
+    let fields = node.object()?;
+    let kind = fields.need("role")?;
+    let role = match &*kind.text()? {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        // Of version 4: an application's data for its own page.
+        "data" => {
+            left.data += 1;
+            return Ok(Vec::new());
+        }
+        _ => return Err(kind.fault("is no role of a message with `parts`")),
+    };
+    let id = fields.name("id")?;
+    fields.ignore(&["metadata", "createdAt", "annotations", "chatId", "revisionId", "updatedAt", "data"]);
+    let parts = fields.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
+    let has_parts = !parts.is_empty();
+    let mut said = Said::new(&parts, role);
+    reading.each(parts, |part, reading| said.part(part, left, reading))?;
+    said.beside(&fields, has_parts, left, reading)?;
+    fields.finish(reading)?;
+    Ok(said.into_entries(node, role, id))
+}
+
+/// What the parts of a message say.
+struct Said {
+    role: Role,
+    turn: Turn,
+    /// What version 4 says once more beside the parts.
+    texts: String,
+    thoughts: String,
+    invocations: Vec<(String, Value)>,
+    urls: Vec<String>,
+    /// The step of the last call in version 4.
+    step: u64,
+    /// Messages that are whole, the user's among them.
+    entries: Vec<Entry>,
+}
+
+impl Said {
+    fn new(parts: &[Node<'_>], role: Role) -> Self {
+        let is_step = |part: &Node<'_>| {
+            part.object()
+                .and_then(|part| part.text("type"))
+                .is_ok_and(|kind| kind.as_deref() == Some("step-start"))
+        };
+        Self {
+            role,
+            turn: Turn::new(parts.iter().any(is_step)),
+            texts: String::new(),
+            thoughts: String::new(),
+            invocations: Vec::new(),
+            urls: Vec::new(),
+            step: 0,
+            entries: Vec::new(),
+        }
+    }
+
+    fn part(&mut self, node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+        let fields = node.object()?;
+        let kind = fields.need("type")?;
+        let name = kind.text()?;
+        match name.as_str() {
+            "text" => {
+                fields.ignore(&["state", "providerMetadata", "citations"]);
+                self.text(fields.need("text")?.text()?);
+            }
+            "reasoning" => self.reasoning(&fields)?,
+            "file" | "reasoning-file" => {
+                self.urls.extend(fields.get("url").filter(Node::is_text).map(|url| url.text()).transpose()?);
+                self.turn.say(Piece::Part(file::part(&fields, &["url", "data"], false)?));
+            }
+            "step-start" => self.turn.end_step(),
+            "tool-invocation" => {
+                let invocation = fields.need("toolInvocation")?;
+                self.invocation(&invocation, left, reading)?;
+            }
+            "dynamic-tool" => {
+                fields.ignore(&["dynamic"]);
+                let name = fields.need("toolName")?.text()?;
+                self.tool(&fields, name, left)?;
+            }
+            "source" | "source-url" | "source-document" => {
+                fields.ignore_all();
+                left.sources += 1;
+            }
+            "steering-message" => self.steering(&fields, left, reading)?,
+            tool if tool.starts_with("tool-") => {
+                self.tool(&fields, tool["tool-".len()..].to_owned(), left)?
+            }
+            data if data.starts_with("data-") => {
+                fields.ignore_all();
+                left.data += 1;
+            }
+            _ => return Err(kind.fault("is no part of a message of the AI SDK that is known")),
+        }
+        fields.finish(reading)
+    }
+
+    fn text(&mut self, text: String) {
+        self.texts.push_str(&text);
+        if !text.is_empty() {
+            self.turn.say(Piece::text(text));
+        }
+    }
+
+    /// Reads a thought: a text, or in version 4 details with signatures.
+    fn reasoning(&mut self, fields: &Fields<'_>) -> Result<(), Fault> {
+        fields.ignore(&["state", "id"]);
+        let whole =
+            fields.first(&["text", "reasoning"]).map(|text| text.text()).transpose()?.unwrap_or_default();
+        self.thoughts.push_str(&whole);
+        let beside = metadata(fields, &["providerMetadata"]);
+        let Some(details) = fields.get("details").filter(Node::is_list) else {
+            if let Some(piece) = thought(whole, beside.as_ref()) {
+                self.turn.say(piece);
+            }
+            return Ok(());
+        };
+        let mut in_details = String::new();
+        for detail in details.list()? {
+            let value: Value = serde_json::from_str(detail.json()).unwrap_or_default();
+            let key = if super::text(&value, "type") == "redacted" { "data" } else { "text" };
+            let text = detail.object()?.need(key)?.text()?;
+            let beside = match key {
+                "data" => serde_json::json!({ "detail": { "redactedData": text } }),
+                _ => serde_json::json!({ "detail": { "signature": value.get("signature") } }),
+            };
+            if key == "text" {
+                in_details.push_str(&text);
+            }
+            if let Some(piece) = thought(if key == "text" { text } else { String::new() }, Some(&beside)) {
+                self.turn.say(piece);
+            }
+        }
+        if !in_details.contains(whole.trim()) {
+            return Err(details.fault("do not say what `reasoning` says"));
+        }
+        Ok(())
+    }
+
+    /// Reads a call of version 5 or later, with what became of it.
+    fn tool(&mut self, fields: &Fields<'_>, name: String, left: &mut Left) -> Result<(), Fault> {
+        let id = fields.need("toolCallId")?.name()?;
+        fields.ignore(&["title", "toolMetadata", "preliminary", "inputEncoding", "resultProviderMetadata"]);
+        let is_hosted = fields.is_true("providerExecuted");
+        let beside = metadata(fields, &["callProviderMetadata"]);
+        let (input, raw) = (fields.get("input"), fields.get("rawInput"));
+        let (output, error) = (fields.get("output"), fields.get("errorText"));
+        let approval = fields.get("approval").map(|approval| approval.object()).transpose()?;
+        let reason = approval.as_ref().map(|approval| approval.text("reason")).transpose()?.flatten();
+        let is_denied =
+            approval.as_ref().and_then(|approval| approval.get("approved")).is_some_and(|is| !is.is_true());
+        let state = fields.need("state")?;
+        let said = state.text()?;
+        if output.is_some() && said != "output-available" || error.is_some() && said != "output-error" {
+            return Err(state.fault("does not fit the result of the call"));
+        }
+        let answer = |text: String| Answer::text(Some(id.clone()), Some(name.clone()), text);
+        let denied = || answer(reason.clone().unwrap_or_else(|| DENIED.into())).failed(true);
+        let answer = match said.as_str() {
+            "input-streaming" => {
+                left.unfinished += 1;
+                return Ok(());
+            }
+            "approval-responded" if is_denied => Some(denied()),
+            "output-denied" => Some(denied()),
+            "input-available" | "approval-requested" | "approval-responded" => None,
+            "output-available" => {
+                let text = output.as_ref().map_or_else(|| "null".to_owned(), Node::text_or_json);
+                Some(answer(text).failed(output.as_ref().is_some_and(is_mcp_error)))
+            }
+            "output-error" => {
+                let error = error.ok_or_else(|| fields.node().fault("has no `errorText`"))?;
+                Some(answer(error.text()?).failed(true))
+            }
+            _ => return Err(state.fault("is no state of a tool call that is known")),
+        };
+        let call = Call {
+            id: Some(id.clone()),
+            name: name.clone(),
+            arguments: arguments(input.or(raw)),
+            signature: signature(beside.as_ref()),
+        };
+        self.turn.call(call, answer, is_hosted);
+        Ok(())
+    }
+
+    /// Reads a call of version 4.
+    fn invocation(&mut self, node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+        let fields = node.object()?;
+        let id = fields.need("toolCallId")?.name()?;
+        let name = fields.need("toolName")?.text()?;
+        let step = fields.get("step").and_then(|step| step.number()).unwrap_or(self.step);
+        let (args, result, state) = (fields.get("args"), fields.get("result"), fields.need("state")?);
+        self.invocations.push((id.clone(), serde_json::from_str(node.json()).unwrap_or_default()));
+        fields.finish(reading)?;
+        let answer = match (&*state.text()?, result) {
+            ("partial-call", None) => {
+                left.unfinished += 1;
+                return Ok(());
+            }
+            ("call", None) => None,
+            ("result", Some(result)) => {
+                Some(Answer::text(Some(id.clone()), Some(name.clone()), result.text_or_json()))
+            }
+            ("result", None) => Some(Answer::text(Some(id.clone()), Some(name.clone()), "null")),
+            _ => {
+                return Err(
+                    state.fault("is no state of a tool call that is known, or does not fit its result")
+                );
+            }
+        };
+        if step != self.step {
+            self.turn.end_step();
+            self.step = step;
+        }
+        let call = Call { id: Some(id), name, arguments: arguments(args), signature: None };
+        self.turn.call(call, answer, false);
+        Ok(())
+    }
+
+    /// Reads what the user said while the assistant was at work.
+    fn steering(&mut self, fields: &Fields<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
+        let before = self.turn.take();
+        if !before.is_empty() {
+            self.entries.push(Entry::new(fields.node(), self.role, before));
+        }
+        let mut inside = Self::new(&[], Role::User);
+        let parts = fields.need("parts")?.list()?;
+        reading.each(parts, |part, reading| inside.part(part, left, reading))?;
+        let id = fields.name("id")?;
+        self.entries.push(Entry::new(fields.node(), Role::User, inside.turn.into_pieces()).with_id(id));
+        Ok(())
+    }
+
+    /// Reads what version 4 has beside the parts: the same once more, or all of it.
+    fn beside(
+        &mut self,
+        fields: &Fields<'_>,
+        has_parts: bool,
+        left: &mut Left,
+        reading: &mut Reading,
+    ) -> Result<(), Fault> {
+        let (content, reasoning) = (fields.get("content"), fields.get("reasoning"));
+        if let Some(reasoning) = reasoning {
+            let text = reasoning.text()?;
+            if !has_parts {
+                Piece::thought(text).into_iter().for_each(|piece| self.turn.say(piece));
+            } else if !repeats(&self.thoughts, &text) {
+                return Err(reasoning.fault("says what no part of the message says"));
+            }
+        }
+        let is_waiting =
+            |calls: &[(String, Value)]| calls.iter().any(|(_, call)| super::text(call, "state") != "result");
+        let invocations =
+            fields.get("toolInvocations").map(|all| all.list()).transpose()?.unwrap_or_default();
+        let known: Vec<(String, Value)> = invocations
+            .iter()
+            .map(|node| (String::new(), serde_json::from_str(node.json()).unwrap_or_default()))
+            .collect();
+        let text = content.as_ref().map(|content| content.text()).transpose()?.unwrap_or_default();
+        let is_first = !has_parts && is_waiting(&known);
+        if is_first {
+            self.text(text.clone());
+        }
+        for node in invocations {
+            let value: Value = serde_json::from_str(node.json()).unwrap_or_default();
+            let id = super::text(&value, "toolCallId").to_owned();
+            match self.invocations.iter().find(|(own, _)| *own == id) {
+                Some((_, own)) if *own == value => {}
+                Some(_) => return Err(node.fault("differs from the part of the same call")),
+                None => self.invocation(&node, left, reading)?,
+            }
+        }
+        if !has_parts && !is_first {
+            self.turn.end_step();
+            self.text(text);
+        } else if let Some(content) = content.filter(|_| has_parts && !repeats(&self.texts, &text)) {
+            return Err(content.fault("says what no part of the message says"));
+        }
+        self.attachments(fields, reading)
+    }
+
+    /// Reads files beside what the user says, unless a part is the same file.
+    fn attachments(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(), Fault> {
+        let attachments = fields.first(&["experimental_attachments", "attachments"]);
+        for node in attachments.map(|all| all.list()).transpose()?.unwrap_or_default() {
+            let attachment = node.object()?;
+            let url = attachment.need("url")?.text()?;
+            let part = file::part(&attachment, &["url"], false)?;
+            attachment.finish(reading)?;
+            if !self.urls.contains(&url) {
+                self.turn.say(Piece::Part(part));
+            }
+        }
+        Ok(())
+    }
+
+    fn into_entries(mut self, node: &Node<'_>, role: Role, id: Option<String>) -> Vec<Entry> {
+        let pieces = match role {
+            // The SDK sends one text.
+            Role::System => vec![Piece::text(std::mem::take(&mut self.texts))],
+            _ => self.turn.take(),
+        };
+        // An assistant's message without anything was stopped before it began.
+        if !pieces.is_empty() || role != Role::Assistant {
+            self.entries.push(Entry::new(node, role, pieces));
+        }
+        if let Some(first) = self.entries.iter_mut().find(|entry| entry.role == role) {
+            first.id = id;
+        }
+        self.entries
+    }
+}
+
+/// Returns what a provider wrote beside a part.
+pub(super) fn metadata(fields: &Fields<'_>, keys: &[&'static str]) -> Option<Value> {
+    serde_json::from_str(fields.first(keys)?.json()).ok()
+}
+
+/// Checks whether a result is one of a server of the Model Context Protocol that says that it failed.
+fn is_mcp_error(node: &Node<'_>) -> bool {
+    let Ok(fields) = node.object() else { return false };
+    fields.get("content").is_some_and(|content| content.is_list()) && fields.is_true("isError")
+}
+
+/// Checks whether a text stands in another, whatever white space is between their words.
+fn repeats(whole: &str, part: &str) -> bool {
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    bare(whole).contains(&bare(part))
+}

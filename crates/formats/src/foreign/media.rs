@@ -1,0 +1,200 @@
+//! Files in messages of other tools, as the parts that a provider takes.
+
+use super::node::{Fault, Node};
+use context_window::{Part, WireFormat};
+use serde_json::json;
+
+/// The place of a file's content.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The content itself, in base64.
+    Data(String),
+    /// An address.
+    Url(String),
+}
+
+impl Source {
+    /// Reads a text that tools take for an address, a data URL or base64. Returns a data URL's media type too.
+    pub(crate) fn from_text(text: String) -> (Option<String>, Self) {
+        let inline = text.strip_prefix("data:").and_then(|inside| inside.split_once(";base64,"));
+        if let Some((media_type, data)) = inline {
+            let media_type = media_type.split(';').next().unwrap_or_default().to_owned();
+            return (Some(media_type).filter(|kind| !kind.is_empty()), Self::Data(data.to_owned()));
+        }
+        let is_address = ["http://", "https://", "data:", "s3://", "gs://", "file:"];
+        if is_address.iter().any(|scheme| text.starts_with(scheme)) {
+            return (None, Self::Url(text));
+        }
+        (None, Self::Data(text))
+    }
+}
+
+/// Reads bytes as the JSON of programs has them: base64, a list of numbers, `Buffer` and `Uint8Array` of JavaScript, and
+/// what Strands Agents writes. Returns base64.
+pub(crate) fn bytes(node: &Node<'_>) -> Result<String, Fault> {
+    if node.is_text() {
+        let text = node.text()?;
+        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=-_\r\n".contains(byte);
+        return if text.as_bytes().iter().all(is_base64) {
+            Ok(text)
+        } else {
+            Err(node.fault("is no base64; expected bytes as base64 or as numbers"))
+        };
+    }
+    let value: serde_json::Value = serde_json::from_str(node.json()).map_err(|_| node.expected("bytes"))?;
+    if let Some(data) = value.get("data").and_then(|data| data.as_str()) {
+        return Ok(data.to_owned());
+    }
+    let list = value.get("data").unwrap_or(&value);
+    let numbers: Option<Vec<u8>> = match list {
+        serde_json::Value::Array(all) => all.iter().map(byte).collect(),
+        serde_json::Value::Object(all) => (0..all.len()).map(|at| byte(all.get(&at.to_string())?)).collect(),
+        _ => None,
+    };
+    numbers.map(|numbers| encoded(&numbers)).ok_or_else(|| node.expected("bytes as base64 or as numbers"))
+}
+
+fn byte(value: &serde_json::Value) -> Option<u8> {
+    value.as_u64().and_then(|value| u8::try_from(value).ok())
+}
+
+/// Makes the part of a file.
+///
+/// # Errors
+///
+/// Returns an error at the node for a file that no provider takes in this form.
+pub(crate) fn part(
+    node: &Node<'_>,
+    media_type: &str,
+    source: Source,
+    name: Option<String>,
+) -> Result<Part, Fault> {
+    let kind = media_type.split('/').next().unwrap_or_default();
+    let opaque =
+        |wire_format, json: serde_json::Value| Ok(Part::Opaque { wire_format, json: json.to_string() });
+    match (kind, source) {
+        ("image", Source::Data(data)) => {
+            let named = Some(media_type).filter(|kind| kind.contains('/') && !kind.ends_with('*'));
+            let media_type = named.unwrap_or_else(|| image_type(&data));
+            Ok(Part::Image { url: format!("data:{media_type};base64,{data}"), detail: None })
+        }
+        ("image", Source::Url(url)) => Ok(Part::Image { url, detail: None }),
+        ("text", Source::Data(data)) => {
+            let text = decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
+            text.map(Part::Text).ok_or_else(|| node.fault("is a file of text that is no UTF-8"))
+        }
+        ("audio", Source::Data(data)) if matches!(sound(media_type), "wav" | "mp3") => {
+            let sound = json!({ "data": data, "format": sound(media_type) });
+            opaque(WireFormat::OpenAiChat, json!({ "type": "input_audio", "input_audio": sound }))
+        }
+        ("audio" | "video", Source::Data(data)) => {
+            opaque(WireFormat::Gemini, json!({ "inlineData": { "mimeType": media_type, "data": data } }))
+        }
+        (_, Source::Data(data)) => {
+            let data = format!("data:{media_type};base64,{data}");
+            let file = match name {
+                Some(name) => json!({ "filename": name, "file_data": data }),
+                None => json!({ "file_data": data }),
+            };
+            opaque(WireFormat::OpenAiChat, json!({ "type": "file", "file": file }))
+        }
+        (_, Source::Url(url)) if media_type == "application/pdf" && url.starts_with("http") => {
+            let source = json!({ "type": "url", "url": url });
+            opaque(WireFormat::Anthropic, json!({ "type": "document", "source": source }))
+        }
+        (_, Source::Url(url)) if !media_type.is_empty() => {
+            opaque(WireFormat::Gemini, json!({ "fileData": { "mimeType": media_type, "fileUri": url } }))
+        }
+        (_, Source::Url(_)) => Err(node.fault("is a file of an unknown kind; expected its media type")),
+    }
+}
+
+fn sound(media_type: &str) -> &str {
+    match media_type {
+        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
+        "audio/mp3" | "audio/mpeg" => "mp3",
+        _ => "",
+    }
+}
+
+/// Makes the part of a file that a provider keeps, by its name for the provider.
+pub(crate) fn stored(node: &Node<'_>, provider: &str, id: &str, is_image: bool) -> Result<Part, Fault> {
+    let (wire_format, json) = match provider {
+        "anthropic" => {
+            let kind = if is_image { "image" } else { "document" };
+            (WireFormat::Anthropic, json!({ "type": kind, "source": { "type": "file", "file_id": id } }))
+        }
+        "google" | "vertex" => (WireFormat::Gemini, json!({ "fileData": { "fileUri": id } })),
+        "openai" | "azure" => (WireFormat::OpenAiChat, json!({ "type": "file", "file": { "file_id": id } })),
+        other => {
+            let other = context_window::text::plain::short(other);
+            return Err(node.fault(format!("is a file that `{other}` keeps; no request can name it")));
+        }
+    };
+    Ok(Part::Opaque { wire_format, json: json.to_string() })
+}
+
+/// Returns the media type that the first bytes of an image tell.
+pub(crate) fn image_type(data: &str) -> &'static str {
+    let kinds = [("/9j/", "image/jpeg"), ("R0lG", "image/gif"), ("UklG", "image/webp")];
+    kinds.into_iter().find(|(begin, _)| data.starts_with(begin)).map_or("image/png", |(_, kind)| kind)
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Returns bytes in base64.
+fn encoded(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*three.get(at).unwrap_or(&0)));
+        for at in 0..4 {
+            let six = (bits >> (18 - 6 * at)) as usize & 63;
+            text.push(if at > three.len() { '=' } else { char::from(ALPHABET[six]) });
+        }
+    }
+    text
+}
+
+/// Returns the bytes of base64, in either alphabet. Returns `None` if the text is none.
+pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0_u32);
+    for byte in text.bytes().filter(|byte| !b"=\r\n".contains(byte)) {
+        let byte = match byte {
+            b'-' => b'+',
+            b'_' => b'/',
+            byte => byte,
+        };
+        let six = ALPHABET.iter().position(|own| *own == byte)?;
+        bits = bits << 6 | u32::try_from(six).ok()?;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from(bits >> held & 255).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_in_every_form() {
+        let bytes = |json| super::bytes(&Node::root(json)).map_err(|fault| fault.detail);
+        for json in [
+            r#""aGk=""#,
+            r#"{"type":"Buffer","data":[104,105]}"#,
+            r#"{"0":104,"1":105}"#,
+            "[104,105]",
+            r#"{"__bytes_encoded__":true,"data":"aGk="}"#,
+        ] {
+            assert_eq!(bytes(json), Ok("aGk=".into()), "{json}");
+        }
+        assert!(bytes(r#""b'\\x89PNG'""#).is_err());
+        assert!(bytes(r#"{"0":104,"2":105}"#).is_err());
+        for text in ["", "a", "ab", "abc", "abcd"] {
+            assert_eq!(decoded(&encoded(text.as_bytes())), Some(text.as_bytes().to_vec()));
+        }
+    }
+}
