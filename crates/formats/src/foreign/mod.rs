@@ -9,19 +9,27 @@ use crate::{
     format::{FileFormat, ReadOptions},
     session::{Session, place::Place},
 };
+use context_window::Part;
 use node::{Fault, Node, Reading};
 use shape::Shape;
-use talk::Talk;
+use talk::{Piece, Talk};
 
 mod assemble;
+mod calls;
+mod media;
 pub(crate) mod node;
 pub(crate) mod said;
 pub(crate) mod shape;
 mod talk;
 
+mod haystack;
+mod langchain;
 mod llamaindex;
 mod openai_agents;
+mod opentelemetry;
+mod pydantic_ai;
 mod refused;
+mod semantic_kernel;
 
 /// A reader for the files of one tool.
 pub(crate) struct Reader {
@@ -37,7 +45,30 @@ pub(crate) struct Reader {
 type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
 
 /// All readers. The order decides nothing: two that fit have to read the same.
-const READERS: &[Reader] = &[llamaindex::READER, openai_agents::READER];
+const READERS: &[Reader] = &[
+    haystack::READER,
+    langchain::READER,
+    llamaindex::READER,
+    openai_agents::READER,
+    opentelemetry::READER,
+    pydantic_ai::READER,
+    semantic_kernel::READER,
+];
+
+/// Returns the parts of a result.
+///
+/// # Errors
+///
+/// Returns an error for a piece that no result holds.
+fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
+    let part = |piece| match piece {
+        Piece::Part(part) => Ok(part),
+        Piece::Thought(_) | Piece::Call(_) | Piece::Answer(_) => {
+            Err(node.fault("is a result with a call, a result or a thought in it; expected texts or images"))
+        }
+    };
+    pieces.into_iter().map(part).collect()
+}
 
 impl Reader {
     const fn new(
@@ -141,14 +172,16 @@ pub(crate) fn is_known(shape: &Shape) -> bool {
 /// Returns the conversations of a value that holds several. Returns `None` for one conversation.
 pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Option<String>, &str)>> {
     let fitting = || Reader::fitting(&Shape::read(json, false));
-    let readers = options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
+    let readers =
+        options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
     readers.into_iter().find_map(|reader| reader.conversations(json))
 }
 
 /// Checks whether the values of a file are the messages of one session, one a line.
 pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, options: ReadOptions) -> bool {
     let shape = Shape::read_lines(lines.clone(), false);
-    let is_message = |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
+    let is_message =
+        |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
     let several = lines.take(2).count() > 1;
     match options.format.and_then(Reader::by_format) {
         Some(reader) => (reader.fits)(&shape),

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 /// Other names of what a message says.
 const CONTENT: [&str; 12] = [
-    "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output", "response",
+    "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output",
+    "response",
 ];
 
 /// Keys without which nothing of a message is lost.
@@ -55,7 +56,8 @@ impl UnreadKeys {
         let unread = message.keys.iter().filter(|key| key.unread.is_some());
         for (nth, key) in unread.enumerate() {
             let (name, json) = (key.name.as_ref(), key.unread.as_deref().map_or("null", |value| value.get()));
-            let meant = if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
+            let meant =
+                if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
             if let Some(found) = found(message, name, json, meant, log_keys) {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
@@ -126,7 +128,8 @@ fn found(
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
         // A key of another name holds what it says, whatever that is.
         return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
-            serde_json::from_str(json).map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
+            serde_json::from_str(json)
+                .map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
         });
     }
     if json.starts_with('"') {
@@ -187,4 +190,3 @@ pub(super) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static st
     let has = OF_TOOLS.iter().any(|key| json.contains(key));
     has.then(|| said::call(json)).flatten().map(|found| found.name)
 }
-

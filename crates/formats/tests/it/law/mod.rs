@@ -9,9 +9,14 @@ use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+mod haystack;
+mod langchain;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod opentelemetry;
+mod pydantic_ai;
+mod semantic_kernel;
 mod wire;
 
 /// What happens in a generated conversation.
@@ -64,7 +69,17 @@ pub const ALL: Keeps = Keeps {
 };
 
 fn shapes() -> Vec<Shape> {
-    [wire::shapes(), llamaindex::shapes(), openai_agents::shapes()].into_iter().flatten().collect()
+    let all = [
+        wire::shapes(),
+        haystack::shapes(),
+        langchain::shapes(),
+        llamaindex::shapes(),
+        openai_agents::shapes(),
+        opentelemetry::shapes(),
+        pydantic_ai::shapes(),
+        semantic_kernel::shapes(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A sequence of numbers that is the same on every machine.
@@ -86,7 +101,8 @@ impl Dice {
 }
 
 /// The smallest PNG.
-pub const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Makes a conversation. Every text in it has a word of its own, so that a lost one can be told.
 pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
@@ -225,9 +241,16 @@ fn counts() -> (u64, u64) {
     if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (60, 600) }
 }
 
+/// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
+fn wanted() -> Vec<Shape> {
+    let wanted = std::env::var("LAW_SHAPE").ok();
+    let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name);
+    shapes().into_iter().filter(is_wanted).collect()
+}
+
 #[test]
 fn every_text_call_and_result_is_read_back() {
-    for shape in shapes() {
+    for shape in wanted() {
         for seed in 0..counts().0 {
             let events = conversation(seed, shape.keeps);
             let text = (shape.write)(&events);
@@ -245,21 +268,27 @@ fn every_text_call_and_result_is_read_back() {
             let options = ReadOptions::new().read_as(shape.format);
             let named = SessionFile::with_options("talk", text.clone().into_bytes(), options);
             let named = named.and_then(|file| file.session(None));
-            let named = named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
-            assert_eq!(said(&named, shape.keeps), said(&session, shape.keeps), "{} {seed}\n{text}", shape.name);
+            let named =
+                named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
+            assert_eq!(
+                said(&named, shape.keeps),
+                said(&session, shape.keeps),
+                "{} {seed}\n{text}",
+                shape.name
+            );
         }
     }
 }
 
 #[test]
 fn a_damaged_file_loses_nothing_in_silence() {
-    let wanted = std::env::var("LAW_SHAPE").ok();
-    for shape in shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name)) {
+    for shape in wanted() {
         let (mut read, mut refused) = (0, 0);
         for seed in 0..counts().1 {
             let events = conversation(seed % 50, shape.keeps);
             let text = (shape.write)(&events);
-            let whole = SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
+            let whole =
+                SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
             let notes = whole.map_or(0, |session| session.ignored().len());
             let damaged = mutate::damaged(&text, seed);
             let Ok(file) = SessionFile::new("talk", damaged.clone().into_bytes()) else {
@@ -270,7 +299,9 @@ fn a_damaged_file_loses_nothing_in_silence() {
             let mut is_error = false;
             for session in file.sessions() {
                 match session {
-                    Ok(session) if session.ignored().len() <= notes => known.extend(words(&format!("{session:?}"))),
+                    Ok(session) if session.ignored().len() <= notes => {
+                        known.extend(words(&format!("{session:?}")))
+                    }
                     _ => is_error = true,
                 }
             }
