@@ -12,6 +12,7 @@ use super::{
 use crate::format::FileFormat;
 use context_window::{Role, WireFormat, message::Reasoning};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 pub(super) const READER: Reader = Reader::new(FileFormat::Haystack, fits, read);
 
@@ -79,9 +80,10 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
 #[derive(Default)]
 struct History {
     model: Option<String>,
-    /// Calls without an id: name, arguments and the id that they got, until they are answered.
-    open: Vec<(String, Value, String)>,
-    made: usize,
+    /// Calls by their ids: name and arguments.
+    calls: BTreeMap<String, (String, Value)>,
+    /// The ids that calls without one got, until they are answered.
+    open: Vec<String>,
 }
 
 impl History {
@@ -156,12 +158,15 @@ impl History {
         fields.ignore(&["extra"]);
         let name = fields.need("tool_name")?.text()?;
         let given = arguments(Some(fields.need("arguments")?));
-        let id = fields.name("id")?.unwrap_or_else(|| {
-            let id = format!("call_{}", self.made);
-            self.made += 1;
-            self.open.push((name.clone(), serde_json::from_str(&given).unwrap_or_default(), id.clone()));
-            id
-        });
+        let id = match fields.name("id")? {
+            Some(id) => id,
+            None => {
+                let id = format!("call_{}", self.calls.len());
+                self.open.push(id.clone());
+                id
+            }
+        };
+        self.calls.insert(id.clone(), (name.clone(), serde_json::from_str(&given).unwrap_or_default()));
         Ok(Call { id: Some(id), name, arguments: given, signature: None })
     }
 
@@ -171,9 +176,14 @@ impl History {
         origin.ignore(&["extra"]);
         let name = origin.need("tool_name")?.text()?;
         let given = arguments(origin.get("arguments"));
-        let given: Value = serde_json::from_str(&given).unwrap_or_default();
-        let made = self.open.iter().position(|(own, arguments, _)| *own == name && *arguments == given);
-        let id = origin.name("id")?.or_else(|| made.map(|at| self.open.remove(at).2));
+        let call = (name.clone(), serde_json::from_str(&given).unwrap_or_default());
+        let made = self.open.iter().position(|id| self.calls.get(id) == Some(&call));
+        let id = origin.name("id")?.or_else(|| made.map(|at| self.open.remove(at)));
+        match id.as_ref().and_then(|id| self.calls.get(id)) {
+            None => reading.note_once("results stand in the file whose calls are not in it"),
+            Some(own) if *own != call => return Err(origin.node().fault("is another call than the one of its id")),
+            Some(_) => {}
+        }
         origin.finish(reading)?;
         let result = fields.need("result")?;
         let parts = if result.is_list() {

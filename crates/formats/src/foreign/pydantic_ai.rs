@@ -19,7 +19,9 @@ fn fits(shape: &Shape) -> bool {
             && message.get("parts").is_some_and(Value::is_array)
             && message.get("role").is_none()
     };
-    shape.messages.iter().any(is_message)
+    let is_one = shape.container == "parts" && shape.any_has(&["part_kind"]);
+    is_one
+        || shape.messages.iter().any(is_message)
         || shape.any_part("parts", |part| !text(part, "part_kind").is_empty())
 }
 
@@ -28,9 +30,13 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         node.list()?
     } else {
         let fields = node.object()?;
-        let list = fields.need("messages")?.list()?;
-        fields.finish(reading)?;
-        list
+        if fields.has("parts") {
+            vec![node.clone()]
+        } else {
+            let list = fields.need("messages")?.list()?;
+            fields.finish(reading)?;
+            list
+        }
     };
     let last = messages.len().saturating_sub(1);
     let mut history = History::default();
@@ -97,20 +103,17 @@ impl History {
             match read {
                 Read::Pieces(pieces) => open.extend(pieces),
                 Read::System(text) => {
-                    steps.push(Step::Entry(Entry::new(node, Role::System, vec![Piece::text(text)])))
+                    steps.extend(said(node, role, &mut open));
+                    steps.push(Step::Entry(Entry::new(node, Role::System, vec![Piece::text(text)])));
                 }
                 Read::Compaction(summary) => {
-                    if !open.is_empty() {
-                        steps.push(Step::Entry(Entry::new(node, role, std::mem::take(&mut open))));
-                    }
+                    steps.extend(said(node, role, &mut open));
                     steps.push(Step::Compaction(Known { summary: Some(summary), ..Known::default() }));
                 }
             }
         }
         fields.finish(reading)?;
-        if !open.is_empty() {
-            steps.push(Step::Entry(Entry::new(node, role, open)));
-        }
+        steps.extend(said(node, role, &mut open));
         Ok(steps)
     }
 
@@ -180,6 +183,11 @@ impl History {
         fields.finish(reading)?;
         Ok(read)
     }
+}
+
+/// Returns the message of the pieces that are open.
+fn said(node: &Node<'_>, role: Role, open: &mut Vec<Piece>) -> Option<Step> {
+    (!open.is_empty()).then(|| Step::Entry(Entry::new(node, role, std::mem::take(open))))
 }
 
 /// What a part is.

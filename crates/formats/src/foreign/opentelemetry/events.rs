@@ -116,7 +116,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
             return reading
                 .each(list.node().list()?, |node, reading| message(&node.object()?, Role::User, reading));
         }
-        _ if said::part(node.json()).is_some() && name.starts_with("gen_ai.") => {
+        _ if said::part(node.json()).is_some() => {
             return Err(node.fault(format!("is an event `{name}`, which is not known, with a text")));
         }
         _ => return Ok(Vec::new()),

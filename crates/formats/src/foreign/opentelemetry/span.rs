@@ -204,24 +204,38 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     }
     flat::read(&fields, &mut span, reading)?;
     span.ran = ran(&fields)?;
-    let is_of_model = fields.names().any(|key| key.starts_with("gen_ai.") || key.starts_with("llm."));
+    let is_of_model = fields.names().any(is_own);
     for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
-        let inner = unread.text().unwrap_or_else(|_| unread.json().to_owned());
-        if let Some(found) = said::part(&inner) {
+        let Some(found) = said::any(unread.json()) else { continue };
+        if is_own(key) {
             reading.leave(node.fault(format!("has `{key}`, which is not known and holds {}", found.name)))?;
+        } else {
+            reading.note_once("attributes of no convention for generative AI are left out");
         }
     }
     Ok(span)
+}
+
+/// Checks whether an attribute is one of these conventions, if by a name that is misspelt.
+fn is_own(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key.contains("gen_ai") || key.starts_with("llm.")
 }
 
 /// Checks whether an attribute repeats what others say, or says nothing of a conversation.
 fn is_beside(key: &str) -> bool {
     const STARTS: [&str; 6] =
         ["logfire.", "traceloop.", "input.", "output.", "gen_ai.usage.", "gen_ai.retrieval."];
-    matches!(
-        key,
-        "model_request_parameters" | "final_result" | "openai_agents.span_data" | "llm.invocation_parameters"
-    ) || STARTS.iter().any(|start| key.starts_with(start))
+    const KEYS: [&str; 7] = [
+        "model_request_parameters",
+        "final_result",
+        "openai_agents.span_data",
+        "llm.invocation_parameters",
+        "gen_ai.agent.description",
+        "gen_ai.agent.name",
+        "gen_ai.request.stop_sequences",
+    ];
+    KEYS.contains(&key) || STARTS.iter().any(|start| key.starts_with(start))
 }
 
 /// Reads the result of a tool that ran.
