@@ -9,24 +9,31 @@ use crate::{
     format::{FileFormat, ReadOptions},
     session::{Session, place::Place},
 };
+use context_window::Part;
 use node::{Fault, Node, Reading};
 use shape::Shape;
-use talk::Talk;
+use talk::{Piece, Talk};
 
 pub(crate) mod shape;
 pub(crate) mod node;
 mod talk;
 mod assemble;
 
+mod calls;
+mod media;
 mod ai_sdk;
 mod bedrock;
 mod cohere;
 mod dotnet_ai;
+mod haystack;
+mod langchain;
 mod llamaindex;
-mod media;
 mod mistral;
 mod openai_agents;
+mod opentelemetry;
+mod pydantic_ai;
 mod refused;
+mod semantic_kernel;
 
 /// A reader for the files of one tool.
 pub(crate) struct Reader {
@@ -52,7 +59,27 @@ const READERS: &[Reader] = &[
     llamaindex::READER,
     mistral::READER,
     openai_agents::READER,
+    haystack::READER,
+    langchain::READER,
+    opentelemetry::READER,
+    pydantic_ai::READER,
+    semantic_kernel::READER,
 ];
+
+/// Returns the parts of a result.
+///
+/// # Errors
+///
+/// Returns an error for a piece that no result holds.
+fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
+    let part = |piece| match piece {
+        Piece::Part(part) => Ok(part),
+        Piece::Thought(_) | Piece::Call(_) | Piece::Answer(_) => {
+            Err(node.fault("is a result with a call, a result or a thought in it; expected texts or images"))
+        }
+    };
+    pieces.into_iter().map(part).collect()
+}
 
 impl Reader {
     const fn new(

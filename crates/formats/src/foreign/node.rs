@@ -28,6 +28,11 @@ impl<'a> Node<'a> {
         Self { json: json.trim(), path: String::new() }
     }
 
+    /// Makes the node of JSON that stands at a place as a text, or in another form.
+    pub(crate) fn at(json: &'a str, path: &str) -> Self {
+        Self { json: json.trim(), path: path.to_owned() }
+    }
+
     fn child(&self, json: &'a str, key: &str) -> Self {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Self { json, path }
@@ -183,6 +188,26 @@ impl<'a> Fields<'a> {
         Some(field.node.clone()).filter(|node| !node.is_null())
     }
 
+    /// Returns the value of a key, which stays unread.
+    pub(crate) fn peek(&self, key: &str) -> Option<&Node<'a>> {
+        self.all.iter().rev().find(|field| field.name == key).map(|field| &field.node)
+    }
+
+    /// Reads the keys that begin with a prefix, each without it.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<(&str, Node<'a>)> {
+        let own = self.all.iter().filter_map(|field| Some((field.name.strip_prefix(prefix)?, field)));
+        own.map(|(rest, field)| {
+            field.is_read.set(true);
+            (rest, field.node.clone())
+        })
+        .collect()
+    }
+
+    /// Returns the keys that were not read, with their values.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = (&str, &Node<'a>)> {
+        self.all.iter().filter(|field| !field.is_read.get()).map(|field| (field.name.as_str(), &field.node))
+    }
+
     /// Reads the first of several keys that the object has.
     pub(crate) fn first(&self, keys: &[&'static str]) -> Option<Node<'a>> {
         let found: Vec<_> = keys.iter().filter_map(|key| self.get(key)).collect();
@@ -259,6 +284,13 @@ impl Reading {
     /// Adds a note for the user.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    /// Adds a note that was not made yet.
+    pub(crate) fn note_once(&mut self, note: &str) {
+        if !self.notes.iter().any(|own| own == note) {
+            self.notes.push(note.to_owned());
+        }
     }
 
     /// Leaves what is not known, with a note.

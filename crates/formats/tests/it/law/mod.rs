@@ -12,9 +12,14 @@ use std::collections::BTreeSet;
 mod ai_sdk;
 mod bedrock;
 mod dotnet_ai;
+mod haystack;
+mod langchain;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod opentelemetry;
+mod pydantic_ai;
+mod semantic_kernel;
 mod servers;
 mod wire;
 
@@ -68,18 +73,21 @@ pub const ALL: Keeps = Keeps {
 };
 
 fn shapes() -> Vec<Shape> {
-    [
+    let all = [
         wire::shapes(),
         ai_sdk::shapes(),
         bedrock::shapes(),
         dotnet_ai::shapes(),
+        haystack::shapes(),
+        langchain::shapes(),
         llamaindex::shapes(),
         openai_agents::shapes(),
+        opentelemetry::shapes(),
+        pydantic_ai::shapes(),
+        semantic_kernel::shapes(),
         servers::shapes(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A sequence of numbers that is the same on every machine.
@@ -241,9 +249,16 @@ fn counts() -> (u64, u64) {
     if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (60, 600) }
 }
 
+/// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
+fn wanted() -> Vec<Shape> {
+    let wanted = std::env::var("LAW_SHAPE").ok().filter(|name| !name.is_empty());
+    let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name);
+    shapes().into_iter().filter(is_wanted).collect()
+}
+
 #[test]
 fn every_text_call_and_result_is_read_back() {
-    for shape in shapes() {
+    for shape in wanted() {
         for seed in 0..counts().0 {
             let events = conversation(seed, shape.keeps);
             let text = (shape.write)(&events);
@@ -275,8 +290,7 @@ fn every_text_call_and_result_is_read_back() {
 
 #[test]
 fn a_damaged_file_loses_nothing_in_silence() {
-    let wanted = std::env::var("LAW_SHAPE").ok().filter(|name| !name.is_empty());
-    for shape in shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name)) {
+    for shape in wanted() {
         let (mut read, mut refused) = (0, 0);
         for seed in 0..counts().1 {
             let events = conversation(seed % 50, shape.keeps);
