@@ -126,7 +126,10 @@ impl FromStr for FileFormat {
             let near = context_window::text::plain::nearest(name, names.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             let name = context_window::text::plain::short(name);
-            crate::Error::input("format", format!("`{name}` is none; expected one of {}{near}", names.join(", ")))
+            crate::Error::input(
+                "format",
+                format!("`{name}` is none; expected one of {}{near}", names.join(", ")),
+            )
         })
     }
 }

@@ -6,7 +6,9 @@ use super::{
 };
 use crate::{
     error::Error,
-    session::{Session, bounded, open_calls::OpenCalls, place::Place, reader::Reader, wire},
+    session::{
+        Session, bounded, open_calls::OpenCalls, place::Place, reader::Reader, unread_keys::UnreadKeys, wire,
+    },
 };
 use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning};
 use std::collections::BTreeSet;
@@ -19,12 +21,15 @@ use std::collections::BTreeSet;
 pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<Session, Error> {
     let mut reader = Reader::new(place);
     reader.unknown = talk.wire_format.unwrap_or(reader.unknown);
+    reader.is_lenient = reading.is_lenient;
     reader.head(None, talk.system, Vec::new())?;
-    let mut assembly = Assembly { reader, ids: BTreeSet::new(), open: OpenCalls::default() };
+    let mut assembly =
+        Assembly { reader, ids: BTreeSet::new(), open: OpenCalls::default(), unread: UnreadKeys::default() };
     for step in talk.steps {
         assembly.step(step)?;
     }
-    let Assembly { mut reader, open, .. } = assembly;
+    let Assembly { mut reader, open, unread, .. } = assembly;
+    reader.ignored.extend(unread.notes());
     reader.log.check_ids(std::iter::empty())?;
     bounded::check(reader.log.messages(), &talk.tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
     let mut ignored = reading.into_notes();
@@ -49,6 +54,8 @@ struct Assembly<'a> {
     /// Ids of messages, those of the files among them.
     ids: BTreeSet<String>,
     open: OpenCalls,
+    /// Keys of messages of the wire that nobody reads.
+    unread: UnreadKeys,
 }
 
 impl Assembly<'_> {
@@ -58,6 +65,9 @@ impl Assembly<'_> {
             Step::Wire { path, json } => {
                 let place = self.reader.place;
                 let message: wire::Message = place.parse_part(&path, &json)?;
+                for lost in self.unread.look_at(self.reader.read, &message, &self.reader.log_keys) {
+                    self.reader.leave(&format!("{path}.{}", lost.key), &lost.detail)?;
+                }
                 self.reader.content = (format!("{path}.content"), true);
                 self.reader.message(message)
             }

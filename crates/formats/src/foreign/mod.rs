@@ -19,9 +19,17 @@ pub(crate) mod said;
 pub(crate) mod shape;
 mod talk;
 
+mod chatgpt;
+mod claude_ai;
+mod cline;
+mod gemini_cli;
+mod goose;
 mod llamaindex;
 mod openai_agents;
+mod opencode;
 mod refused;
+mod roo;
+mod task;
 
 /// A reader for the files of one tool.
 pub(crate) struct Reader {
@@ -37,7 +45,17 @@ pub(crate) struct Reader {
 type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
 
 /// All readers. The order decides nothing: two that fit have to read the same.
-const READERS: &[Reader] = &[llamaindex::READER, openai_agents::READER];
+const READERS: &[Reader] = &[
+    chatgpt::READER,
+    claude_ai::READER,
+    cline::READER,
+    gemini_cli::READER,
+    goose::READER,
+    llamaindex::READER,
+    openai_agents::READER,
+    opencode::READER,
+    roo::READER,
+];
 
 impl Reader {
     const fn new(
@@ -141,14 +159,16 @@ pub(crate) fn is_known(shape: &Shape) -> bool {
 /// Returns the conversations of a value that holds several. Returns `None` for one conversation.
 pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Option<String>, &str)>> {
     let fitting = || Reader::fitting(&Shape::read(json, false));
-    let readers = options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
+    let readers =
+        options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
     readers.into_iter().find_map(|reader| reader.conversations(json))
 }
 
 /// Checks whether the values of a file are the messages of one session, one a line.
 pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, options: ReadOptions) -> bool {
     let shape = Shape::read_lines(lines.clone(), false);
-    let is_message = |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
+    let is_message =
+        |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
     let several = lines.take(2).count() > 1;
     match options.format.and_then(Reader::by_format) {
         Some(reader) => (reader.fits)(&shape),

@@ -111,16 +111,15 @@ impl<'a> Node<'a> {
     /// Returns the elements of the list that the value is.
     pub(crate) fn list(&self) -> Result<Vec<Node<'a>>, Fault> {
         let all: Vec<&'a RawValue> = serde_json::from_str(self.json).map_err(|_| self.expected("a list"))?;
-        let element = |(at, raw): (usize, &'a RawValue)| Node {
-            json: raw.get(),
-            path: format!("{}[{at}]", self.path),
-        };
+        let element =
+            |(at, raw): (usize, &'a RawValue)| Node { json: raw.get(), path: format!("{}[{at}]", self.path) };
         Ok(all.into_iter().enumerate().map(element).collect())
     }
 
     /// Returns the keys of the object that the value is.
     pub(crate) fn object(&self) -> Result<Fields<'a>, Fault> {
-        let entries: KeysWithValues<'a> = serde_json::from_str(self.json).map_err(|_| self.expected("an object"))?;
+        let entries: KeysWithValues<'a> =
+            serde_json::from_str(self.json).map_err(|_| self.expected("an object"))?;
         let field = |(name, raw): (String, &'a RawValue)| Field {
             node: self.child(raw.get(), &name),
             name,
@@ -161,6 +160,11 @@ impl<'a> Fields<'a> {
     /// Iterates over the names of the keys.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|field| field.name.as_str())
+    }
+
+    /// Iterates over the values, in the order of the keys.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Node<'a>> {
+        self.all.iter().map(|field| field.node.clone())
     }
 
     /// Checks whether the object has a key whose value is not null.
@@ -255,6 +259,14 @@ impl Reading {
     /// Adds a note for the user.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    /// Adds a note that begins with a number, if there are any.
+    pub(crate) fn note_count(&mut self, count: usize, one: &str, many: &str) {
+        if count > 0 {
+            let what = if count == 1 { one } else { many };
+            self.note(format!("{} {what}", plain::grouped(count as u64)));
+        }
     }
 
     /// Leaves what is not known, with a note.

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 pub(super) const READER: Reader = Reader::new(FileFormat::OpenAiAgents, fits, read);
 
 /// Types of items that no message of another format has.
-const ITEMS: [&str; 5] = ["function_call", "function_call_output", "custom_tool_call", "item_reference", "compaction"];
+const ITEMS: [&str; 5] =
+    ["function_call", "function_call_output", "custom_tool_call", "item_reference", "compaction"];
 
 fn fits(shape: &Shape) -> bool {
     let is_item = |message: &serde_json::Value| {
@@ -32,15 +33,16 @@ fn fits(shape: &Shape) -> bool {
     shape.container.is_empty()
         && shape.messages.iter().any(|message| is_item(message) || is_message(message))
         && shape.messages.iter().all(|message| message.get("role").is_some() || message.get("type").is_some())
-        && !shape.messages.iter().any(|message| message.get("message").is_some() || message.get("data").is_some())
+        && !shape
+            .messages
+            .iter()
+            .any(|message| message.get("message").is_some() || message.get("data").is_some())
 }
 
 fn read(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
     let list = RawValue::from_string(node.json().to_owned()).map_err(|_| node.expected("a list of items"))?;
-    let messages = responses::messages(&list).map_err(|(at, detail)| Fault {
-        path: at.map(|at| format!("[{at}]")).unwrap_or_default(),
-        detail,
-    })?;
+    let messages = responses::messages(&list)
+        .map_err(|(at, detail)| Fault { path: at.map(|at| format!("[{at}]")).unwrap_or_default(), detail })?;
     let steps = messages.into_iter().map(|message| Step::Message(Box::new(message))).collect();
     Ok(Talk { wire_format: Some(WireFormat::OpenAiResponses), steps, ..Talk::default() })
 }

@@ -178,4 +178,3 @@ impl<'de> Visitor<'de> for Inside<'_> {
         Ok(())
     }
 }
-

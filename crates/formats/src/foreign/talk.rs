@@ -2,7 +2,9 @@
 
 use super::node::{Fault, Node, Reading};
 use crate::session::compacted::Known;
-use context_window::{Message, Part, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits};
+use context_window::{
+    Message, Part, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits,
+};
 
 /// A conversation of another tool.
 #[derive(Default)]
@@ -168,10 +170,11 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
                 Content::Text(text) => vec![Part::Text(text)],
                 Content::Parts(_) => {
                     let content = node.object()?.need("content")?.list()?;
-                    let inner = reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
-                        Some(Piece::Part(part)) => Ok(part),
-                        _ => Err(inner.fault("is not known; expected a text or an image")),
-                    })?;
+                    let inner =
+                        reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
+                            Some(Piece::Part(part)) => Ok(part),
+                            _ => Err(inner.fault("is not known; expected a text or an image")),
+                        })?;
                     inner
                 }
             };

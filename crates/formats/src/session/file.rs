@@ -131,7 +131,13 @@ impl SessionFile {
                 return Err(Error::input(name, size::too_many("this transcript", size::VALUES_OF_A_LOG)));
             }
             transcript.unfinished = end.map(|end| (end.line, end.bytes));
-            return Ok(Self { name: name.into(), text, documents, holds: Holds::Events(transcript), options });
+            return Ok(Self {
+                name: name.into(),
+                text,
+                documents,
+                holds: Holds::Events(transcript),
+                options,
+            });
         }
         if let Some(format) = options.format.filter(|format| Writer::of_format(*format).is_some()) {
             let detail = format!("is no transcript of {}: no line is an event of it", format.title());
@@ -241,7 +247,9 @@ impl SessionFile {
     pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
         let document = match self.place(id)? {
             SessionPlace::Document(document) => document,
-            SessionPlace::Messages if read::session(&self.joined().1, &self.name, 1, self.options).is_ok() => {
+            SessionPlace::Messages
+                if read::session(&self.joined().1, &self.name, 1, self.options).is_ok() =>
+            {
                 let end = self.documents.last().map_or(0, |last| last.end);
                 let (before, after) = self.text.split_at(end);
                 return Ok(Some(format!("{before}\n{}{after}", compacted::message(record))));

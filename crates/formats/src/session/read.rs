@@ -70,7 +70,8 @@ pub(super) fn meant(key: &str) -> Option<&'static str> {
 
 /// Reads one session; `line` is where its text starts in the file.
 pub(super) fn session(text: &str, name: &str, line: usize, options: ReadOptions) -> Result<Session, Error> {
-    read(text, Place { name, line }, options).map_err(|error| error.with_session_place(format!("{name}:{line}")))
+    read(text, Place { name, line }, options)
+        .map_err(|error| error.with_session_place(format!("{name}:{line}")))
 }
 
 fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, Error> {

@@ -340,11 +340,7 @@ impl<'a> Reader<'a> {
         Ok(Nested { message: Message::user("").with_parts(parts), pieces: written })
     }
 
-    fn calls(
-        position: usize,
-        calls: Vec<wire::Call>,
-        legacy: Option<wire::CalledFunction>,
-    ) -> Vec<ToolCall> {
+    fn calls(position: usize, calls: Vec<wire::Call>, legacy: Option<wire::CalledFunction>) -> Vec<ToolCall> {
         let call = |id: String, function: wire::CalledFunction| {
             ToolCall::new(id, function.name, wire::arguments(function.arguments.as_deref()))
         };
@@ -406,9 +402,12 @@ fn tool_name(wire: &wire::Message) -> Option<String> {
 
 /// Checks that a part of an unknown type is one that its provider may take.
 fn known(piece: anthropic::Piece, raw: &RawValue) -> Result<anthropic::Piece, String> {
-    let kind: Option<String> = serde_json::from_str(raw.get()).ok().and_then(|part: wire::PartType| part.kind);
+    let kind: Option<String> =
+        serde_json::from_str(raw.get()).ok().and_then(|part: wire::PartType| part.kind);
     let Some(found) = unread_keys::foreign_part(raw.get(), kind.as_deref()) else { return Ok(piece) };
-    let kind = kind.map_or("has no `type`".to_owned(), |kind| format!("is of the unknown type `{}`", plain::short(&kind)));
+    let kind = kind.map_or("has no `type`".to_owned(), |kind| {
+        format!("is of the unknown type `{}`", plain::short(&kind))
+    });
     Err(format!("{kind} and holds {found}; expected a part of a request body (--lenient sends it as it is)"))
 }
 

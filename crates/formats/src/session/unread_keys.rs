@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 /// Other names of what a message says.
 const CONTENT: [&str; 12] = [
-    "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output", "response",
+    "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output",
+    "response",
 ];
 
 /// Keys without which nothing of a message is lost.
@@ -19,7 +20,7 @@ const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_ask
 
 /// The keys that were met, each with the one that may have been meant.
 #[derive(Default)]
-pub(super) struct UnreadKeys {
+pub(crate) struct UnreadKeys {
     /// Looked up once: the keys of a log are the same in every message.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
@@ -40,14 +41,14 @@ struct Met {
 }
 
 /// A key that holds something that would be lost.
-pub(super) struct Lost {
-    pub(super) key: String,
-    pub(super) detail: String,
+pub(crate) struct Lost {
+    pub(crate) key: String,
+    pub(crate) detail: String,
 }
 
 impl UnreadKeys {
     /// Takes down the keys of the message at this index that nobody reads, and returns those whose values would be lost.
-    pub(super) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
+    pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
         // More keys than any message has, and longer ones, are no slips of the hand.
         const MOST_KEYS: usize = 32;
         const LONGEST: usize = 100;
@@ -55,7 +56,8 @@ impl UnreadKeys {
         let unread = message.keys.iter().filter(|key| key.unread.is_some());
         for (nth, key) in unread.enumerate() {
             let (name, json) = (key.name.as_ref(), key.unread.as_deref().map_or("null", |value| value.get()));
-            let meant = if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
+            let meant =
+                if nth < MOST_KEYS && name.len() <= LONGEST { self.meant(name, message) } else { None };
             if let Some(found) = found(message, name, json, meant, log_keys) {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
@@ -91,7 +93,7 @@ impl UnreadKeys {
     }
 
     /// Returns one note for each of the first keys.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let more = plain::grouped(self.more as u64);
         let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
         let note = |met: &Met| {
@@ -126,7 +128,8 @@ fn found(
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
         // A key of another name holds what it says, whatever that is.
         return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
-            serde_json::from_str(json).map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
+            serde_json::from_str(json)
+                .map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
         });
     }
     if json.starts_with('"') {
@@ -187,4 +190,3 @@ pub(super) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static st
     let has = OF_TOOLS.iter().any(|key| json.contains(key));
     has.then(|| said::call(json)).flatten().map(|found| found.name)
 }
-

@@ -9,9 +9,16 @@ use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
+mod chatgpt;
+mod claude_ai;
+mod cline;
+mod gemini_cli;
+mod goose;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod opencode;
+mod roo;
 mod wire;
 
 /// What happens in a generated conversation.
@@ -51,6 +58,8 @@ pub struct Keeps {
     pub ids: bool,
     /// One system text at most.
     pub one_system: bool,
+    /// Several calls may stand before their results.
+    pub parallel: bool,
 }
 
 pub const ALL: Keeps = Keeps {
@@ -61,10 +70,23 @@ pub const ALL: Keeps = Keeps {
     failures: true,
     ids: true,
     one_system: true,
+    parallel: true,
 };
 
 fn shapes() -> Vec<Shape> {
-    [wire::shapes(), llamaindex::shapes(), openai_agents::shapes()].into_iter().flatten().collect()
+    let all = [
+        wire::shapes(),
+        chatgpt::shapes(),
+        claude_ai::shapes(),
+        cline::shapes(),
+        gemini_cli::shapes(),
+        goose::shapes(),
+        llamaindex::shapes(),
+        openai_agents::shapes(),
+        opencode::shapes(),
+        roo::shapes(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A sequence of numbers that is the same on every machine.
@@ -86,7 +108,8 @@ impl Dice {
 }
 
 /// The smallest PNG.
-pub const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+pub const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Makes a conversation. Every text in it has a word of its own, so that a lost one can be told.
 pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
@@ -111,7 +134,7 @@ pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
         for _ in 0..dice.below(3) {
             let thought = (keeps.thoughts && dice.one_in(3)).then(|| text(&mut dice));
             let said = dice.one_in(2).then(|| text(&mut dice));
-            let called: Vec<Called> = (0..1 + dice.below(3))
+            let called: Vec<Called> = (0..1 + dice.below(if keeps.parallel { 3 } else { 1 }))
                 .map(|_| {
                     calls += 1;
                     let name = ["free_boats", "tide", "book"][dice.below(3)].to_owned();
@@ -227,7 +250,10 @@ fn counts() -> (u64, u64) {
 
 #[test]
 fn every_text_call_and_result_is_read_back() {
-    for shape in shapes() {
+    let wanted = std::env::var("LAW_SHAPE").ok();
+    for shape in
+        shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| shape.name.starts_with(wanted)))
+    {
         for seed in 0..counts().0 {
             let events = conversation(seed, shape.keeps);
             let text = (shape.write)(&events);
@@ -245,8 +271,14 @@ fn every_text_call_and_result_is_read_back() {
             let options = ReadOptions::new().read_as(shape.format);
             let named = SessionFile::with_options("talk", text.clone().into_bytes(), options);
             let named = named.and_then(|file| file.session(None));
-            let named = named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
-            assert_eq!(said(&named, shape.keeps), said(&session, shape.keeps), "{} {seed}\n{text}", shape.name);
+            let named =
+                named.unwrap_or_else(|error| panic!("{} {seed} by name: {error}\n{text}", shape.name));
+            assert_eq!(
+                said(&named, shape.keeps),
+                said(&session, shape.keeps),
+                "{} {seed}\n{text}",
+                shape.name
+            );
         }
     }
 }
@@ -254,12 +286,15 @@ fn every_text_call_and_result_is_read_back() {
 #[test]
 fn a_damaged_file_loses_nothing_in_silence() {
     let wanted = std::env::var("LAW_SHAPE").ok();
-    for shape in shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name)) {
+    for shape in
+        shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| shape.name.starts_with(wanted)))
+    {
         let (mut read, mut refused) = (0, 0);
         for seed in 0..counts().1 {
             let events = conversation(seed % 50, shape.keeps);
             let text = (shape.write)(&events);
-            let whole = SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
+            let whole =
+                SessionFile::new("talk", text.clone().into_bytes()).and_then(|file| file.session(None));
             let notes = whole.map_or(0, |session| session.ignored().len());
             let damaged = mutate::damaged(&text, seed);
             let Ok(file) = SessionFile::new("talk", damaged.clone().into_bytes()) else {
@@ -270,7 +305,9 @@ fn a_damaged_file_loses_nothing_in_silence() {
             let mut is_error = false;
             for session in file.sessions() {
                 match session {
-                    Ok(session) if session.ignored().len() <= notes => known.extend(words(&format!("{session:?}"))),
+                    Ok(session) if session.ignored().len() <= notes => {
+                        known.extend(words(&format!("{session:?}")))
+                    }
                     _ => is_error = true,
                 }
             }

@@ -8,7 +8,12 @@ pub fn shapes() -> Vec<Shape> {
     let format = FileFormat::OpenAiAgents;
     let keeps = Keeps { system: false, failures: false, ..ALL };
     vec![
-        Shape { name: "openai-agents", format, write: |events| Value::from(items(events)).to_string(), keeps },
+        Shape {
+            name: "openai-agents",
+            format,
+            write: |events| Value::from(items(events)).to_string(),
+            keeps,
+        },
         Shape {
             name: "openai-agents-lines",
             format,

@@ -9,7 +9,12 @@ pub fn shapes() -> Vec<Shape> {
     // OpenAI says nowhere that a call failed.
     let of_openai = Keeps { failures: false, late_system: true, ..ALL };
     vec![
-        Shape { name: "chat", format, write: |events| json!({ "messages": chat(events) }).to_string(), keeps: of_openai },
+        Shape {
+            name: "chat",
+            format,
+            write: |events| json!({ "messages": chat(events) }).to_string(),
+            keeps: of_openai,
+        },
         Shape {
             name: "chat-list",
             format,
@@ -50,7 +55,9 @@ fn chat(events: &[Event]) -> Vec<Value> {
             }
             message
         }
-        Event::Result { call, text, .. } => json!({ "role": "tool", "tool_call_id": call.id, "content": text }),
+        Event::Result { call, text, .. } => {
+            json!({ "role": "tool", "tool_call_id": call.id, "content": text })
+        }
     };
     events.iter().map(message).collect()
 }
@@ -74,7 +81,9 @@ fn anthropic(events: &[Event]) -> String {
             Event::Assistant { thought, text, calls } => {
                 let mut blocks = Vec::new();
                 blocks.extend(
-                    thought.as_ref().map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln" })),
+                    thought
+                        .as_ref()
+                        .map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln" })),
                 );
                 blocks.extend(text.as_ref().map(|text| json!({ "type": "text", "text": text })));
                 blocks.extend(calls.iter().map(
