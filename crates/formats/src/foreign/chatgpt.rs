@@ -73,8 +73,13 @@ fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>
     mapping.ignore_all();
     let said = nodes.values().filter(|(message, _)| message.is_some()).count();
     let parents: BTreeSet<&str> = nodes.values().filter_map(|(_, parent)| parent.as_deref()).collect();
-    // Without a current one, the last of the leaves in the file is the newest.
-    let newest = || names.iter().rev().find(|name| !parents.contains(name.as_str())).cloned();
+    // Without a current one, it is the newest of the leaves.
+    let time = |name: &str| {
+        let time = nodes.get(name).and_then(|(message, _)| message.as_ref()?.as_object());
+        time.and_then(|message| message.get("create_time")?.parse::<f64>().ok()).unwrap_or_default()
+    };
+    let leaves = || names.iter().filter(|name| !parents.contains(name.as_str()));
+    let newest = || leaves().max_by(|one, other| time(one).total_cmp(&time(other))).cloned();
     let mut at = fields.name("current_node")?.or_else(newest);
     let mut branch = Vec::new();
     while let Some(name) = at {
@@ -138,7 +143,8 @@ impl Chat {
         content.finish(reading)?;
         let is_blank =
             said.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
-        if is_weightless || is_hidden && role != Role::Tool {
+        let is_answer = role == Role::Tool && self.is_called(name.as_deref());
+        if is_weightless || is_hidden && !is_answer {
             let count = if is_weightless { &mut self.weightless } else { &mut self.hidden };
             *count += usize::from(!is_blank);
             return Ok(());
@@ -190,37 +196,34 @@ impl Chat {
         self.entries.push(Entry::new(node, Role::Assistant, pieces).with_id(id));
     }
 
-    /// Adds what a tool says: the result of the call before it, or more of that.
+    /// Checks whether a tool was called last.
+    fn is_called(&self, tool: Option<&str>) -> bool {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let is_of = |called: &str| tool.is_none_or(|tool| short(tool) == short(called));
+        self.call.as_ref().is_some_and(|(_, called, _)| is_of(called))
+    }
+
+    /// Adds what a tool says: the result of the call before it, or more of that. What nobody asked for is a context.
     fn answered(&mut self, node: &Node<'_>, id: Option<String>, tool: Option<String>, said: Said) {
         self.thought();
-        let is_of = |called: &str| {
-            let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
-            tool.as_deref().is_none_or(|tool| short(tool) == short(called))
-        };
-        let answered = self.call.as_mut().filter(|(_, called, _)| is_of(called));
-        let Some((call, _, place)) = answered else {
-            if !said.parts.is_empty() {
-                let answer = Answer { id: None, name: tool, parts: said.parts, is_failed: said.is_failed };
-                self.entries.push(Entry::new(node, Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
+        if !self.is_called(tool.as_deref()) {
+            let from = tool.map(|tool| Part::Text(format!("From {tool}:")));
+            let pieces: Vec<Piece> = from.into_iter().chain(said.parts).map(Piece::Part).collect();
+            if pieces.len() > 1 {
+                self.entries.push(Entry::new(node, Role::System, pieces).with_id(id));
             }
             return;
-        };
-        match place.and_then(|at| self.entries[at].pieces.first_mut()) {
-            Some(Piece::Answer(answer)) => {
-                answer.parts.extend(said.parts);
-                answer.is_failed |= said.is_failed;
-            }
-            _ => {
-                *place = Some(self.entries.len());
-                let answer = Answer {
-                    id: Some(call.clone()),
-                    name: None,
-                    parts: said.parts,
-                    is_failed: said.is_failed,
-                };
-                self.entries.push(Entry::new(node, Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
-            }
         }
+        let Some((call, _, place)) = &mut self.call else { return };
+        if let Some(Piece::Answer(answer)) = place.and_then(|at| self.entries[at].pieces.first_mut()) {
+            answer.parts.extend(said.parts);
+            answer.is_failed |= said.is_failed;
+            return;
+        }
+        *place = Some(self.entries.len());
+        let answer =
+            Answer { id: Some(call.clone()), name: None, parts: said.parts, is_failed: said.is_failed };
+        self.entries.push(Entry::new(node, Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
     }
 
     /// Adds thoughts behind which the assistant says nothing.

@@ -219,7 +219,9 @@ impl Goose {
             }
             "error" => Answer::text(id, None, outcome.need("error")?.text()?).failed(true),
             _ => {
-                return Err(outcome.need("status")?.fault("is no status of goose; expected success or error"));
+                return Err(outcome
+                    .need("status")?
+                    .fault("is no status of goose; expected success or error"));
             }
         };
         outcome.finish(reading)?;
@@ -258,7 +260,9 @@ impl Goose {
                 Part::Text(format!("{name} {}", fields.need("uri")?.text()?).trim().to_owned())
             }
             _ => {
-                return Err(kind.fault("is no content that is known; expected a text, an image or a resource"));
+                return Err(
+                    kind.fault("is no content that is known; expected a text, an image or a resource")
+                );
             }
         };
         fields.finish(reading)?;

@@ -33,10 +33,9 @@ fn fits(shape: &Shape) -> bool {
     shape.container.is_empty()
         && shape.messages.iter().any(|message| is_item(message) || is_message(message))
         && shape.messages.iter().all(|message| message.get("role").is_some() || message.get("type").is_some())
-        && !shape
-            .messages
-            .iter()
-            .any(|message| message.get("message").is_some() || message.get("data").is_some())
+        && !shape.messages.iter().any(|message| {
+            message.get("message").is_some() || message.get("data").is_some() || message.get("ts").is_some()
+        })
 }
 
 fn read(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {

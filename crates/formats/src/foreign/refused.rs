@@ -138,9 +138,12 @@ const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         fits: |shape| {
-            shape.has("sessionID")
-                && (shape.has("messageID")
-                    || shape.has("role") && (shape.has("agent") || shape.has("parentID")))
+            let is_info = |message: &Value| {
+                message.get("sessionID").is_some()
+                    && message.get("content").is_none()
+                    && (message.get("messageID").is_some() || message.get("role").is_some())
+            };
+            any(shape, is_info) || shape.has("sessionID") && (shape.has("messageID") || shape.has("role"))
         },
         says: "is one message or part from the storage of opencode; write the whole session with \
                `opencode export`",

@@ -67,7 +67,7 @@ impl Task {
                 self.orphans += 1;
                 continue;
             }
-            kept.push(node.json());
+            kept.push(block.json.clone());
             is_usual &= block.is_usual;
             pieces.extend(block.piece);
         }
@@ -76,7 +76,7 @@ impl Task {
         }
         if is_usual {
             let mut object = node.as_object().unwrap_or_default();
-            if kept.len() < all {
+            if all > 0 {
                 object.set("content", format!("[{}]", kept.join(",")));
             }
             for key in OWN {
@@ -132,17 +132,34 @@ struct Block {
     piece: Option<Piece>,
     /// Is it one of Anthropic's, which goes back as it came?
     is_usual: bool,
+    /// The block without the keys that its tool has for itself.
+    json: String,
+}
+
+/// Keys of a block that its tool has for itself, and that Anthropic takes in none.
+const OF_BLOCKS: [&str; 4] = ["call_id", "reasoning_details", "summary", "details"];
+
+/// Returns the JSON of a block as Anthropic takes it.
+fn without_own(node: &Node<'_>, kind: &str) -> String {
+    let Some(mut object) = node.as_object() else { return node.json().to_owned() };
+    let mut has_own = false;
+    for key in OF_BLOCKS {
+        has_own |= object.remove(key);
+    }
+    has_own |= kind == "tool_result" && object.remove("name");
+    has_own |= kind == "text" && object.remove("signature");
+    if has_own { object.to_json() } else { node.json().to_owned() }
 }
 
 /// Reads a block.
 fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
     let fields = node.object()?;
-    // Keys of the tool's own, which say how a block came.
     fields.ignore(&["call_id", "cache_control", "reasoning_details", "citations"]);
     let kind = fields.need("type")?;
-    let usual = |piece: Piece| Block { piece: Some(piece), is_usual: true };
-    let own = |piece: Option<Piece>| Block { piece, is_usual: false };
-    let block = match &*kind.text()? {
+    let json = without_own(node, &kind.text()?);
+    let usual = |piece: Piece| (Some(piece), true);
+    let own = |piece: Option<Piece>| (piece, false);
+    let (piece, is_usual) = match &*kind.text()? {
         "text" => {
             fields.ignore(&["signature"]);
             usual(Piece::text(fields.need("text")?.text()?))
@@ -156,14 +173,14 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
                 arguments: arguments(fields.get("input")),
                 signature,
             };
-            Block { piece: Some(Piece::Call(call)), is_usual: !has_signature }
+            (Some(Piece::Call(call)), !has_signature)
         }
         "tool_result" => {
             let (parts, is_usual) = result(&fields, reading)?;
             let name = fields.text("name")?;
             let is_failed = fields.is_true("is_error");
             let answer = Answer { id: Some(fields.need("tool_use_id")?.name()?), name, parts, is_failed };
-            Block { piece: Some(Piece::Answer(answer)), is_usual }
+            (Some(Piece::Answer(answer)), is_usual)
         }
         "thinking" => {
             fields.ignore(&["summary", "details"]);
@@ -193,7 +210,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
         _ => return Err(kind.fault("is no block of a task that is known")),
     };
     fields.finish(reading)?;
-    Ok(block)
+    Ok(Block { piece, is_usual, json })
 }
 
 /// Reads what a result holds, and says whether Anthropic takes it as it is.
@@ -221,7 +238,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool
 }
 
 /// Reads an image, as Anthropic has it or as Cline's newer sessions do.
-fn image(fields: &Fields<'_>) -> Result<Block, Fault> {
+fn image(fields: &Fields<'_>) -> Result<(Option<Piece>, bool), Fault> {
     let (url, is_usual) = match fields.get("source") {
         Some(source) => {
             let source = source.object()?;
@@ -233,7 +250,7 @@ fn image(fields: &Fields<'_>) -> Result<Block, Fault> {
         }
         None => (data_url(&fields.need("mediaType")?.text()?, &fields.need("data")?.text()?), false),
     };
-    Ok(Block { piece: Some(Piece::image(url)), is_usual })
+    Ok((Some(Piece::image(url)), is_usual))
 }
 
 /// Reads a file that stands beside what the user says.
