@@ -141,8 +141,10 @@ fn count((counter, text): (TokenCounter, String)) -> u64 {
 fn chat() -> String {
     let one = |at: usize| match at % 4 {
         0 => json!({ "role": "user", "content": format!("Question {at}: {TEXT}"), "timestamp": at }),
-        1 => json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": format!("c{at}"), "type": "function",
-            "function": { "name": "find_boat", "arguments": format!("{{\"n\":{at}}}") } }] }),
+        1 => {
+            json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": format!("c{at}"), "type": "function",
+            "function": { "name": "find_boat", "arguments": format!("{{\"n\":{at}}}") } }] })
+        }
         2 => json!({ "role": "tool", "tool_call_id": format!("c{}", at - 1), "content": TEXT.repeat(4) }),
         _ => json!({ "role": "assistant", "content": format!("Answer {at}: {}", TEXT.repeat(3)) }),
     };
@@ -156,8 +158,10 @@ fn blocks() -> String {
         0 => json!({ "role": "user", "content": text(format!("Question {at}: {TEXT}")) }),
         1 => json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": format!("c{at}"),
             "name": "find_boat", "input": { "n": at } }] }),
-        2 => json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": format!("c{}", at - 1),
-            "content": TEXT.repeat(4) }] }),
+        2 => {
+            json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": format!("c{}", at - 1),
+            "content": TEXT.repeat(4) }] })
+        }
         _ => json!({ "role": "assistant", "content": text(format!("Answer {at}: {}", TEXT.repeat(3))) }),
     };
     json!({ "model": "claude-sonnet-4-5", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()

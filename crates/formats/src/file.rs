@@ -390,7 +390,7 @@ impl SessionFile {
         let place = |line| Place { name: &self.name, line };
         let events: Vec<_> = texts.iter().map(|(line, (text, _))| (place(*line), &**text)).collect();
         let lone = texts.iter().map(|(_, (_, lone))| lone).sum();
-        let mut session = transcript.session(thread, &events)?;
+        let mut session = transcript.session(thread, &events, self.options.is_lenient)?;
         let end = transcript.unfinished.map(|(line, bytes)| unfinished(line, bytes as u64));
         session.ignored.extend(end);
         Ok((session, lone))

@@ -5,11 +5,11 @@ use super::{
     Reader, calls, media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
-    said,
     shape::Shape,
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments},
 };
 use crate::format::FileFormat;
+use crate::said;
 use context_window::{Role, WireFormat, message::Reasoning};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -181,7 +181,9 @@ impl History {
         let id = origin.name("id")?.or_else(|| made.map(|at| self.open.remove(at)));
         match id.as_ref().and_then(|id| self.calls.get(id)) {
             None => reading.note_once("results stand in the file whose calls are not in it"),
-            Some(own) if *own != call => return Err(origin.node().fault("is another call than the one of its id")),
+            Some(own) if *own != call => {
+                return Err(origin.node().fault("is another call than the one of its id"));
+            }
             Some(_) => {}
         }
         origin.finish(reading)?;

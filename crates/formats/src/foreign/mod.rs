@@ -21,18 +21,27 @@ mod assemble;
 
 mod calls;
 mod media;
+mod task;
+
 mod ai_sdk;
 mod bedrock;
+mod chatgpt;
+mod claude_ai;
+mod cline;
 mod cohere;
 mod dotnet_ai;
+mod gemini_cli;
+mod goose;
 mod haystack;
 mod langchain;
 mod llamaindex;
 mod mistral;
 mod openai_agents;
+mod opencode;
 mod opentelemetry;
 mod pydantic_ai;
 mod refused;
+mod roo;
 mod semantic_kernel;
 
 /// A reader for the files of one tool.
@@ -54,15 +63,22 @@ type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'
 const READERS: &[Reader] = &[
     ai_sdk::READER,
     bedrock::READER,
+    chatgpt::READER,
+    claude_ai::READER,
+    cline::READER,
     cohere::READER,
     dotnet_ai::READER,
+    gemini_cli::READER,
+    goose::READER,
+    haystack::READER,
+    langchain::READER,
     llamaindex::READER,
     mistral::READER,
     openai_agents::READER,
-    haystack::READER,
-    langchain::READER,
+    opencode::READER,
     opentelemetry::READER,
     pydantic_ai::READER,
+    roo::READER,
     semantic_kernel::READER,
 ];
 

@@ -172,6 +172,11 @@ impl<'a> Fields<'a> {
         self.all.iter().map(|field| (field.name.as_str(), field.node.clone()))
     }
 
+    /// Iterates over the values, in the order of the keys.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Node<'a>> {
+        self.all.iter().map(|field| field.node.clone())
+    }
+
     /// Checks whether the object has a key whose value is not null.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.all.iter().any(|field| field.name == key && !field.node.is_null())
@@ -290,6 +295,14 @@ impl Reading {
     pub(crate) fn note_once(&mut self, note: &str) {
         if !self.notes.iter().any(|own| own == note) {
             self.notes.push(note.to_owned());
+        }
+    }
+
+    /// Adds a note that begins with a number, if there are any.
+    pub(crate) fn note_count(&mut self, count: usize, one: &str, many: &str) {
+        if count > 0 {
+            let what = if count == 1 { one } else { many };
+            self.note(format!("{} {what}", plain::grouped(count as u64)));
         }
     }
 

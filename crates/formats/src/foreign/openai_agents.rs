@@ -51,7 +51,7 @@ fn fits(shape: &Shape) -> bool {
             && !shape
                 .messages
                 .iter()
-                .any(|message| message.get("message").is_some() || message.get("data").is_some())
+                .any(|message| ["message", "data", "ts"].into_iter().any(|key| message.get(key).is_some()))
 }
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {

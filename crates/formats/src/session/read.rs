@@ -125,7 +125,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
-        None => Logged::read(place, &session)?,
+        None => Logged::read(place, &session, options.is_lenient)?,
     };
     if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
         unread.push("conversations".into());

@@ -4,11 +4,11 @@
 use super::{
     Reader, calls,
     node::{Fault, Fields, Node, Reading},
-    said,
     shape::{Shape, text},
     talk::{Answer, Entry, Piece, Step, Talk},
 };
 use crate::format::FileFormat;
+use crate::said;
 use context_window::{Part, Role};
 use serde_json::Value;
 

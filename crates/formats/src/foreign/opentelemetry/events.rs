@@ -1,7 +1,10 @@
 //! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and others.
 
 use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, span};
-use crate::foreign::{calls, node::Fields, said, talk::usual_piece};
+use crate::{
+    foreign::{calls, node::Fields, talk::usual_piece},
+    said,
+};
 use context_window::{Part, Role};
 
 /// An event with its body, which holds its fields.

@@ -1,7 +1,7 @@
 //! Spans and events in what an exporter wrote, and what their attributes say.
 
 use super::{Answer, Fault, Node, Piece, Reading, Span, events, flat, messages};
-use crate::foreign::{node::Fields, said};
+use crate::{foreign::node::Fields, said};
 use context_window::Part;
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
 
 use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
-use crate::{error::Error, format::FileFormat};
+use crate::{error::Error, format::FileFormat, said};
 use context_window::{Message, Part, WireFormat};
 
 mod event;
@@ -71,12 +71,34 @@ impl Transcript {
     }
 
     /// Reads one of its sessions from its events, each with its place.
-    pub(crate) fn session(&self, thread: &Thread, events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+    pub(crate) fn session(
+        &self,
+        thread: &Thread,
+        events: &[(Place<'_>, &str)],
+        is_lenient: bool,
+    ) -> Result<Session, Error> {
         let session = match self.writer {
-            Writer::ClaudeCode => claude_code::session(events)?,
-            Writer::Codex => codex::session(events)?,
+            Writer::ClaudeCode => claude_code::session(events, is_lenient)?,
+            Writer::Codex => codex::session(events, is_lenient)?,
         };
         Ok(Session { id: thread.id.clone(), ..session })
+    }
+}
+
+/// Checks that an event of an unknown type holds nothing of the conversation: no message, text, call or result.
+fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> {
+    let has_role = || {
+        let object = context_window::text::object::Object::parse(json);
+        object.is_some_and(|object| object.get("role").is_some() || object.get("message").is_some())
+    };
+    let found = said::part(json).map(|found| found.name).or_else(|| has_role().then_some("a message"));
+    match found {
+        Some(found) => {
+            let kind = context_window::text::plain::short(kind);
+            let detail = format!("an event of the type `{kind}` is not known and holds {found}");
+            Err(place.fault("type", &format!("{detail} (--lenient leaves it out)")))
+        }
+        None => Ok(()),
     }
 }
 

@@ -11,14 +11,21 @@ use std::collections::BTreeSet;
 
 mod ai_sdk;
 mod bedrock;
+mod chatgpt;
+mod claude_ai;
+mod cline;
 mod dotnet_ai;
+mod gemini_cli;
+mod goose;
 mod haystack;
 mod langchain;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod opencode;
 mod opentelemetry;
 mod pydantic_ai;
+mod roo;
 mod semantic_kernel;
 mod servers;
 mod wire;
@@ -60,6 +67,8 @@ pub struct Keeps {
     pub ids: bool,
     /// One system text at most.
     pub one_system: bool,
+    /// Several calls may stand before their results.
+    pub parallel: bool,
 }
 
 pub const ALL: Keeps = Keeps {
@@ -70,6 +79,7 @@ pub const ALL: Keeps = Keeps {
     failures: true,
     ids: true,
     one_system: true,
+    parallel: true,
 };
 
 fn shapes() -> Vec<Shape> {
@@ -77,13 +87,20 @@ fn shapes() -> Vec<Shape> {
         wire::shapes(),
         ai_sdk::shapes(),
         bedrock::shapes(),
+        chatgpt::shapes(),
+        claude_ai::shapes(),
+        cline::shapes(),
         dotnet_ai::shapes(),
+        gemini_cli::shapes(),
+        goose::shapes(),
         haystack::shapes(),
         langchain::shapes(),
         llamaindex::shapes(),
         openai_agents::shapes(),
+        opencode::shapes(),
         opentelemetry::shapes(),
         pydantic_ai::shapes(),
+        roo::shapes(),
         semantic_kernel::shapes(),
         servers::shapes(),
     ];
@@ -135,7 +152,7 @@ pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
         for _ in 0..dice.below(3) {
             let thought = (keeps.thoughts && dice.one_in(3)).then(|| text(&mut dice));
             let said = dice.one_in(2).then(|| text(&mut dice));
-            let called: Vec<Called> = (0..1 + dice.below(3))
+            let called: Vec<Called> = (0..1 + dice.below(if keeps.parallel { 3 } else { 1 }))
                 .map(|_| {
                     calls += 1;
                     let name = ["free_boats", "tide", "book"][dice.below(3)].to_owned();
@@ -252,7 +269,7 @@ fn counts() -> (u64, u64) {
 /// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
 fn wanted() -> Vec<Shape> {
     let wanted = std::env::var("LAW_SHAPE").ok().filter(|name| !name.is_empty());
-    let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name);
+    let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| shape.name.starts_with(wanted));
     shapes().into_iter().filter(is_wanted).collect()
 }
 
