@@ -91,6 +91,10 @@ pub mod events {}
 pub mod session {}
 
 #[doc = include_str!("links.in")]
+#[doc = include_str!("reference/formats.md")]
+pub mod formats {}
+
+#[doc = include_str!("links.in")]
 #[doc = include_str!("reference/tool.md")]
 pub mod tool {}
 

@@ -1,4 +1,4 @@
-//! Instructions of eight cases, counted under valgrind: the same number on every run, whatever else a machine does. A case that
+//! Instructions of eleven cases, counted under valgrind: the same number on every run, whatever else a machine does. A case that
 //! takes over 3 % more than `instructions.in` says fails: `./check instructions`. A change that is meant to cost more writes the
 //! figures of its run there, and says why.
 #![allow(
@@ -17,13 +17,15 @@ use context_window::{
     TokenCounter, ToolCall,
 };
 use context_window_benches::texts;
+use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
+use serde_json::json;
 use std::hint::black_box;
 
 /// Instructions of each case in the profile `dev`, behind the name of the compiler that they hold for.
-const LIMITS: [(&str, u64); 8] = include!("instructions.in");
+const LIMITS: [(&str, u64); 11] = include!("instructions.in");
 
 /// In per mille.
 const TOLERANCE: u64 = 30;
@@ -135,5 +137,54 @@ fn count((counter, text): (TokenCounter, String)) -> u64 {
     black_box(&counter).count(&text).expect("it does not fail").n
 }
 
-library_benchmark_group!(name = cases, benchmarks = [plan, commit, count]);
+/// A logged body of `OpenAI` Chat, 2,001 messages, with keys of the log's own.
+fn chat() -> String {
+    let one = |at: usize| match at % 4 {
+        0 => json!({ "role": "user", "content": format!("Question {at}: {TEXT}"), "timestamp": at }),
+        1 => {
+            json!({ "role": "assistant", "content": null, "tool_calls": [{ "id": format!("c{at}"), "type": "function",
+            "function": { "name": "find_boat", "arguments": format!("{{\"n\":{at}}}") } }] })
+        }
+        2 => json!({ "role": "tool", "tool_call_id": format!("c{}", at - 1), "content": TEXT.repeat(4) }),
+        _ => json!({ "role": "assistant", "content": format!("Answer {at}: {}", TEXT.repeat(3)) }),
+    };
+    json!({ "model": "gpt-4o", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()
+}
+
+/// The same as a body of Anthropic Messages.
+fn blocks() -> String {
+    let text = |text: String| json!([{ "type": "text", "text": text }]);
+    let one = |at: usize| match at % 4 {
+        0 => json!({ "role": "user", "content": text(format!("Question {at}: {TEXT}")) }),
+        1 => json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": format!("c{at}"),
+            "name": "find_boat", "input": { "n": at } }] }),
+        2 => {
+            json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": format!("c{}", at - 1),
+            "content": TEXT.repeat(4) }] })
+        }
+        _ => json!({ "role": "assistant", "content": text(format!("Answer {at}: {}", TEXT.repeat(3))) }),
+    };
+    json!({ "model": "claude-sonnet-4-5", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()
+}
+
+/// Reading. The case that names the format looks at no shape: the difference to the first is what detection costs.
+#[library_benchmark]
+#[bench::read_chat(args = (None), setup = with_chat, config = limit("read_chat"))]
+#[bench::read_chat_by_name(args = (Some(FileFormat::Session)), setup = with_chat, config = limit("read_chat_by_name"))]
+#[bench::read_anthropic(args = (None), setup = with_blocks, config = limit("read_anthropic"))]
+fn read((text, format): (Vec<u8>, Option<FileFormat>)) -> Session {
+    let options = format.map_or_else(ReadOptions::new, |format| ReadOptions::new().read_as(format));
+    let file = SessionFile::with_options("talk.json", black_box(text), options).expect("a sound file");
+    file.session(None).expect("a sound session")
+}
+
+fn with_chat(format: Option<FileFormat>) -> (Vec<u8>, Option<FileFormat>) {
+    (chat().into_bytes(), format)
+}
+
+fn with_blocks(format: Option<FileFormat>) -> (Vec<u8>, Option<FileFormat>) {
+    (blocks().into_bytes(), format)
+}
+
+library_benchmark_group!(name = cases, benchmarks = [plan, commit, count, read]);
 main!(library_benchmark_groups = cases);

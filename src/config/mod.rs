@@ -296,6 +296,8 @@ pub struct ConversationOptions {
     pub clear_at_least: u64,
     /// What is done about the reasoning of earlier replies (rule K1).
     pub reasoning: ReasoningPolicy,
+    /// What text between `<think>` and `</think>` is in a reply (rule K9).
+    pub think_tags: ThinkTags,
 }
 
 impl Default for ConversationOptions {
@@ -307,6 +309,7 @@ impl Default for ConversationOptions {
             keep_results: 3,
             clear_at_least: 2_000,
             reasoning: ReasoningPolicy::default(),
+            think_tags: ThinkTags::default(),
         }
     }
 }
@@ -323,6 +326,20 @@ pub enum ReasoningPolicy {
     Drop,
     /// All of it is sent; the request asks the provider to leave out what it would refuse.
     Provider,
+}
+
+/// What text between `<think>` and `</think>` is in a reply (rule K9).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ThinkTags {
+    /// As the model's entry in the registry says (default).
+    #[default]
+    Auto,
+    /// Text like any other.
+    Keep,
+    /// Reasoning: once the turn is over it is not sent.
+    Reasoning,
 }
 
 /// How tool results are sent (rule S7).

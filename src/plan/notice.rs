@@ -82,6 +82,8 @@ codes! {
     ReportIgnored "report_ignored" "N6";
     /// A pin does not fit.
     PinDropped "pin_dropped" "S2";
+    /// Messages of the user that nobody has answered are left out.
+    UnansweredLeftOut "unanswered_left_out" "S13";
     /// The sticky window no longer fitted, and was cut to its low mark.
     WindowCut "window_cut" "S5";
     /// Documents and state of earlier prompts are no longer sent.

@@ -93,6 +93,7 @@ impl ContextWindowManager {
             bytes if bytes > 0 && !counter.has_cache() => counter.with_cache(bytes),
             _ => counter,
         };
+        let model = model.with_think_tags(config.conversation.think_tags);
         let meter = Meter::new(counter, &model, config.rag.header)?;
         let config_name = name_of(&config);
         let edited_here = editing::notices(&config, &model);
@@ -113,6 +114,7 @@ impl ContextWindowManager {
     /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let mut plan = self.plan(request)?;
+        self.tell_of_unanswered(&mut plan, request)?;
         plan.trace = TraceIds { attempt: 1, ..request.trace_ids() };
         telemetry::plan(&plan);
         Ok(plan)

@@ -38,5 +38,6 @@ mod upkeep;
 mod body;
 mod editing;
 pub(crate) mod manager;
+mod unanswered;
 mod retrieval;
 mod count;

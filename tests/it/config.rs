@@ -200,6 +200,8 @@ fn thoughts(config: &Config) -> String {
     let thought = Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
     let call = ToolCall::new("c", "look_up", "{}");
     let log = Conversation::from([
+        Message::user("Who?"),
+        Message::assistant("<think>Hm.</think>Ida."),
         Message::user("Where?"),
         Message::assistant("").with_reasoning(thought).with_tool_calls([call]),
         Message::tool("c", "Here."),
@@ -325,6 +327,7 @@ fn every_key_changes_something() {
         ("compaction.summary.instruction", "\"chat\""),
         ("compaction.digest.max_tokens", "100"),
         ("conversation.reasoning", "\"drop\""),
+        ("conversation.think_tags", "\"reasoning\""),
     ]);
     // How much is remembered changes speed only; `counts_in_plans` holds that. What `sent_with` holds takes many prompts.
     let elsewhere = ["tokens.cache_bytes", "rag.leave"];

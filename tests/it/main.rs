@@ -57,5 +57,7 @@ mod sections;
 mod sent_with;
 mod sticky;
 #[cfg(feature = "openai")]
+mod think_tags;
 mod thoughts;
+mod unanswered;
 mod validators;

@@ -22,12 +22,15 @@
 
 pub mod acp;
 mod error;
-mod foreign;
 mod format;
 mod retrieval;
+mod said;
 mod session;
+mod foreign;
+mod file;
 
 pub use error::{Error, ErrorKind};
+pub use file::SessionFile;
 pub use format::{FileFormat, ReadOptions};
 pub use retrieval::FieldMap;
-pub use session::{Session, SessionFile, SessionTexts, push_json, session_json, tools_from_json};
+pub use session::{Session, SessionTexts, push_json, session_json, tools_from_json};

@@ -187,7 +187,7 @@ pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compact
 
 /// The session's own text with the compactions in it; none where it is no list of messages.
 fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Option<String>> {
-    let mut sessions = input::file(&source.session, &source.reading)?;
+    let mut sessions = input::file(&source.session, source.reading.options())?;
     let mut text = None;
     for one in compactions {
         text = sessions.with_compaction(source.id.as_deref(), &one.record)?;

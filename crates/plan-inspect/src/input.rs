@@ -1,12 +1,11 @@
 //! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
 
 use crate::{
-    args::Reading,
     progress::Progress,
     stored::{self, Stored},
 };
 use anyhow::{Context, Result, bail};
-use context_window_formats::{Session, SessionFile};
+use context_window_formats::{ReadOptions, Session, SessionFile};
 use context_window_report as report;
 use flate2::bufread::MultiGzDecoder;
 use std::{
@@ -46,11 +45,11 @@ impl Sessions {
 }
 
 /// The sessions of a file or a store.
-pub(crate) fn sessions(path: &Path, reading: &Reading) -> Result<Sessions> {
+pub(crate) fn sessions(path: &Path, options: ReadOptions) -> Result<Sessions> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
     match stored::address(path) {
         Some(address) => Stored::open(address).map(Sessions::Store),
-        None => Ok(Sessions::File(Box::new(file(path, reading)?))),
+        None => Ok(Sessions::File(Box::new(file(path, options)?))),
     }
 }
 
@@ -63,12 +62,12 @@ pub(crate) fn is_sqlite(path: &Path) -> bool {
 }
 
 /// The sessions of a file.
-pub(crate) fn file(path: &Path, reading: &Reading) -> Result<SessionFile> {
+pub(crate) fn file(path: &Path, options: ReadOptions) -> Result<SessionFile> {
     if is_sqlite(path) {
         bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
     }
     let (name, from, _) = open(path)?;
-    Ok(SessionFile::from_reader_with_options(&name, from, reading.options())?)
+    Ok(SessionFile::from_reader_with_options(&name, from, options)?)
 }
 
 /// The name of a file, and its text.

@@ -24,7 +24,8 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn read(args: &args::Request) -> Result<Self> {
-        let mut session = input::sessions(&args.session, &args.reading)?.session(args.id.as_deref())?;
+        let mut session =
+            input::sessions(&args.session, args.reading.options())?.session(args.id.as_deref())?;
         if let Some(path) = &args.previous {
             session.previous = Some(previous(path)?);
         }

@@ -2,12 +2,17 @@
 
 use super::{TargetProfile, TurnPosition, has_one_place, opaque::adds_tools};
 use crate::{
+    config::ThinkTags,
     message::{Content, Message, Part, Reasoning, Role, ToolCall, WireFormat, Written},
     provider::{model::KeptReasoning, wording},
     text::size,
 };
 use serde_json::Value;
 use std::borrow::Cow;
+
+/// The tags that some models write around what they think.
+const THINK_BEGIN: &str = "<think>";
+const THINK_END: &str = "</think>";
 
 /// What had to be changed in a message for the target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub(crate) struct Changes {
     pub(crate) reasoning: bool,
     /// Reasoning with nothing in it is left out: nothing is lost with it.
     no_reasoning: bool,
+    /// Reasoning that stands in the text is left out (rule K9).
+    think_tags: bool,
     /// An empty result says so (rule H3).
     empty_result: bool,
     /// Arguments that are no JSON object are put into one (rule H6).
@@ -70,8 +77,10 @@ impl TargetProfile {
 
     /// Whether nothing about a message has to be looked at: most are text, and every target takes that.
     fn takes_as_it_is(&self, message: &Message) -> bool {
-        let text_alone =
-            || !message.role().instructs() && message.is_plain() && !message.text().trim_start().is_empty();
+        let text_alone = || {
+            let is_text = message.is_plain() && !message.text().trim_start().is_empty();
+            is_text && !message.role().instructs() && !self.may_have_think_tags(message)
+        };
         self.wire_format == WireFormat::Plain || text_alone()
     }
 
@@ -97,6 +106,8 @@ impl TargetProfile {
         } else {
             (message.text().into(), message.parts().to_vec(), Vec::new())
         };
+        let (text, parts) =
+            if changes.think_tags { self.without_thought(message, text, parts) } else { (text, parts) };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
         for (at, reasoning) in message.reasoning().iter().enumerate() {
@@ -147,6 +158,9 @@ impl TargetProfile {
         let blank = |text: &str| text.trim().is_empty();
         let blank_part = |part: &Part| matches!(part, Part::Text(text) if blank(text));
         let empty = role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
+        let think_tags = turn_position == TurnPosition::Past
+            && self.may_have_think_tags(message)
+            && message.plain_texts().next().is_some_and(|text| self.spoken(message, text).is_some());
         let left_out = |which: fn(&Reasoning) -> bool| {
             let mut all = message.reasoning().iter().enumerate();
             all.any(|(at, reasoning)| which(reasoning) && !self.takes_back(message, at, turn_position))
@@ -163,7 +177,8 @@ impl TargetProfile {
             },
             marks: message.parts().iter().any(|part| matches!(self.unmarked_part(part), Cow::Owned(_))),
             name,
-            reasoning: left_out(|reasoning| !reasoning.is_empty()),
+            reasoning: think_tags || left_out(|reasoning| !reasoning.is_empty()),
+            think_tags,
             no_reasoning: left_out(Reasoning::is_empty),
             empty_result: empty && !accepts.empty_results && !self.writes_around(message),
             arguments: self.wants_objects()
@@ -185,6 +200,46 @@ impl TargetProfile {
             Role::Developer if changes.renamed_role => Role::System,
             role => role,
         }
+    }
+
+    /// Checks whether text of a message may be reasoning in tags, for a target to which that is reasoning.
+    fn may_have_think_tags(&self, message: &Message) -> bool {
+        self.accepts.think_tags == ThinkTags::Reasoning
+            && message.role() == Role::Assistant
+            && message.plain_texts().next().is_some_and(|text| text.contains(THINK_END))
+    }
+
+    /// Returns what a text says behind the reasoning in tags that it begins with. Returns `None` if it has none, or if nothing
+    /// would be left of the message.
+    fn spoken<'t>(&self, message: &Message, text: &'t str) -> Option<&'t str> {
+        let (thought, spoken) = text.split_once(THINK_END)?;
+        // Some templates open the tag in the prompt: the reply closes it only.
+        let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
+        let spoken = spoken.trim_start();
+        let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
+        (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
+    }
+
+    /// Returns the content without the reasoning in tags that its first text begins with.
+    fn without_thought(
+        &self,
+        message: &Message,
+        text: Box<str>,
+        mut parts: Vec<Part>,
+    ) -> (Box<str>, Vec<Part>) {
+        if !text.is_empty() {
+            return (self.spoken(message, &text).map(Into::into).unwrap_or(text), parts);
+        }
+        let first = parts.iter_mut().find_map(|part| match part {
+            Part::Text(text) => Some(text),
+            Part::Image { .. } | Part::Opaque { .. } => None,
+        });
+        if let Some(first) = first
+            && let Some(spoken) = self.spoken(message, first).map(str::to_owned)
+        {
+            *first = spoken;
+        }
+        (text, parts)
     }
 
     /// Whether a message bears several thoughts where the wire format has one field for them.

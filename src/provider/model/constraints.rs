@@ -1,7 +1,7 @@
 //! What a target demands of the prompts it is sent, as data: `[provider]`, and `constraints` of a wire format or a model, in
 //! `config/models.toml`.
 
-use crate::message::WireFormat;
+use crate::{config::ThinkTags, message::WireFormat};
 use serde::{Deserialize, Serialize};
 
 /// Where a target takes instructions.
@@ -105,6 +105,8 @@ constraints! {
     call_ids: CallIds = CallIds::Any,
     /// Which reasoning is sent back.
     reasoning: KeptReasoning = KeptReasoning::Always,
+    /// What text between `<think>` and `</think>` is in a reply; `auto` is `keep`.
+    think_tags: ThinkTags = ThinkTags::Keep,
     /// Whether an assistant message of a prompt with tools has to bear reasoning, an empty one where it has none.
     fills_reasoning: bool = false,
     /// Whether the first call of each step of the current turn has to bear a signature (Gemini 3).

@@ -1,6 +1,6 @@
 //! Models: limits, tokenizer and wire format by name, from `config/models.toml`.
 
-use crate::{error::Error, message::WireFormat, provider::media_prices::MediaPrices};
+use crate::{config::ThinkTags, error::Error, message::WireFormat, provider::media_prices::MediaPrices};
 use serde::{Deserialize, Serialize};
 
 mod constraints;
@@ -226,6 +226,14 @@ impl Model {
     pub(crate) fn media_prices(&self) -> MediaPrices {
         let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&self.name));
         built_in::media_prices(entry.map_or(&self.name, |entry| &entry.name), self.wire_format)
+    }
+
+    /// Sets what text in think tags is, unless the options leave that to the registry.
+    pub(crate) fn with_think_tags(mut self, think_tags: ThinkTags) -> Self {
+        if think_tags != ThinkTags::Auto {
+            self.constraints.think_tags = Some(think_tags);
+        }
+        self
     }
 
     /// What the model takes: as its wire format has it, its provider, and the model itself.

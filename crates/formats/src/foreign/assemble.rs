@@ -10,7 +10,7 @@ use crate::{
         Session, bounded, open_calls::OpenCalls, place::Place, reader::Reader, unread_keys::UnreadKeys, wire,
     },
 };
-use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning};
+use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning, text::plain};
 use std::collections::BTreeSet;
 
 /// Makes the session of a conversation.
@@ -81,10 +81,6 @@ impl Assembly<'_> {
                 self.reader.compaction(Ok(known.into()), None);
                 Ok(())
             }
-            Step::Usage(usage) => {
-                self.reader.reported(usage);
-                Ok(())
-            }
         }
     }
 
@@ -109,7 +105,7 @@ impl Assembly<'_> {
                         let is_first = names.messages == 0;
                         self.put(&mut names, said.take(), is_first);
                     }
-                    let result = self.result(answer);
+                    let result = self.result(answer, &entry.path);
                     if is_assistant {
                         let is_first = names.messages == 0;
                         self.put(&mut names, result, is_first);
@@ -142,13 +138,22 @@ impl Assembly<'_> {
     }
 
     /// Makes the message of a result: it answers the call of its id, or else of its name, or else the next one.
-    fn result(&mut self, answer: Answer) -> Message {
+    fn result(&mut self, answer: Answer, path: &str) -> Message {
         let id = answer.id.filter(|id| !id.is_empty());
         let id = id.or_else(|| {
             self.open.catch_up(self.reader.log.messages());
             self.open.answered_by(answer.name.as_deref())
         });
-        let id = id.unwrap_or_else(|| format!("call_of_{}", answer.name.unwrap_or_default()));
+        let id = id.unwrap_or_else(|| {
+            let name = answer.name.as_deref().unwrap_or_default();
+            let of_whom =
+                if name.is_empty() { String::new() } else { format!(" of `{}`", plain::short(name)) };
+            let path = plain::short_path(path);
+            self.reader
+                .ignored
+                .push(format!("the result{of_whom} at {path} has no id, and no call waits for it"));
+            format!("call_of_{name}")
+        });
         let mut parts = answer.parts;
         let result = match parts.as_mut_slice() {
             [Part::Text(text)] => Message::tool(id, std::mem::take(text)),

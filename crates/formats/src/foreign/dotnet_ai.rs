@@ -90,7 +90,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
         match found {
             Some(found) if messages.is_none() => messages = Some(found),
             Some(found) => return Err(found.fault("are more messages; expected those of one provider")),
-            None if super::said::any(state.json()).is_some() => {
+            None if crate::said::any(state.json()).is_some() => {
                 let name = context_window::text::plain::short(name);
                 reading.note(format!("the state of `{name}` is left out: it is no message"));
             }

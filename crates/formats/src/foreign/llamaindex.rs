@@ -1,23 +1,91 @@
-//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, and what models wrote beside them in `additional_kwargs`.
+//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models wrote beside them in
+//! `additional_kwargs`; also chat stores and memories, which hold them by keys.
 
 use super::{
-    Reader,
+    Reader, calls, media,
+    media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, data_url},
 };
 use crate::format::FileFormat;
-use context_window::{Part, Role};
+use context_window::{Part, Role, WireFormat, message::Reasoning};
+use serde_json::{Value, json};
 
-pub(super) const READER: Reader = Reader::new(FileFormat::LlamaIndex, fits, read);
+pub(super) const READER: Reader =
+    Reader::new(FileFormat::LlamaIndex, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
-    shape.any_part("blocks", |block| !text(block, "block_type").is_empty())
+    let is_store = shape.has("store") && shape.has("class_name") || shape.has("chat_store");
+    let is_plain = |message: &Value| {
+        message.get("additional_kwargs").is_some_and(Value::is_object)
+            && message.get("role").is_some()
+            && message.get("type").is_none()
+            && message.get("content").is_none_or(|content| content.is_string() || content.is_null())
+    };
+    is_store
+        || shape.any_part("blocks", |block| !text(block, "block_type").is_empty())
+        || shape.messages.iter().any(is_plain)
+}
+
+/// Returns the lists of a chat store by their keys.
+fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
+    let store = store(node).ok()??;
+    let lists = store.object().ok()?;
+    let all: Vec<_> =
+        lists.names().filter_map(|key| Some((Some(key.to_owned()), lists.peek(key)?.clone()))).collect();
+    (all.len() > 1).then_some(all)
+}
+
+/// Returns the lists of a chat store, or of a memory around one.
+fn store<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Fault> {
+    let mut fields = node.object()?;
+    let mut strict = Reading::default();
+    if let Some(inner) = fields.get("chat_store") {
+        let own = [
+            "chat_store_key",
+            "token_limit",
+            "class_name",
+            "count_initial_tokens",
+            "summarize_prompt",
+            "llm",
+        ];
+        fields.ignore(&own);
+        fields.finish(&mut strict)?;
+        fields = inner.object()?;
+    }
+    let Some(store) = fields.get("store") else { return Ok(None) };
+    fields.ignore(&["class_name"]);
+    fields.finish(&mut strict)?;
+    Ok(Some(store))
 }
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let messages = reading.each(node.list()?, message)?;
+    let all = messages(node, reading)?;
+    let messages = reading.each(all, message)?;
     Ok(Talk { steps: messages.into_iter().map(Step::Entry).collect(), ..Talk::default() })
+}
+
+fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    if node.is_list() {
+        return node.list();
+    }
+    if let Some(store) = store(node)? {
+        let lists = store.object()?;
+        let mut keys = lists.names();
+        return match (keys.next().and_then(|key| lists.peek(key)), keys.next()) {
+            (Some(list), None) => list.list(),
+            _ => Err(store.fault("holds several conversations; choose one by its key")),
+        };
+    }
+    let fields = node.object()?;
+    if fields.has("blocks") {
+        return Ok(vec![node.clone()]);
+    }
+    let list = fields.first(&["messages", "chat_history"]);
+    let list = list.ok_or_else(|| node.fault("has no `messages`"))?.list()?;
+    fields.finish(reading)?;
+    Ok(list)
 }
 
 fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
@@ -27,25 +95,63 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         Some(beside) => beside.object()?,
         None => Node::root("{}").object()?,
     };
-    let blocks = fields.get("blocks").map(|blocks| blocks.list()).transpose()?.unwrap_or_default();
-    let mut pieces = reading.each(blocks, block)?;
+    let blocks = fields.get("blocks").map(|blocks| blocks.list()).transpose()?;
+    let mut pieces: Vec<Piece> =
+        reading.each(blocks.clone().unwrap_or_default(), block)?.into_iter().flatten().collect();
+    if let Some(content) = fields.text("content")?.filter(|content| !content.is_empty()) {
+        let texts: Vec<&str> = pieces.iter().filter_map(text_of).collect();
+        match blocks.is_some_and(|blocks| !blocks.is_empty()) {
+            true if texts.join("\n") != content => {
+                return Err(node.fault("has a `content` that its `blocks` do not say"));
+            }
+            true => {}
+            false => pieces.push(Piece::text(content)),
+        }
+    }
     let id = fields.name("id")?;
     if role == Role::Tool {
-        let parts = pieces.into_iter().filter_map(|piece| match piece {
-            Piece::Part(part) => Some(part),
-            _ => None,
-        });
-        let answer = Answer {
-            id: beside.name("tool_call_id")?,
-            name: beside.text("name")?,
-            parts: parts.collect(),
-            is_failed: beside.is_true("is_error"),
-        };
-        pieces = vec![Piece::Answer(answer)];
+        let parts = super::parts_of(node, pieces)?;
+        let (id, name) = (beside.name("tool_call_id")?, beside.text("name")?);
+        pieces = vec![Piece::Answer(Answer { id, name, parts, is_failed: beside.is_true("is_error") })];
+    } else {
+        add_beside(&mut pieces, &beside)?;
     }
     beside.finish(reading)?;
     fields.finish(reading)?;
     Ok(Entry::new(node, role, pieces).with_id(id))
+}
+
+fn text_of(piece: &Piece) -> Option<&str> {
+    match piece {
+        Piece::Part(Part::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Adds what models wrote beside the blocks: the calls that are no blocks too, and reasoning.
+fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault> {
+    calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
+    if let Some(legacy) = beside.get("function_call") {
+        calls::add(pieces, [(legacy.clone(), calls::one(&legacy)?)])?;
+    }
+    let is_thought = |piece: &Piece| matches!(piece, Piece::Thought(_));
+    if let Some(thinking) = beside.get("thinking") {
+        let thinking = thinking.object()?;
+        let thought = sealed(thinking.text("thinking")?.unwrap_or_default(), &thinking)?;
+        if !pieces.iter().any(is_thought) {
+            pieces.splice(0..0, thought);
+        }
+    }
+    if let Some(text) = beside.text("reasoning_content")? {
+        if !pieces.iter().any(is_thought) {
+            pieces.splice(0..0, Piece::thought(text));
+        }
+    }
+    for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
+        let json = item.compact();
+        pieces.insert(0, Piece::Part(Part::Opaque { wire_format: WireFormat::OpenAiResponses, json }));
+    }
+    Ok(())
 }
 
 fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
@@ -59,34 +165,99 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
     })
 }
 
-fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Fault> {
+fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     let fields = node.object()?;
     let kind = fields.need("block_type")?;
     let piece = match &*kind.text()? {
-        "text" => Piece::text(fields.need("text")?.text()?),
+        "text" => Some(Piece::text(fields.need("text")?.text()?)),
         "thinking" => {
-            fields.ignore(&["num_tokens", "additional_information"]);
+            fields.ignore(&["num_tokens"]);
             let text = fields.text("content")?.unwrap_or_default();
-            Piece::Thought(context_window::message::Reasoning::text(text))
+            match fields.get("additional_information") {
+                Some(information) => sealed(text, &information.object()?)?,
+                None => Piece::thought(text),
+            }
         }
-        "tool_call" => Piece::Call(Call {
+        "tool_call" => Some(Piece::Call(Call {
             id: fields.name("tool_call_id")?,
             name: fields.need("tool_name")?.text()?,
             arguments: arguments(fields.get("tool_kwargs")),
             signature: None,
-        }),
-        "image" => {
-            fields.ignore(&["path"]);
-            let media_type = fields.text("image_mimetype")?.unwrap_or_else(|| "image/png".into());
-            let url = match (fields.text("image")?, fields.text("url")?) {
-                (Some(data), _) => data_url(&media_type, &data),
-                (None, Some(url)) => url,
-                (None, None) => return Err(node.fault("has no image; expected `image` or `url`")),
-            };
-            Piece::Part(Part::Image { url, detail: fields.text("detail")? })
+        })),
+        "image" => Some(Piece::Part(image(&fields)?)),
+        "audio" => Some(file(&fields, "audio", "audio/", "format")?),
+        "video" => Some(file(&fields, "video", "video/", "video_mimetype")?),
+        "document" => Some(file(&fields, "data", "", "document_mimetype")?),
+        "citable" => Some(Piece::Part(citable(&fields, reading)?)),
+        "citation" => {
+            fields.ignore_all();
+            reading.note_once("citations, which quote documents, are left out");
+            None
+        }
+        "cache" => {
+            fields.ignore_all();
+            None
         }
         _ => return Err(kind.fault("is no block of LlamaIndex that is known")),
     };
     fields.finish(reading)?;
     Ok(piece)
+}
+
+/// Makes a thought with what its provider seals it with.
+fn sealed(text: String, information: &Fields<'_>) -> Result<Option<Piece>, Fault> {
+    let encrypted = information.text("encrypted_content")?;
+    let sealed = match (information.text("signature")?, encrypted) {
+        (Some(signature), _) => Reasoning::sealed(WireFormat::Anthropic, text, signature),
+        (None, Some(encrypted)) => {
+            let id = information.name("id")?;
+            id.into_iter()
+                .fold(Reasoning::sealed(WireFormat::OpenAiResponses, text, encrypted), Reasoning::with_id)
+        }
+        (None, None) => return Ok(Piece::thought(text)),
+    };
+    Ok(Some(Piece::Thought(sealed)))
+}
+
+fn image(fields: &Fields<'_>) -> Result<Part, Fault> {
+    fields.ignore(&["path"]);
+    let url = match (fields.text("image")?, fields.text("url")?) {
+        (Some(data), _) => {
+            // `to_dict()` writes bytes as Python does.
+            let data = data.strip_prefix("b'").and_then(|data| data.strip_suffix('\'')).unwrap_or(&data);
+            let media_type = fields.text("image_mimetype")?;
+            data_url(media_type.as_deref().unwrap_or_else(|| media::image_type(data)), data)
+        }
+        (None, Some(url)) => url,
+        (None, None) => return Err(fields.node().fault("has no image; expected `image` or `url`")),
+    };
+    Ok(Part::Image { url, detail: fields.text("detail")?.filter(|detail| !detail.is_empty()) })
+}
+
+/// Reads a block of bytes or of an address.
+fn file(fields: &Fields<'_>, key: &'static str, kind: &str, format: &'static str) -> Result<Piece, Fault> {
+    fields.ignore(&["path", "detail", "fps"]);
+    let media_type = fields.text(format)?.unwrap_or_default();
+    let media_type = if media_type.contains('/') { media_type } else { format!("{kind}{media_type}") };
+    let source = match (fields.text(key)?, fields.text("url")?) {
+        (Some(data), _) => Source::Data(data),
+        (None, Some(url)) => Source::Url(url),
+        (None, None) => return Err(fields.node().fault(format!("has no bytes; expected `{key}` or `url`"))),
+    };
+    let part = media::known_part(&media_type, source, fields.text("title")?.as_deref());
+    part.map(Piece::Part).ok_or_else(|| {
+        fields.node().fault(format!("is a file of the type `{media_type}`, which is not read"))
+    })
+}
+
+/// Reads a text that the model may cite: a search result of Anthropic.
+fn citable(fields: &Fields<'_>, reading: &mut Reading) -> Result<Part, Fault> {
+    let content =
+        reading.each(fields.need("content")?.list()?, |node, reading| match block(node, reading)? {
+            Some(Piece::Part(Part::Text(text))) => Ok(json!({ "type": "text", "text": text })),
+            _ => Err(node.fault("stands in a citable block; expected a text")),
+        })?;
+    let (title, source) = (fields.text("title")?, fields.text("source")?);
+    let json = json!({ "type": "search_result", "source": source, "title": title, "content": content });
+    Ok(Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_string() })
 }

@@ -11,6 +11,8 @@ pub(crate) enum Source {
     Data(String),
     /// An address.
     Url(String),
+    /// The id by which `OpenAI` keeps it.
+    Id(String),
 }
 
 impl Source {
@@ -58,6 +60,16 @@ fn byte(value: &serde_json::Value) -> Option<u8> {
     value.as_u64().and_then(|value| u8::try_from(value).ok())
 }
 
+/// Makes the part of a file of which the tool says little. Returns `None` if no provider's form is known to hold it.
+pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -> Option<Part> {
+    let (own_type, source) = match source {
+        Source::Data(data) => Source::from_text(data),
+        source => (None, source),
+    };
+    let media_type = own_type.as_deref().unwrap_or(media_type);
+    part(&Node::root("null"), media_type, source, name.map(str::to_owned)).ok()
+}
+
 /// Makes the part of a file.
 ///
 /// # Errors
@@ -79,6 +91,7 @@ pub(crate) fn part(
             Ok(Part::Image { url: format!("data:{media_type};base64,{data}"), detail: None })
         }
         ("image", Source::Url(url)) => Ok(Part::Image { url, detail: None }),
+        (_, Source::Id(id)) => stored(node, "openai", &id, kind == "image"),
         ("text", Source::Data(data)) => {
             let text = decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
             text.map(Part::Text).ok_or_else(|| node.fault("is a file of text that is no UTF-8"))

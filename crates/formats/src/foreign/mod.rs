@@ -9,25 +9,40 @@ use crate::{
     format::{FileFormat, ReadOptions},
     session::{Session, place::Place},
 };
+use context_window::Part;
 use node::{Fault, Node, Reading};
 use shape::Shape;
-use talk::Talk;
+use talk::{Piece, Talk};
 
-mod assemble;
-pub(crate) mod node;
-pub(crate) mod said;
 pub(crate) mod shape;
+pub(crate) mod node;
 mod talk;
+mod assemble;
+
+mod calls;
+mod media;
+mod task;
 
 mod ai_sdk;
 mod bedrock;
+mod chatgpt;
+mod claude_ai;
+mod cline;
 mod cohere;
 mod dotnet_ai;
+mod gemini_cli;
+mod goose;
+mod haystack;
+mod langchain;
 mod llamaindex;
-mod media;
 mod mistral;
 mod openai_agents;
+mod opencode;
+mod opentelemetry;
+mod pydantic_ai;
 mod refused;
+mod roo;
+mod semantic_kernel;
 
 /// A reader for the files of one tool.
 pub(crate) struct Reader {
@@ -48,12 +63,39 @@ type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'
 const READERS: &[Reader] = &[
     ai_sdk::READER,
     bedrock::READER,
+    chatgpt::READER,
+    claude_ai::READER,
+    cline::READER,
     cohere::READER,
     dotnet_ai::READER,
+    gemini_cli::READER,
+    goose::READER,
+    haystack::READER,
+    langchain::READER,
     llamaindex::READER,
     mistral::READER,
     openai_agents::READER,
+    opencode::READER,
+    opentelemetry::READER,
+    pydantic_ai::READER,
+    roo::READER,
+    semantic_kernel::READER,
 ];
+
+/// Returns the parts of a result.
+///
+/// # Errors
+///
+/// Returns an error for a piece that no result holds.
+fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
+    let part = |piece| match piece {
+        Piece::Part(part) => Ok(part),
+        Piece::Thought(_) | Piece::Call(_) | Piece::Answer(_) => {
+            Err(node.fault("is a result with a call, a result or a thought in it; expected texts or images"))
+        }
+    };
+    pieces.into_iter().map(part).collect()
+}
 
 impl Reader {
     const fn new(

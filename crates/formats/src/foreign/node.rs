@@ -1,8 +1,7 @@
 //! A JSON value of another tool's file, with its place and a record of the keys that were read: a key that nobody
 //! read and that holds something said is an error, so that no reader can lose it by not knowing it.
 
-use super::said;
-use crate::session::keys::KeysWithValues;
+use crate::{said, session::keys::KeysWithValues};
 use context_window::text::{object::Object, plain};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
@@ -27,6 +26,11 @@ impl<'a> Node<'a> {
     /// Makes the node of a whole text, which is JSON.
     pub(crate) fn root(json: &'a str) -> Self {
         Self { json: json.trim(), path: String::new() }
+    }
+
+    /// Makes the node of JSON that stands at a place as a text, or in another form.
+    pub(crate) fn at(json: &'a str, path: &str) -> Self {
+        Self { json: json.trim(), path: path.to_owned() }
     }
 
     fn child(&self, json: &'a str, key: &str) -> Self {
@@ -168,6 +172,11 @@ impl<'a> Fields<'a> {
         self.all.iter().map(|field| (field.name.as_str(), field.node.clone()))
     }
 
+    /// Iterates over the values, in the order of the keys.
+    pub(crate) fn values(&self) -> impl Iterator<Item = Node<'a>> {
+        self.all.iter().map(|field| field.node.clone())
+    }
+
     /// Checks whether the object has a key whose value is not null.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.all.iter().any(|field| field.name == key && !field.node.is_null())
@@ -182,6 +191,26 @@ impl<'a> Fields<'a> {
             same.is_read.set(true);
         }
         Some(field.node.clone()).filter(|node| !node.is_null())
+    }
+
+    /// Returns the value of a key, which stays unread.
+    pub(crate) fn peek(&self, key: &str) -> Option<&Node<'a>> {
+        self.all.iter().rev().find(|field| field.name == key).map(|field| &field.node)
+    }
+
+    /// Reads the keys that begin with a prefix, each without it.
+    pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<(&str, Node<'a>)> {
+        let own = self.all.iter().filter_map(|field| Some((field.name.strip_prefix(prefix)?, field)));
+        own.map(|(rest, field)| {
+            field.is_read.set(true);
+            (rest, field.node.clone())
+        })
+        .collect()
+    }
+
+    /// Returns the keys that were not read, with their values.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = (&str, &Node<'a>)> {
+        self.all.iter().filter(|field| !field.is_read.get()).map(|field| (field.name.as_str(), &field.node))
     }
 
     /// Reads the first of several keys that the object has.
@@ -260,6 +289,21 @@ impl Reading {
     /// Adds a note for the user.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
+    }
+
+    /// Adds a note that was not made yet.
+    pub(crate) fn note_once(&mut self, note: &str) {
+        if !self.notes.iter().any(|own| own == note) {
+            self.notes.push(note.to_owned());
+        }
+    }
+
+    /// Adds a note that begins with a number, if there are any.
+    pub(crate) fn note_count(&mut self, count: usize, one: &str, many: &str) {
+        if count > 0 {
+            let what = if count == 1 { one } else { many };
+            self.note(format!("{} {what}", plain::grouped(count as u64)));
+        }
     }
 
     /// Leaves what is not known, with a note.

@@ -1,9 +1,198 @@
 //! Tools whose files are known and not read: each is refused by its name, with what to do.
 
-use super::shape::Shape;
+use super::shape::{Shape, text};
+use serde_json::Value;
+
+/// A file of a tool that is not read.
+struct Refusal {
+    fits: fn(&Shape) -> bool,
+    /// What it is, and what to do.
+    says: &'static str,
+}
 
 /// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other file.
 pub(super) fn refusal(shape: &Shape) -> Option<String> {
-    let _ = shape;
-    None
+    let refusal = REFUSALS.iter().find(|refusal| (refusal.fits)(shape))?;
+    Some(refusal.says.to_owned())
+}
+
+const REFUSALS: &[Refusal] = &[
+    Refusal {
+        fits: |shape| {
+            any(shape, |line| line.get("is_user").is_some() && line.get("mes").is_some())
+                || any(shape, |line| {
+                    line.get("chat_metadata").is_some() && line.get("character_name").is_some()
+                })
+                || shape.has("chat_metadata") && shape.has("character_name")
+        },
+        says: "is a chat of SillyTavern, which is not read: its prompt is made of the character's card too; \
+               save the request from the log of SillyTavern's server, or convert each message to \
+               {\"role\", \"content\"}",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |chat| {
+                let inner = chat.get("chat").unwrap_or(chat);
+                inner.get("history").is_some_and(|history| history.get("currentId").is_some())
+            }) || shape.any_has(&["childrenIds", "parentId"])
+                || shape.has("chat")
+                    && (shape.has("share_id") || shape.has("folder_id") || shape.has("archived"))
+        },
+        says: "is a chat of Open WebUI, which is not read; convert the messages from \
+               chat.history.currentId up by parentId to {\"role\", \"content\"}",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |message| message.get("isCreatedByUser").is_some())
+                || shape.has("messagesTree")
+                || shape.has("exportAt") && shape.has("conversationId")
+        },
+        says: "is a conversation of LibreChat, which is not read; convert its messages of one branch to \
+               {\"role\", \"content\"}",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, is_of_zed)
+                || shape.any_has(&["segments", "tool_uses"])
+                || shape.has("zed")
+                || shape.has("detailed_summary_state")
+        },
+        says: "is a thread of Zed, which is not read; open it there as Markdown, or convert its messages to \
+               {\"role\", \"content\"}",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |line| {
+                text(line, "type") == "session" && line.get("version").is_some() && line.get("cwd").is_some()
+            }) || any(shape, |line| {
+                let message = line.get("message");
+                text(line, "type") == "message"
+                    && message.is_some_and(|message| {
+                        matches!(text(message, "role"), "toolResult" | "bashExecution")
+                    })
+            })
+        },
+        says: "is a session of pi, which is not read; convert the messages of its current branch (from the \
+               last entry up by parentId) to {\"role\", \"content\"}",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |line| text(line, "type") == "session_start")
+                && any(shape, |line| line.get("cwd").is_some() || is_entry(line))
+                || shape.messages.iter().filter(|line| is_entry(line)).nth(1).is_some()
+        },
+        says: "is a session of Droid, which is not read; take `message` out of each line of the type \
+               `message`: those are messages of Anthropic",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |line| {
+                matches!(text(line, "type"), "ask" | "say")
+                    && (line.get("ask").is_some() || line.get("say").is_some())
+            })
+        },
+        says: "is the screen's side of a task of Cline or Roo Code (ui_messages.json), which is not what the \
+               model is sent; take api_conversation_history.json from the same folder",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |task| {
+                task.get("task").is_some() && task.get("tokensIn").is_some() && task.get("role").is_none()
+            }) || shape.has("task") && shape.has("tokensIn")
+        },
+        says: "is a list of tasks of Cline or Roo Code, which holds no messages; take \
+               api_conversation_history.json from the folder of a task",
+    },
+    Refusal {
+        fits: |shape| {
+            shape.has("files_in_context") || shape.has("model_usage") && shape.has("environment_history")
+        },
+        says: "is about a task of Cline (task_metadata.json) and holds no messages; take \
+               api_conversation_history.json from the same folder",
+    },
+    Refusal {
+        fits: |shape| shape.has("messages_path") && shape.has("session_id"),
+        says: "is about a session of Cline and holds no messages; take the file that `messages_path` names",
+    },
+    Refusal {
+        fits: |shape| {
+            let is_marked =
+                |message: &Value| message.get("condenseParent").is_some() || message.get("ts").is_some();
+            let is_part = |part: &Value| matches!(text(part, "type"), "tool-call" | "tool-result");
+            shape.has("version")
+                && shape.container == "messages"
+                && any(shape, is_marked)
+                && (any(shape, |message| message.get("condenseParent").is_some())
+                    || shape.any_part("content", is_part))
+        },
+        says: "is a task of a test version of Roo Code (February 2026), which is not read; open the task in \
+               today's Roo Code",
+    },
+    Refusal {
+        fits: |shape| {
+            shape.any_has(&["sessionId", "messageId", "message"])
+                && any(shape, |line| line.get("message").is_some_and(Value::is_string))
+        },
+        says: "is the list of inputs of Gemini CLI (logs.json), which holds no replies; take the session from \
+               its folder `chats`, or save one with /chat save",
+    },
+    Refusal {
+        fits: |shape| {
+            let is_info = |message: &Value| {
+                message.get("sessionID").is_some()
+                    && message.get("content").is_none()
+                    && (message.get("messageID").is_some() || message.get("role").is_some())
+            };
+            any(shape, is_info) || shape.has("sessionID") && (shape.has("messageID") || shape.has("role"))
+        },
+        says: "is one message or part from the storage of opencode; write the whole session with \
+               `opencode export`",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |message| {
+                let is_own =
+                    |kind: &str| matches!(kind, "assistant" | "user" | "synthetic" | "shell" | "compaction");
+                is_own(text(message, "type"))
+                    && message.get("role").is_none()
+                    && message.get("time").is_some_and(|time| time.get("created").is_some())
+            })
+        },
+        says: "is a session of opencode's second server interface, which is not read; write the session with \
+               `opencode export`",
+    },
+    Refusal {
+        fits: |shape| shape.has("linear_conversation"),
+        says: "is a shared page of ChatGPT, which is not read; take the conversation from the export of your \
+               data (conversations.json)",
+    },
+    Refusal {
+        fits: |shape| {
+            any(shape, |project| project.get("prompt_template").is_some() && project.get("docs").is_some())
+                || shape.has("prompt_template") && shape.has("docs")
+        },
+        says: "is the list of projects of Claude.ai, which holds no conversation; take conversations.json from \
+               the same export",
+    },
+];
+
+fn any(shape: &Shape, fits: impl Fn(&Value) -> bool) -> bool {
+    shape.messages.iter().any(fits)
+}
+
+/// Checks whether a message of Zed bears its speaker as a key.
+fn is_of_zed(message: &Value) -> bool {
+    let Some(object) = message.as_object() else { return false };
+    let is_speaker = |key: &String| matches!(key.as_str(), "User" | "Agent");
+    object.len() == 1
+        && object.keys().any(is_speaker)
+        && object.values().all(|value| value.get("content").is_some())
+}
+
+/// Checks whether a line is an entry that holds a message, as Droid writes it.
+fn is_entry(line: &Value) -> bool {
+    let is_message = |message: &Value| message.get("role").is_some() && message.get("content").is_some();
+    text(line, "type") == "message"
+        && line.get("role").is_none()
+        && line.get("message").is_some_and(is_message)
 }

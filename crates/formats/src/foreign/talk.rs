@@ -3,7 +3,7 @@
 use super::node::{Fault, Node, Reading};
 use crate::session::compacted::Known;
 use context_window::{
-    Message, Part, RagItem, Role, Tool, Usage, WireFormat, message::Reasoning, provider::StatedLimits,
+    Message, Part, RagItem, Role, Tool, WireFormat, message::Reasoning, provider::StatedLimits,
 };
 
 /// A conversation of another tool.
@@ -37,8 +37,6 @@ pub(crate) enum Step {
     Message(Box<Message>),
     /// What came before was archived.
     Compaction(Known),
-    /// A provider reported what the reply that comes next took.
-    Usage(Usage),
 }
 
 /// A message of another tool.

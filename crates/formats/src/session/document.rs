@@ -7,20 +7,20 @@ use serde_json::value::RawValue;
 
 /// The position of one value in the file.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Document {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// The line it starts on, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Which one on that line, from 1.
-    pub(super) nth: usize,
+    pub(crate) nth: usize,
     /// Its id, if that stands outside of it.
-    pub(super) id: Option<String>,
+    pub(crate) id: Option<String>,
 }
 
 impl Document {
     /// The name of a session that has no id.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         match self.nth {
             1 => self.line.to_string(),
             nth => format!("{}.{nth}", self.line),
@@ -29,15 +29,15 @@ impl Document {
 }
 
 /// The end of a file that is no whole value, as it is while its writer is at work or after a crash.
-pub(super) struct Unfinished {
-    pub(super) line: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Unfinished {
+    pub(crate) line: usize,
+    pub(crate) bytes: usize,
     /// What is wrong with it where it may not be left out.
-    pub(super) fault: Error,
+    pub(crate) fault: Error,
 }
 
 /// Finds the JSON values of a text, and an end that is none. A list of sessions is each of them by itself.
-pub(super) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unfinished>), Error> {
+pub(crate) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unfinished>), Error> {
     let mut documents = Documents { text, counted: 0, line: 1, found: Vec::new() };
     // A byte order mark is no JSON, and some editors write one.
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -92,7 +92,7 @@ impl Documents<'_> {
 }
 
 /// Returns the documents that stand in one.
-pub(super) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, &str)]) -> Vec<Document> {
+pub(crate) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, &str)]) -> Vec<Document> {
     let mut documents = Documents { text, counted: whole.start, line: whole.line, found: Vec::new() };
     for (id, part) in parts {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -114,6 +114,6 @@ fn is_export(value: &str) -> bool {
     ["conversations", "messages", "contents"].into_iter().any(has) && !has("role")
 }
 
-pub(super) fn line_breaks(bytes: &[u8]) -> usize {
+pub(crate) fn line_breaks(bytes: &[u8]) -> usize {
     bytes.split(|byte| *byte == b'\n').count() - 1
 }

@@ -152,7 +152,7 @@ fn text_of(raw: &RawValue) -> Option<String> {
 }
 
 /// The messages of the contents; an error names the content and what was expected.
-pub(super) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
+pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
     let contents: Vec<Box<RawValue>> =
         serde_json::from_str(contents.get()).map_err(|error| (None, plain::without_place(&error)))?;
     let mut messages = Vec::new();

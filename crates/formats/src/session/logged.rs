@@ -17,11 +17,15 @@ pub(super) struct Logged {
 }
 
 impl Logged {
-    pub(super) fn read(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+    pub(super) fn read(
+        place: Place<'_>,
+        session: &wire::Session,
+        is_lenient: bool,
+    ) -> Result<Option<Self>, Error> {
         let (key, wire_format, read) = match (&session.contents, &session.input) {
             (Some(contents), _) => ("contents", WireFormat::Gemini, gemini::messages(contents)),
             (None, Some(input)) => ("input", WireFormat::OpenAiResponses, responses::messages(input)),
-            (None, None) => return Self::sharegpt(place, session),
+            (None, None) => return Self::sharegpt(place, session, is_lenient),
         };
         let messages = read.map_err(|fault| fault_at(place, key, fault))?;
         let config = gemini::config(session);
@@ -49,9 +53,10 @@ impl Logged {
     }
 
     /// A log may have a key `conversations` for something else.
-    fn sharegpt(place: Place<'_>, session: &wire::Session) -> Result<Option<Self>, Error> {
+    fn sharegpt(place: Place<'_>, session: &wire::Session, is_lenient: bool) -> Result<Option<Self>, Error> {
         let Some(turns) = session.conversations.as_deref().and_then(sharegpt::turns) else { return Ok(None) };
-        let read = sharegpt::messages(&turns).map_err(|fault| fault_at(place, "conversations", fault))?;
+        let read = sharegpt::messages(&turns, is_lenient)
+            .map_err(|fault| fault_at(place, "conversations", fault))?;
         let (messages, ignored) = read;
         Ok(Some(Self { messages, is_sharegpt: true, ignored, ..Self::default() }))
     }

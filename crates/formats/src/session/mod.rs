@@ -1,7 +1,7 @@
 //! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of either, a
 //! transcript of a coding agent, or a log on disk.
 
-use crate::{error::Error, format::FileFormat, format::ReadOptions};
+use crate::error::Error;
 use context_window::{
     Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat,
     plan::{Anchor, RemoteContext},
@@ -11,34 +11,34 @@ use context_window::{
 pub(crate) mod bounded;
 mod path;
 pub(crate) mod place;
-mod surrogates;
+mod counted;
+pub(crate) mod surrogates;
 mod timestamp;
-mod unread;
+pub(crate) mod unread;
 pub(crate) mod keys;
 pub(crate) mod content;
 pub(crate) mod wire;
 mod stated;
-mod document;
-mod file;
-pub(crate) mod unread_keys;
+pub(crate) mod document;
 pub(crate) mod anthropic;
 mod dialects;
 mod chat;
+pub(crate) mod unread_keys;
 pub(crate) mod compacted;
-mod gemini;
+pub(crate) mod gemini;
 pub(crate) mod responses;
 mod sharegpt;
 mod logged;
 mod tools;
+pub(crate) mod open_calls;
 pub(crate) mod reader;
-mod read;
+pub(crate) mod read;
 mod pushed;
 mod redacted;
-pub(crate) mod open_calls;
 mod written;
-mod transcript;
+pub(crate) mod transcript;
 
-pub use file::SessionFile;
+pub(crate) use counted::count_values;
 pub use pushed::{push_json, tools_from_json};
 pub use written::{SessionTexts, session_json};
 
@@ -91,7 +91,7 @@ pub struct Session {
     /// Keys of the session that are not used.
     unread: Vec<String>,
     /// Compactions that could not be used.
-    ignored: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 impl Session {
@@ -114,26 +114,6 @@ impl Session {
             unread: Vec::new(),
             ignored: Vec::new(),
         }
-    }
-
-    /// Reads the text of one session.
-    ///
-    /// # Errors
-    ///
-    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty session,
-    /// and for a text that holds more than one.
-    pub fn from_json(text: &str) -> Result<Self, Error> {
-        SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
-    }
-
-    /// Reads the text of one session in a format, whatever its shape.
-    ///
-    /// # Errors
-    ///
-    /// As [`Session::from_json`].
-    pub fn read_as(text: &str, format: FileFormat) -> Result<Self, Error> {
-        let options = ReadOptions::new().read_as(format);
-        SessionFile::with_options("session", text.as_bytes().to_vec(), options)?.session(None)
     }
 
     /// Checks whether another reading of the same text says the same.

@@ -21,7 +21,6 @@ pub(crate) struct OpenCalls {
 
 struct OpenCall {
     id: String,
-    name: String,
     is_open: bool,
 }
 
@@ -43,7 +42,7 @@ impl OpenCalls {
                 Some((of, calls)) if *of == group => calls.push_back(at),
                 _ => named.push((group, VecDeque::from([at]))),
             }
-            self.calls.push(OpenCall { id: call.id.clone(), name: call.name.clone(), is_open: true });
+            self.calls.push(OpenCall { id: call.id.clone(), is_open: true });
         }
         let made = self.calls.len() - first;
         if made > 0 {
@@ -96,11 +95,6 @@ impl OpenCalls {
             self.groups.pop();
         }
         None
-    }
-
-    /// Checks whether a call of this name waits for its result.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.calls.iter().any(|call| call.is_open && call.name == name)
     }
 
     /// Returns a note on the results that were given to calls by their position, if there are any.

@@ -88,5 +88,5 @@ pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
 
 /// Fails for JSON of more values than a session may have.
 fn within(json: &str, name: &str) -> Result<(), Error> {
-    super::file::go_on(&mut Tally::default(), json.as_bytes(), name)
+    super::count_values(&mut Tally::default(), json.as_bytes(), name)
 }

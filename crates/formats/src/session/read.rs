@@ -4,7 +4,7 @@ use super::{
     Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged, place::Place,
     reader::Reader, reader::named, stated, tools::tools, unread_keys::UnreadKeys, wire,
 };
-use crate::{error::Error, foreign::said, format::ReadOptions};
+use crate::{error::Error, format::ReadOptions, said};
 use context_window::{
     Conversation, ItemId, Message, Model, RagItem, WireFormat, plan::RemoteContextKind,
     provider::StatedLimits, text::plain,
@@ -12,7 +12,7 @@ use context_window::{
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// The id of a session, when its text is an object that has one.
-pub(super) fn id(text: &str) -> Option<String> {
+pub(crate) fn id(text: &str) -> Option<String> {
     let only: wire::OnlyId = serde_json::from_str(text).ok()?;
     only.id.map(wire::Id::into_text)
 }
@@ -63,13 +63,13 @@ const OTHER_NAMES: [(&str, &str); 15] = [
 ];
 
 /// The key that may have been meant by one that is not read.
-pub(super) fn meant(key: &str) -> Option<&'static str> {
+pub(crate) fn meant(key: &str) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
     other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
 }
 
 /// Reads one session; `line` is where its text starts in the file.
-pub(super) fn session(text: &str, name: &str, line: usize, options: ReadOptions) -> Result<Session, Error> {
+pub(crate) fn session(text: &str, name: &str, line: usize, options: ReadOptions) -> Result<Session, Error> {
     read(text, Place { name, line }, options)
         .map_err(|error| error.with_session_place(format!("{name}:{line}")))
 }
@@ -125,7 +125,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
-        None => Logged::read(place, &session)?,
+        None => Logged::read(place, &session, options.is_lenient)?,
     };
     if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
         unread.push("conversations".into());
@@ -224,7 +224,7 @@ fn dialect(text: &str, model: Option<&str>) -> WireFormat {
 }
 
 /// Messages that are appended to a conversation: the same as a session reads from its file.
-pub(super) fn pushed<'a>(
+pub(crate) fn pushed<'a>(
     json: &str,
     place: Place<'a>,
     wire_format: WireFormat,

@@ -10,7 +10,7 @@ use super::{
     place::Place,
     unread_keys, wire,
 };
-use crate::{error::Error, foreign::said};
+use crate::{error::Error, said};
 use context_window::{
     Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
     config::DocumentHeader,

@@ -32,14 +32,19 @@ pub(super) fn turns(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
 pub(super) type Heard = (Vec<Message>, Vec<String>);
 
 /// Reads the turns; an error names the turn and what was expected.
-pub(super) fn messages(turns: &[Box<RawValue>]) -> Result<Heard, (Option<usize>, String)> {
+pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Heard, (Option<usize>, String)> {
     let mut read = Read::default();
     for (at, raw) in turns.iter().enumerate() {
         let turn: Turn =
             serde_json::from_str(raw.get()).map_err(|error| (Some(at), plain::without_place(&error)))?;
         let expected = || (Some(at), "has no value; expected a text".to_owned());
         let text = turn.value.ok_or_else(expected)?;
-        read.turn(at, &turn.from, text);
+        let is_blank = text.trim().is_empty();
+        if !read.turn(at, &turn.from, text) && !is_lenient && !is_blank {
+            let from = plain::short(&turn.from);
+            let detail = format!("comes from `{from}`, who is not known (--lenient leaves it out)");
+            return Err((Some(at), detail));
+        }
     }
     let note = read.unread.note(
         "turn is not read, its speaker is not known",
@@ -57,7 +62,8 @@ struct Read {
 }
 
 impl Read {
-    fn turn(&mut self, at: usize, from: &str, text: String) {
+    /// Reads a turn. Returns false if nobody knows its speaker.
+    fn turn(&mut self, at: usize, from: &str, text: String) -> bool {
         match from {
             "human" | "user" => self.messages.push(Message::user(text)),
             "gpt" | "assistant" | "model" | "chatgpt" | "bing" | "bard" => self.said(at, text),
@@ -74,8 +80,12 @@ impl Read {
                 let id = self.open.pop_front().unwrap_or_else(|| format!("call_of_{at}"));
                 self.messages.push(Message::tool(id, text));
             }
-            other => self.unread.count(other),
+            other => {
+                self.unread.count(other);
+                return false;
+            }
         }
+        true
     }
 
     /// What the assistant says; calls may stand in it, each in `<tool_call>`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside it, and how
 /// many there are. Its length does not change, so that byte offsets stay valid.
-pub(super) fn mended(json: &str) -> (Cow<'_, str>, usize) {
+pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     let bytes = json.as_bytes();
     let (mut mended, mut lone, mut at) = (String::new(), 0, 0);
     let mut copied = 0;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 
 /// Types, each with how many there are.
 #[derive(Default)]
-pub(super) struct Unread(BTreeMap<String, u64>);
+pub(crate) struct Unread(BTreeMap<String, u64>);
 
 impl Unread {
-    pub(super) fn count(&mut self, kind: &str) {
+    pub(crate) fn count(&mut self, kind: &str) {
         // Longer names are cut where they are shown; here they only have to stay apart.
         *self.0.entry(kind.to_owned()).or_default() += 1;
     }
 
     /// `12 events are not read: 9 progress, 3 system/turn_duration`, where there are any.
-    pub(super) fn note(&self, one: &str, many: &str) -> Option<String> {
+    pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
         const MOST: usize = 12;
         let all: u64 = self.0.values().sum();
         let what = if all == 1 { one } else { many };

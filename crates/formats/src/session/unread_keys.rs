@@ -5,7 +5,7 @@ use super::{
     content::Content,
     wire::{self, MESSAGE_KEYS},
 };
-use crate::foreign::said;
+use crate::said;
 use context_window::{text::plain, text::plain::short};
 use std::collections::BTreeMap;
 

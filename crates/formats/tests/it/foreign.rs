@@ -6,7 +6,15 @@ use std::path::Path;
 
 mod ai_sdk;
 mod bedrock;
+mod chatgpt;
+mod claude_ai;
+mod cline;
 mod dotnet_ai;
+mod gemini_cli;
+mod goose;
+mod opencode;
+mod refused;
+mod roo;
 mod servers;
 
 /// Reads a sample.

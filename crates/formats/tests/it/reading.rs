@@ -209,7 +209,7 @@ fn the_turns_of_sharegpt_are_messages() {
         {"from":"function_call","value":"[{\"name\":\"stock\",\"arguments\":{\"item\":\"Wren\"}},{\"name\":\"price\",\"arguments\":{}}]"},
         {"from":"observation","value":"3"},{"from":"tool","value":"29"},
         {"from":"function_call","value":"no JSON"},{"from":"gpt","value":"<tool_call>{broken</tool_call>"},
-        {"from":"observation","value":"late"},{"from":"narrator","value":"x"},{"from":"narrator","value":"y"}]"#;
+        {"from":"observation","value":"late"},{"from":"narrator","value":""},{"from":"narrator","value":" "}]"#;
     let read = Session::from_json(&format!(r#"{{"system":"S","conversations":{turns}}}"#)).unwrap();
     assert_eq!(
         lines(&read),
@@ -228,6 +228,9 @@ fn the_turns_of_sharegpt_are_messages() {
     assert_eq!((&answers[..2], answers[2]), (&calls[..], "call_of_6"));
     assert_eq!(read.ignored(), ["2 turns are not read, their speakers are not known: 2 narrator"]);
     assert_eq!(read.unread_keys(), []);
+    let said = format!(r#"{{"conversations":{}}}"#, turns.replace(r#""value":" ""#, r#""value":"A pause.""#));
+    let error = Session::from_json(&said).unwrap_err().to_string();
+    assert!(error.contains("conversations[8]: comes from `narrator`, who is not known"), "{error}");
 
     // One of several forms: a list of sessions, JSON lines, one object; and what is no ShareGPT.
     let one = r#"{"id":"a","conversations":[{"from":"user","value":"x"}]}"#;

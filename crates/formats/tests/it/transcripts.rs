@@ -1,6 +1,7 @@
 //! Transcripts of coding agents, and files of ShareGPT, as sessions: small ones that are written for this, each event and
 //! block at least once.
 
+use crate::foreign::said as lines_of;
 use crate::support::laws::{self, Case};
 use context_window::{
     Config, ContextWindowManager, Message, Model, WireFormat,
@@ -187,7 +188,7 @@ fn every_text_is_in_the_log_or_its_event_in_a_note() {
                 let plain = format!("{said:?}");
                 let is_there =
                     logs.contains(plain.trim_matches('"')) || logs.contains(said) || as_json(said, &logs);
-                let is_fixed = ["wire", "Conversation compacted", "narrator", "A pause."].contains(&said);
+                let is_fixed = ["wire", "Conversation compacted", "narrator"].contains(&said);
                 assert!(is_there || is_fixed, "{name}: {named}: {said:?} is nowhere:\n{logs}");
                 looked_at += 1;
             }
@@ -417,6 +418,95 @@ fn no_session_is_taken_for_an_event() {
         let error = file(&lines(&events)).unwrap().sessions().next().unwrap().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     }
+}
+
+/// An error of the interface is not what the model said, and what only the transcript shows is not what it heard.
+#[test]
+fn claude_code_errors_and_what_the_transcript_alone_shows_are_left_out() {
+    let event = |uuid: &str, parent: &str, kind: &str, beside: Value, text: &str| {
+        let mut event = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
+            "message": {"role": kind, "content": [{"type": "text", "text": text}]}});
+        event.as_object_mut().unwrap().extend(beside.as_object().unwrap().clone());
+        event
+    };
+    let events = [
+        event("1", "", "user", json!({}), "Is the Teal dry?"),
+        event(
+            "2",
+            "1",
+            "assistant",
+            json!({"isApiErrorMessage": true, "error": "rate_limit"}),
+            "API Error: 529",
+        ),
+        event("3", "2", "user", json!({"isVisibleInTranscriptOnly": true}), "Shown alone."),
+        event("4", "3", "user", json!({}), "Go on."),
+        event("5", "4", "assistant", json!({}), "It is dry."),
+    ];
+    let session = only(&lines(&events));
+    assert_eq!(lines_of(&session), ["user: Is the Teal dry?", "user: Go on.", "assistant: It is dry."]);
+    assert_eq!(
+        session.ignored(),
+        [
+            "1 error of the interface stands where a reply would: it is left out",
+            "1 message is for the transcript alone: it is left out",
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_event_is_an_error_if_it_holds_a_text() {
+    let said =
+        json!({"type": "user", "uuid": "1", "sessionId": "s", "message": {"role": "user", "content": "hi"}});
+    let meta = json!({"type": "session_meta", "payload": {"id": "s"}});
+    let item = json!({"type": "response_item", "payload": {"type": "message", "role": "user",
+        "content": [{"type": "input_text", "text": "hi"}]}});
+    for known in [vec![said], vec![meta, item]] {
+        let with = |other: Value| [&known[..], &[other]].concat();
+        let empty = with(json!({"type": "weather", "at": 3, "state": "new"}));
+        let session = only(&lines(&empty));
+        assert_eq!(lines_of(&session), ["user: hi"]);
+        assert!(session.ignored()[0].contains("1 weather"), "{:?}", session.ignored());
+        for lost in [
+            json!({"type": "weather", "text": "It is going to rain."}),
+            json!({"type": "weather", "parts": [{"text": "It is going to rain."}]}),
+            json!({"type": "weather", "message": {"role": "user", "content": "rain"}}),
+            json!({"type": "weather", "tool": {"call_id": "c", "output": "rain"}}),
+        ] {
+            let file = file(&lines(&with(lost.clone()))).unwrap();
+            let error = file.sessions().find_map(Result::err).unwrap_or_else(|| panic!("{lost}")).to_string();
+            assert!(error.contains("`weather` is not known and holds a"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn codex_turns_that_were_taken_back_are_left_out() {
+    let item = |role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        json!({"type": "response_item", "payload": {"type": "message", "role": role,
+            "content": [{"type": kind, "text": text}]}})
+    };
+    let events = [
+        json!({"type": "session_meta", "payload": {"id": "s"}}),
+        item("user", "<environment_context>boats</environment_context>"),
+        item("user", "Is the Teal dry?"),
+        item("assistant", "It is."),
+        item("user", "Paint it red."),
+        item("assistant", "Painted."),
+        json!({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}),
+        item("user", "Paint it blue."),
+    ];
+    let session = only(&lines(&events));
+    assert_eq!(
+        lines_of(&session),
+        [
+            "user: <environment_context>boats</environment_context>",
+            "user: Is the Teal dry?",
+            "assistant: It is.",
+            "user: Paint it blue.",
+        ]
+    );
+    assert_eq!(session.ignored(), ["messages that the user took back are left out: 2"]);
 }
 
 /// The end that a crash leaves is noted; in a file that is no transcript it is an error.

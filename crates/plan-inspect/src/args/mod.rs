@@ -286,12 +286,12 @@ pub(crate) struct Diff {
 pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) request: Request,
-    /// The first message to archive, in place of what the options choose; without --to, up to the last
+    /// The first message to archive, in place of what the options choose; without --last, up to the last
     #[arg(long, value_name = "ID", help_heading = "Compaction")]
-    pub(crate) from: Option<String>,
-    /// The last message to archive; without --from, from the first
+    pub(crate) first: Option<String>,
+    /// The last message to archive; without --first, from the first
     #[arg(long, value_name = "ID", help_heading = "Compaction")]
-    pub(crate) to: Option<String>,
+    pub(crate) last: Option<String>,
     /// A summary to use: a text file, or - for standard input [default: the digest]
     #[arg(long, value_name = "FILE", help_heading = "Compaction")]
     pub(crate) summary: Option<PathBuf>,

@@ -23,10 +23,10 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let (request, manager) = (prepared.request(), &prepared.manager);
     let state = manager.compactor().state(request.clone())?;
-    let by_hand = args.from.is_some() || args.to.is_some();
+    let by_hand = args.first.is_some() || args.last.is_some();
     let job = if by_hand {
-        let [from, to] = [&args.from, &args.to].map(|id| id.as_deref().map(ItemId::from));
-        manager.compactor().range(request, from.as_ref(), to.as_ref())?
+        let [first, last] = [&args.first, &args.last].map(|id| id.as_deref().map(ItemId::from));
+        manager.compactor().range(request, first.as_ref(), last.as_ref())?
     } else {
         manager.compactor().now(request)?
     };

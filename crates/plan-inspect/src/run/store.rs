@@ -121,7 +121,7 @@ fn sessions_of(path: &Path, reading: &Reading) -> Result<Vec<(String, Session)>>
         let ids: Vec<String> = store.summaries()?.into_iter().map(|one| one.id).collect();
         return ids.into_iter().map(|id| Ok((id.clone(), store.session(Some(&id))?))).collect();
     }
-    let file = input::file(path, reading)?;
+    let file = input::file(path, reading.options())?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| stem != "-").unwrap_or_else(|| "session".into());
     // A second ending, as in `talks.jsonl.gz`.

@@ -46,7 +46,7 @@ impl Picker {
         let is_pipe = args.request.session.as_os_str() == "-";
         if args.request.id.is_some()
             || is_pipe
-            || input::sessions(&args.request.session, &args.request.reading)?.len()? < 2
+            || input::sessions(&args.request.session, args.request.reading.options())?.len()? < 2
         {
             return Ok(None);
         }

@@ -8,6 +8,7 @@ mod files;
 mod inert;
 mod input;
 mod packaging;
+mod reading;
 mod repair;
 #[cfg(feature = "sqlite")]
 mod stores;

@@ -1,6 +1,6 @@
 //! Transcripts of Claude Code → sessions. What each event becomes stands in `docs/reference/session.md`.
 
-use super::{super::Session, whole};
+use super::{super::Session, check_unknown, whole};
 use crate::error::Error;
 use crate::{
     session::compacted::Known,
@@ -29,6 +29,10 @@ struct Event {
     is_compact_summary: Option<bool>,
     #[serde(default)]
     is_meta: Option<bool>,
+    #[serde(default)]
+    is_api_error_message: Option<bool>,
+    #[serde(default)]
+    is_visible_in_transcript_only: Option<bool>,
     message: Option<Box<RawValue>>,
     timestamp: Option<Timestamp>,
     compact_metadata: Option<Boundary>,
@@ -97,6 +101,35 @@ impl Figures {
     }
 }
 
+/// Types of events that stand beside the conversation: titles, snapshots, and what the screen showed.
+const BESIDE: [&str; 25] = [
+    "system",
+    "attachment",
+    "summary",
+    "progress",
+    "file-history-snapshot",
+    "queue-operation",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "task-summary",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "pr-link",
+    "tag",
+    "mode",
+    "permission-mode",
+    "worktree-state",
+    "content-replacement",
+    "attribution-snapshot",
+    "speculation-accept",
+    "saved_hook_context",
+    "bridge-session",
+    "frame-link",
+    "fork-context-ref",
+];
+
 /// So many rewinds are read: each looks at the whole log.
 const REWINDS: u64 = 1_000;
 
@@ -115,11 +148,17 @@ enum Step<'a> {
 }
 
 /// Reads the events of one thread.
-pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<Session, Error> {
     let place = events[0].0;
     let mut thread = Thread::default();
     for (place, json) in events {
-        thread.event(*place, place.parse(json)?)?;
+        let event: Event = place.parse(json)?;
+        let kind = event.kind.as_deref().unwrap_or("no type");
+        let is_message = matches!(kind, "user" | "assistant") && event.message.is_some();
+        if !is_lenient && !is_message && !BESIDE.contains(&kind) {
+            check_unknown(*place, kind, json)?;
+        }
+        thread.event(*place, event)?;
     }
     thread.end_of_boundary();
     let mut reader = Reader::new(place);
@@ -159,6 +198,16 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
             "events have uuids that stand before: they are read once",
         ),
         (
+            thread.errors,
+            "error of the interface stands where a reply would: it is left out",
+            "errors of the interface stand where replies would: they are left out",
+        ),
+        (
+            thread.shown,
+            "message is for the transcript alone: it is left out",
+            "messages are for the transcript alone: they are left out",
+        ),
+        (
             thread.results,
             "`toolUseResult` is not read: the result beside it says what the model was given",
             "`toolUseResult` are not read: the results beside them say what the model was given",
@@ -188,6 +237,10 @@ struct Thread<'a> {
     unread: Unread,
     repeated: u64,
     results: u64,
+    /// Errors that the agent wrote down as replies.
+    errors: u64,
+    /// Messages that the model does not get.
+    shown: u64,
 }
 
 impl<'a> Thread<'a> {
@@ -200,7 +253,16 @@ impl<'a> Thread<'a> {
         let (uuid, parent) = (event.uuid.clone(), event.parent_uuid.clone());
         let before = parent.as_ref().and_then(|parent| self.up_to.get(parent)).copied();
         let kind = event.kind.as_deref().unwrap_or("no type");
+        let is_summary = event.is_compact_summary == Some(true);
         let up_to = match (kind, event.subtype.as_deref()) {
+            ("assistant", _) if event.is_api_error_message == Some(true) => {
+                self.errors += 1;
+                None
+            }
+            ("user" | "assistant", _) if event.is_visible_in_transcript_only == Some(true) && !is_summary => {
+                self.shown += 1;
+                None
+            }
             ("user" | "assistant", _) if event.message.is_some() => Some(self.message(place, event, before)?),
             ("system", Some("compact_boundary")) => {
                 self.boundary(event);

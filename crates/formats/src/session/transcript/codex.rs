@@ -1,6 +1,6 @@
 //! Rollouts of the Codex CLI → sessions. What each event becomes stands in `docs/reference/session.md`.
 
-use super::{super::Session, whole};
+use super::{super::Session, check_unknown, whole};
 use crate::error::Error;
 use crate::{
     session::compacted::Known, session::content::Content, session::place::Place, session::reader::Reader,
@@ -60,6 +60,12 @@ struct Kind {
 
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
+struct Rollback {
+    num_turns: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct TokenCount {
     info: Option<TokenInfo>,
 }
@@ -108,12 +114,28 @@ struct Thought {
     content: Option<Content>,
 }
 
+/// The types of events.
+const KINDS: [&str; 7] = [
+    "session_meta",
+    "turn_context",
+    "compacted",
+    "response_item",
+    "event_msg",
+    "world_state",
+    "ghost_commit",
+];
+
 /// Reads the events of a rollout.
-pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<Session, Error> {
     let place = events[0].0;
     let mut rollout = Rollout::default();
     for (place, json) in events {
-        rollout.event(*place, place.parse(json)?)?;
+        let event: Event = place.parse(json)?;
+        let kind = event.kind.as_deref().unwrap_or("no type");
+        if !is_lenient && !KINDS.contains(&kind) {
+            check_unknown(*place, kind, json)?;
+        }
+        rollout.event(*place, event)?;
     }
     rollout.log.end();
     let model = rollout.model.take();
@@ -133,6 +155,10 @@ pub(super) fn session(events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
         }
         reader.log.push(message);
     }
+    if rollout.taken_back > 0 {
+        let count = plain::grouped(rollout.taken_back as u64);
+        reader.ignored.push(format!("messages that the user took back are left out: {count}"));
+    }
     compactions.for_each(|(_, known)| reader.compaction(Ok(known.into()), None));
     whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
 }
@@ -145,6 +171,14 @@ fn text_of(message: &Message) -> String {
     let parts = message.as_parts().into_iter();
     let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
     texts.collect::<Vec<String>>().join("\n\n")
+}
+
+/// Checks whether a message of the user's is a context that the agent made.
+fn is_context(message: &Message) -> bool {
+    const BEGIN: [&str; 4] =
+        ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>"];
+    let text = text_of(message);
+    BEGIN.iter().any(|begin| text.trim_start().starts_with(begin))
 }
 
 /// Whether a text stands in a message.
@@ -162,6 +196,8 @@ struct Rollout {
     /// Each with the number of messages before it.
     compactions: Vec<(usize, Known)>,
     unread: Unread,
+    /// Messages that the user took back.
+    taken_back: usize,
     has_meta: bool,
 }
 
@@ -206,8 +242,27 @@ impl Rollout {
                 return Ok(());
             }
         }
+        if kind.as_deref() == Some("thread_rolled_back") {
+            let rollback: Rollback = place.parse_part("payload", payload)?;
+            self.take_back(rollback.num_turns);
+            return Ok(());
+        }
         self.unread.count(&format!("event_msg/{}", kind.as_deref().unwrap_or("no type")));
         Ok(())
+    }
+
+    /// Takes back the last turns of the user, and everything since.
+    fn take_back(&mut self, turns: usize) {
+        self.log.end();
+        let is_prompt = |message: &Message| message.role() == Role::User && !is_context(message);
+        let prompts = self.log.messages.iter().enumerate().filter(|(_, message)| is_prompt(message));
+        let prompts: Vec<usize> = prompts.map(|(at, _)| at).collect();
+        let nth = prompts.len().saturating_sub(turns);
+        let Some(to) = prompts.get(nth).copied() else { return };
+        self.taken_back += self.log.messages.len() - to;
+        self.log.messages.truncate(to);
+        self.reports.retain(|at, _| *at < to);
+        self.compactions.retain(|(before, _)| *before <= to);
     }
 
     fn item(&mut self, place: Place<'_>, key: &str, json: &str) -> Result<(), Error> {

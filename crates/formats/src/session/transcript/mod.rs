@@ -1,7 +1,7 @@
 //! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
 
 use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
-use crate::{error::Error, format::FileFormat};
+use crate::{error::Error, format::FileFormat, said};
 use context_window::{Message, Part, WireFormat};
 
 mod event;
@@ -9,18 +9,18 @@ mod thread;
 mod claude_code;
 mod codex;
 
-pub(super) use thread::Thread;
+pub(crate) use thread::Thread;
 
 /// Who wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(crate) enum Writer {
     ClaudeCode,
     Codex,
 }
 
 impl Writer {
     /// Returns the format that it writes.
-    pub(super) fn format(self) -> FileFormat {
+    pub(crate) fn format(self) -> FileFormat {
         match self {
             Self::ClaudeCode => FileFormat::ClaudeCode,
             Self::Codex => FileFormat::Codex,
@@ -28,24 +28,24 @@ impl Writer {
     }
 
     /// Returns the writer of a format. Returns `None` for a format that is no transcript of these.
-    pub(super) fn of_format(format: FileFormat) -> Option<Self> {
+    pub(crate) fn of_format(format: FileFormat) -> Option<Self> {
         [Self::ClaudeCode, Self::Codex].into_iter().find(|writer| writer.format() == format)
     }
 }
 
 /// The sessions of a transcript.
 #[derive(Debug)]
-pub(super) struct Transcript {
+pub(crate) struct Transcript {
     writer: Writer,
-    pub(super) threads: Vec<Thread>,
+    pub(crate) threads: Vec<Thread>,
     /// The line and the bytes of an end that is no whole event.
-    pub(super) unfinished: Option<(usize, usize)>,
+    pub(crate) unfinished: Option<(usize, usize)>,
 }
 
 impl Transcript {
     /// The transcript that the values of a file are, if they are one: at least one event of an agent, and nothing that is read
     /// as a session by itself.
-    pub(super) fn of(text: &str, documents: &[Document]) -> Option<Self> {
+    pub(crate) fn of(text: &str, documents: &[Document]) -> Option<Self> {
         let mut writer = None;
         let mut events = Vec::with_capacity(documents.len());
         for document in documents {
@@ -66,17 +66,39 @@ impl Transcript {
     }
 
     /// Returns the agent that wrote it.
-    pub(super) fn writer(&self) -> Writer {
+    pub(crate) fn writer(&self) -> Writer {
         self.writer
     }
 
     /// Reads one of its sessions from its events, each with its place.
-    pub(super) fn session(&self, thread: &Thread, events: &[(Place<'_>, &str)]) -> Result<Session, Error> {
+    pub(crate) fn session(
+        &self,
+        thread: &Thread,
+        events: &[(Place<'_>, &str)],
+        is_lenient: bool,
+    ) -> Result<Session, Error> {
         let session = match self.writer {
-            Writer::ClaudeCode => claude_code::session(events)?,
-            Writer::Codex => codex::session(events)?,
+            Writer::ClaudeCode => claude_code::session(events, is_lenient)?,
+            Writer::Codex => codex::session(events, is_lenient)?,
         };
         Ok(Session { id: thread.id.clone(), ..session })
+    }
+}
+
+/// Checks that an event of an unknown type holds nothing of the conversation: no message, text, call or result.
+fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> {
+    let has_role = || {
+        let object = context_window::text::object::Object::parse(json);
+        object.is_some_and(|object| object.get("role").is_some() || object.get("message").is_some())
+    };
+    let found = said::part(json).map(|found| found.name).or_else(|| has_role().then_some("a message"));
+    match found {
+        Some(found) => {
+            let kind = context_window::text::plain::short(kind);
+            let detail = format!("an event of the type `{kind}` is not known and holds {found}");
+            Err(place.fault("type", &format!("{detail} (--lenient leaves it out)")))
+        }
+        None => Ok(()),
     }
 }
 

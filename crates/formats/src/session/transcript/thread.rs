@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// One session of a transcript.
 #[derive(Debug)]
-pub(in crate::session) struct Thread {
+pub(crate) struct Thread {
     /// Its id, where the transcript has one.
-    pub(in crate::session) id: Option<String>,
+    pub(crate) id: Option<String>,
     /// Its events, by their index in the file.
-    pub(in crate::session) events: Vec<usize>,
+    pub(crate) events: Vec<usize>,
 }
 
 /// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the first.
-pub(super) fn of_codex(events: &[Envelope]) -> Thread {
+pub(crate) fn of_codex(events: &[Envelope]) -> Thread {
     let id = events.iter().find(|event| event.is_session_meta()).and_then(|event| event.payload_id.clone());
     Thread { id, events: (0..events.len()).collect() }
 }
@@ -21,7 +21,7 @@ pub(super) fn of_codex(events: &[Envelope]) -> Thread {
 /// An event belongs to the thread of its agent; without an agent, to that of its parent. A sidechain without an agent's id
 /// begins one of its own, named after its first event. A session that is resumed goes on under another id in the same file,
 /// and its events may name parents that nobody wrote down: only a message without a parent begins another main thread.
-pub(super) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
+pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
     let mut threads = Threads::default();
     let mut speaks = BTreeSet::new();
     for (at, event) in events.into_iter().enumerate() {

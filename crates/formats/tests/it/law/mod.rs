@@ -11,10 +11,22 @@ use std::collections::BTreeSet;
 
 mod ai_sdk;
 mod bedrock;
+mod chatgpt;
+mod claude_ai;
+mod cline;
 mod dotnet_ai;
+mod gemini_cli;
+mod goose;
+mod haystack;
+mod langchain;
 mod llamaindex;
 mod mutate;
 mod openai_agents;
+mod opencode;
+mod opentelemetry;
+mod pydantic_ai;
+mod roo;
+mod semantic_kernel;
 mod servers;
 mod wire;
 
@@ -55,6 +67,8 @@ pub struct Keeps {
     pub ids: bool,
     /// One system text at most.
     pub one_system: bool,
+    /// Several calls may stand before their results.
+    pub parallel: bool,
 }
 
 pub const ALL: Keeps = Keeps {
@@ -65,21 +79,32 @@ pub const ALL: Keeps = Keeps {
     failures: true,
     ids: true,
     one_system: true,
+    parallel: true,
 };
 
 fn shapes() -> Vec<Shape> {
-    [
+    let all = [
         wire::shapes(),
         ai_sdk::shapes(),
         bedrock::shapes(),
+        chatgpt::shapes(),
+        claude_ai::shapes(),
+        cline::shapes(),
         dotnet_ai::shapes(),
+        gemini_cli::shapes(),
+        goose::shapes(),
+        haystack::shapes(),
+        langchain::shapes(),
         llamaindex::shapes(),
         openai_agents::shapes(),
+        opencode::shapes(),
+        opentelemetry::shapes(),
+        pydantic_ai::shapes(),
+        roo::shapes(),
+        semantic_kernel::shapes(),
         servers::shapes(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// A sequence of numbers that is the same on every machine.
@@ -127,7 +152,7 @@ pub fn conversation(seed: u64, keeps: Keeps) -> Vec<Event> {
         for _ in 0..dice.below(3) {
             let thought = (keeps.thoughts && dice.one_in(3)).then(|| text(&mut dice));
             let said = dice.one_in(2).then(|| text(&mut dice));
-            let called: Vec<Called> = (0..1 + dice.below(3))
+            let called: Vec<Called> = (0..1 + dice.below(if keeps.parallel { 3 } else { 1 }))
                 .map(|_| {
                     calls += 1;
                     let name = ["free_boats", "tide", "book"][dice.below(3)].to_owned();
@@ -241,9 +266,16 @@ fn counts() -> (u64, u64) {
     if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (60, 600) }
 }
 
+/// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
+fn wanted() -> Vec<Shape> {
+    let wanted = std::env::var("LAW_SHAPE").ok().filter(|name| !name.is_empty());
+    let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| shape.name.starts_with(wanted));
+    shapes().into_iter().filter(is_wanted).collect()
+}
+
 #[test]
 fn every_text_call_and_result_is_read_back() {
-    for shape in shapes() {
+    for shape in wanted() {
         for seed in 0..counts().0 {
             let events = conversation(seed, shape.keeps);
             let text = (shape.write)(&events);
@@ -275,8 +307,7 @@ fn every_text_call_and_result_is_read_back() {
 
 #[test]
 fn a_damaged_file_loses_nothing_in_silence() {
-    let wanted = std::env::var("LAW_SHAPE").ok().filter(|name| !name.is_empty());
-    for shape in shapes().iter().filter(|shape| wanted.as_deref().is_none_or(|wanted| wanted == shape.name)) {
+    for shape in wanted() {
         let (mut read, mut refused) = (0, 0);
         for seed in 0..counts().1 {
             let events = conversation(seed % 50, shape.keeps);

@@ -20,7 +20,49 @@ pub fn shapes() -> Vec<Shape> {
             write: |events| items(events).iter().map(Value::to_string).collect::<Vec<_>>().join("\n"),
             keeps,
         },
+        Shape {
+            name: "openai-agents-state",
+            format,
+            write: |events| {
+                let item = |item: Value| json!({ "type": "message_output_item", "raw_item": item, "agent": { "name": "Desk" } });
+                let mut items = items(events);
+                let first = items.remove(0);
+                let made: Vec<Value> = items.into_iter().map(item).collect();
+                json!({ "$schemaVersion": "1.21", "current_turn": 2, "current_agent": { "name": "Desk" },
+                    "original_input": [first], "generated_items": made, "pending_input": [], "max_turns": 10 })
+                .to_string()
+            },
+            keeps,
+        },
+        Shape {
+            name: "openai-agents-js",
+            format,
+            write: |events| Value::from(items(events).into_iter().map(in_js).collect::<Vec<_>>()).to_string(),
+            keeps,
+        },
     ]
+}
+
+/// The same item as the SDK for JavaScript has it.
+fn in_js(mut item: Value) -> Value {
+    let id = item.as_object_mut().unwrap().remove("call_id");
+    if let Some(id) = id {
+        item["callId"] = id;
+    }
+    if item["type"] == "function_call_output" {
+        item["type"] = json!("function_call_result");
+        item["output"] = json!({ "type": "text", "text": item["output"] });
+        item["status"] = json!("completed");
+    }
+    if let Some(summary) = item.as_object_mut().unwrap().remove("summary") {
+        item["content"] = json!([{ "type": "input_text", "text": summary[0]["text"] }]);
+    }
+    for part in item["content"].as_array_mut().into_iter().flatten() {
+        if let Some(url) = part.as_object_mut().unwrap().remove("image_url") {
+            part["image"] = url;
+        }
+    }
+    item
 }
 
 fn items(events: &[Event]) -> Vec<Value> {

@@ -33,20 +33,20 @@ fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
     let history = out(&["history", new]);
     assert!(history.contains("Context compacted #2: 10 messages archived, ~"), "{history}");
     // By hand.
-    let by_hand = out(&["compact", talk, "--from", "m15", "--to", "m18"]);
+    let by_hand = out(&["compact", talk, "--first", "m15", "--last", "m18"]);
     assert!(
         by_hand.contains(
             "archived    5 messages: m14..m18 (5)\nkept        m0, m13, m19..m23 (5), m1 (pinned)\n"
         ),
         "whole exchanges: {by_hand}"
     );
-    let archived = fails(&["compact", talk, "--from", "m5"]);
+    let archived = fails(&["compact", talk, "--first", "m5"]);
     assert!(
         archived
             .contains("message `m5`: is archived by compaction #1; expected a message that is still sent")
     );
-    assert!(fails(&["compact", talk, "--from", "m99"]).contains("id `m99` is not in the conversation"));
-    let turned = fails(&["compact", talk, "--from", "m20", "--to", "m15"]);
+    assert!(fails(&["compact", talk, "--first", "m99"]).contains("id `m99` is not in the conversation"));
+    let turned = fails(&["compact", talk, "--first", "m20", "--last", "m15"]);
     assert!(turned.contains("message `m20`: is after the end of the range"), "{turned}");
     let small = ["--context-len", "200", "--max-completion", "60"];
     let no_room = out(&[&["compact", "examples/overflow.json"], &small[..]].concat());
@@ -82,7 +82,7 @@ fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
     let chat = ["compact", "examples/support-chat.json", "--budget", "400"];
     let why = "nothing to compact: the prompt has 370 tokens, and would have 389, because hours joins";
     assert_eq!(out(&chat), format!("{why}\n"));
-    let by_hand = out(&[&chat[..], &["--from", "m0", "--to", "m5"]].concat());
+    let by_hand = out(&[&chat[..], &["--first", "m0", "--last", "m5"]].concat());
     assert_eq!(by_hand, format!("{why}\n"));
     let json: Value = serde_json::from_str(&out(&[&chat[..], &["--format", "json"]].concat())).unwrap();
     assert!(json["why"].as_str().unwrap().starts_with("the prompt has 370 tokens"), "{json}");

@@ -22,7 +22,7 @@ fn flags_stand_under_what_they_are_about() {
         assert_eq!(heading(&tui, flag), "Screen:", "{flag}");
     }
     let compact = out(&["compact", "-h"]);
-    for flag in ["--from <", "--to <", "--summary", "--apply"] {
+    for flag in ["--first <", "--last <", "--summary", "--apply"] {
         assert_eq!(heading(&compact, flag), "Compaction:", "{flag}");
     }
     assert_eq!(heading(&out(&["plan", "-h"]), "--list"), "Output:");

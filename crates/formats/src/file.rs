@@ -1,17 +1,17 @@
 //! Files of one or many sessions.
 
-use super::{
-    Session, compacted,
-    document::{Document, line_breaks, split, split_one},
-    place::Place,
-    read, surrogates,
-    transcript::{Thread, Transcript, Writer},
-    wire,
-};
 use crate::{
     error::Error,
     foreign::{self, shape::Shape},
-    format::ReadOptions,
+    format::{FileFormat, ReadOptions},
+    session::{
+        Session, compacted, count_values,
+        document::{Document, line_breaks, split, split_one},
+        place::Place,
+        read, surrogates,
+        transcript::{Thread, Transcript, Writer},
+        wire,
+    },
 };
 use context_window::{
     conversation::Compaction,
@@ -19,6 +19,28 @@ use context_window::{
 };
 use context_window_store::Journal;
 use std::io::{ErrorKind, Read};
+
+impl Session {
+    /// Reads the text of one session.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty session,
+    /// and for a text that holds more than one.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
+    }
+
+    /// Reads the text of one session in a format, whatever its shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::from_json`].
+    pub fn read_as(text: &str, format: FileFormat) -> Result<Self, Error> {
+        let options = ReadOptions::new().read_as(format);
+        SessionFile::with_options("session", text.as_bytes().to_vec(), options)?.session(None)
+    }
+}
 
 /// A file of one or many sessions, read one at a time.
 ///
@@ -74,7 +96,7 @@ impl SessionFile {
     /// As [`SessionFile::new`]; also for a transcript that the file is not.
     pub fn with_options(name: &str, bytes: Vec<u8>, options: ReadOptions) -> Result<Self, Error> {
         let mut tally = Tally::default();
-        go_on(&mut tally, &bytes, name)?;
+        count_values(&mut tally, &bytes, name)?;
         Self::counted(name, bytes, &tally, options)
     }
 
@@ -112,7 +134,7 @@ impl SessionFile {
                 let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
                 return Err(Error::input(name, detail));
             }
-            go_on(&mut tally, read, name)?;
+            count_values(&mut tally, read, name)?;
             bytes.extend_from_slice(read);
         }
     }
@@ -368,7 +390,7 @@ impl SessionFile {
         let place = |line| Place { name: &self.name, line };
         let events: Vec<_> = texts.iter().map(|(line, (text, _))| (place(*line), &**text)).collect();
         let lone = texts.iter().map(|(_, (_, lone))| lone).sum();
-        let mut session = transcript.session(thread, &events)?;
+        let mut session = transcript.session(thread, &events, self.options.is_lenient)?;
         let end = transcript.unfinished.map(|(line, bytes)| unfinished(line, bytes as u64));
         session.ignored.extend(end);
         Ok((session, lone))
@@ -453,10 +475,3 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many bytes are read at once.
 const CHUNK: usize = 64 << 10;
-
-/// Counts the values of what was read, as far as a session may have them.
-pub(super) fn go_on(tally: &mut Tally, bytes: &[u8], name: &str) -> Result<(), Error> {
-    tally.go_on(bytes, size::VALUES).map_err(|excess| {
-        Error::input(format!("{name}:{}", excess.line), size::too_many("the session", size::VALUES))
-    })
-}

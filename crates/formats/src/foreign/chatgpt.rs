@@ -1,0 +1,375 @@
+//! Exports of `ChatGPT`: conversations as trees of messages, of which the current branch is read. Calls have no ids: what a
+//! tool says answers the call before it.
+
+use super::{
+    Reader,
+    node::{Fault, Fields, Node, Reading},
+    shape::Shape,
+    talk::{Answer, Call, Entry, Piece, Step, Talk},
+};
+use crate::{format::FileFormat, session::unread::Unread};
+use context_window::{Part, Role, text::plain};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const READER: Reader =
+    Reader::new(FileFormat::ChatGpt, fits, read).with_conversations(conversations);
+
+fn fits(shape: &Shape) -> bool {
+    // A line of a file is a whole conversation.
+    !shape.is_lines && (shape.has("mapping") || shape.any_has(&["mapping"]))
+}
+
+fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
+    let named = |node: Node<'a>| {
+        let object = node.as_object();
+        let id = object.and_then(|object| object.text("conversation_id").or_else(|| object.text("id")));
+        (id, node)
+    };
+    Some(node.list().ok()?.into_iter().map(named).collect())
+}
+
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+    let node = match node.is_list() {
+        true => match &node.list()?[..] {
+            [one] => one.clone(),
+            all => return Err(node.fault(format!("holds {} conversations; expected one", all.len()))),
+        },
+        false => node.clone(),
+    };
+    let fields = node.object()?;
+    fields.ignore(&["title", "gizmo_id", "safe_urls", "moderation_results", "plugin_ids"]);
+    let mut chat = Chat::default();
+    let id = fields.name("id")?;
+    chat.talk.id = fields.name("conversation_id")?.or(id);
+    chat.talk.model = fields.text("default_model_slug")?.filter(|name| name != "auto");
+    let branch = branch(&fields, reading)?;
+    fields.finish(reading)?;
+    for node in branch {
+        match chat.message(&node, reading) {
+            Ok(()) => {}
+            Err(fault) => reading.leave(fault)?,
+        }
+    }
+    chat.thought();
+    chat.talk.steps = chat.entries.drain(..).map(Step::Entry).collect();
+    chat.notes(reading);
+    Ok(chat.talk)
+}
+
+/// Returns the messages of the current branch, the oldest first.
+fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    let mapping = fields.need("mapping")?.object()?;
+    let names: Vec<String> = mapping.names().map(str::to_owned).collect();
+    let mut nodes = BTreeMap::new();
+    for (name, node) in names.iter().zip(mapping.values()) {
+        let own = node.object()?;
+        own.ignore(&["id"]);
+        let (message, parent) = (own.get("message"), own.name("parent")?);
+        own.ignore(&["children"]);
+        own.finish(reading)?;
+        nodes.insert(name.as_str(), (message, parent));
+    }
+    mapping.ignore_all();
+    let said = nodes.values().filter(|(message, _)| message.is_some()).count();
+    let parents: BTreeSet<&str> = nodes.values().filter_map(|(_, parent)| parent.as_deref()).collect();
+    // Without a current one, it is the newest of the leaves.
+    let time = |name: &str| {
+        let time = nodes.get(name).and_then(|(message, _)| message.as_ref()?.as_object());
+        time.and_then(|message| message.get("create_time")?.parse::<f64>().ok()).unwrap_or_default()
+    };
+    let leaves = || names.iter().filter(|name| !parents.contains(name.as_str()));
+    let newest = || leaves().max_by(|one, other| time(one).total_cmp(&time(other))).cloned();
+    let mut at = fields.name("current_node")?.or_else(newest);
+    let mut branch = Vec::new();
+    while let Some(name) = at {
+        let Some((message, parent)) = nodes.remove(name.as_str()) else {
+            let name = plain::short(&name);
+            return Err(mapping
+                .node()
+                .fault(format!("has no node `{name}`, which is named, or it is its own parent")));
+        };
+        branch.extend(message);
+        at = parent;
+    }
+    reading.note_count(
+        said - branch.len(),
+        "message of another branch is left out",
+        "messages of other branches are left out",
+    );
+    branch.reverse();
+    Ok(branch)
+}
+
+#[derive(Default)]
+struct Chat {
+    talk: Talk,
+    entries: Vec<Entry>,
+    /// Thoughts that belong to what the assistant says next.
+    thoughts: Vec<Piece>,
+    /// The newest call: its id, its tool, and where its result stands, if it has one.
+    call: Option<(String, String, Option<usize>)>,
+    calls: usize,
+    hidden: usize,
+    weightless: usize,
+    files: usize,
+    /// Content that is for the screen alone, or not in the export.
+    aside: Unread,
+}
+
+impl Chat {
+    fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<(), Fault> {
+        let fields = node.object()?;
+        fields.ignore(&["create_time", "update_time", "status", "end_turn", "channel"]);
+        let id = fields.name("id")?;
+        let author = fields.need("author")?.object()?;
+        author.ignore(&["metadata"]);
+        let role = author.need("role")?;
+        let name = author.text("name")?;
+        author.finish(reading)?;
+        let is_hidden = self.about(&fields)?;
+        let is_weightless = fields.get("weight").is_some_and(|weight| matches!(weight.json(), "0" | "0.0"));
+        let recipient = fields.text("recipient")?.filter(|to| to != "all");
+        let content = fields.need("content")?.object()?;
+        fields.finish(reading)?;
+        let role = match &*role.text()? {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "system" => Role::System,
+            "tool" => Role::Tool,
+            _ => return Err(role.fault("is no role of ChatGPT; expected user, assistant, tool or system")),
+        };
+        let said = self.content(&content, reading)?;
+        content.finish(reading)?;
+        let is_blank =
+            said.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
+        let is_answer = role == Role::Tool && self.is_called(name.as_deref());
+        if is_weightless || is_hidden && !is_answer {
+            let count = if is_weightless { &mut self.weightless } else { &mut self.hidden };
+            *count += usize::from(!is_blank);
+            return Ok(());
+        }
+        match (role, recipient) {
+            (Role::Assistant, Some(tool)) if !is_blank => self.called(node, id, tool, &said),
+            (Role::Tool, _) => self.answered(node, id, name, said),
+            (role, _) if !is_blank => {
+                let mut pieces = Vec::new();
+                if role == Role::Assistant {
+                    pieces.append(&mut self.thoughts);
+                } else {
+                    self.thought();
+                }
+                self.call = None;
+                pieces.extend(said.parts.into_iter().map(Piece::Part));
+                self.entries.push(Entry::new(node, role, pieces).with_id(id));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads what a message says of itself: its model, its files, and whether the user sees it.
+    fn about(&mut self, fields: &Fields<'_>) -> Result<bool, Fault> {
+        let Some(about) = fields.get("metadata") else { return Ok(false) };
+        let about = about.object()?;
+        self.talk.model = about.text("model_slug")?.or_else(|| self.talk.model.take());
+        let files = about.get("attachments").map(|files| files.list()).transpose()?.unwrap_or_default();
+        let kind = |file: &Node<'_>| file.as_object().and_then(|file| file.text("mime_type"));
+        let is_image = |file: &&Node<'_>| kind(file).is_some_and(|kind| kind.starts_with("image/"));
+        // An image is counted where it stands.
+        self.files += files.len() - files.iter().filter(is_image).count();
+        Ok(about.is_true("is_visually_hidden_from_conversation"))
+    }
+
+    /// Adds a call. What is no JSON is the text that the tool takes.
+    fn called(&mut self, node: &Node<'_>, id: Option<String>, tool: String, said: &Said) {
+        let text: Vec<&str> = said.parts.iter().filter_map(text).collect();
+        let text = text.join("\n");
+        let is_json = Node::root(&text).as_object().is_some();
+        let key = if said.is_code { "code" } else { "text" };
+        let arguments = if is_json { text } else { json!({ key: text }).to_string() };
+        let name = format!("call_{}", self.calls);
+        self.calls += 1;
+        self.call = Some((name.clone(), tool.clone(), None));
+        let mut pieces = std::mem::take(&mut self.thoughts);
+        pieces.push(Piece::Call(Call { id: Some(name), name: tool, arguments, signature: None }));
+        self.entries.push(Entry::new(node, Role::Assistant, pieces).with_id(id));
+    }
+
+    /// Checks whether a tool was called last.
+    fn is_called(&self, tool: Option<&str>) -> bool {
+        let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+        let is_of = |called: &str| tool.is_none_or(|tool| short(tool) == short(called));
+        self.call.as_ref().is_some_and(|(_, called, _)| is_of(called))
+    }
+
+    /// Adds what a tool says: the result of the call before it, or more of that. What nobody asked for is a context.
+    fn answered(&mut self, node: &Node<'_>, id: Option<String>, tool: Option<String>, said: Said) {
+        self.thought();
+        if !self.is_called(tool.as_deref()) {
+            let from = tool.map(|tool| Part::Text(format!("From {tool}:")));
+            let pieces: Vec<Piece> = from.into_iter().chain(said.parts).map(Piece::Part).collect();
+            if pieces.len() > 1 {
+                self.entries.push(Entry::new(node, Role::System, pieces).with_id(id));
+            }
+            return;
+        }
+        let Some((call, _, place)) = &mut self.call else { return };
+        if let Some(Piece::Answer(answer)) = place.and_then(|at| self.entries[at].pieces.first_mut()) {
+            answer.parts.extend(said.parts);
+            answer.is_failed |= said.is_failed;
+            return;
+        }
+        *place = Some(self.entries.len());
+        let answer =
+            Answer { id: Some(call.clone()), name: None, parts: said.parts, is_failed: said.is_failed };
+        self.entries.push(Entry::new(node, Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
+    }
+
+    /// Adds thoughts behind which the assistant says nothing.
+    fn thought(&mut self) {
+        if !self.thoughts.is_empty() {
+            let pieces = std::mem::take(&mut self.thoughts);
+            self.entries.push(Entry {
+                path: String::new(),
+                role: Role::Assistant,
+                id: None,
+                name: None,
+                pieces,
+            });
+        }
+    }
+
+    /// Reads the content of a message by its type.
+    fn content(&mut self, content: &Fields<'_>, reading: &mut Reading) -> Result<Said, Fault> {
+        let kind = content.need("content_type")?;
+        let mut said = Said::default();
+        let kind_name = kind.text()?;
+        match &*kind_name {
+            "text" | "multimodal_text" => {
+                let parts = content.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
+                let parts = reading.each(parts, |node, reading| self.part(node, reading))?;
+                said.parts = parts.into_iter().flatten().map(Part::Text).collect();
+            }
+            "code" => {
+                content.ignore(&["language", "response_format_name"]);
+                said.is_code = true;
+                said.add(content.text("text")?);
+            }
+            "execution_output" => said.add(content.text("text")?),
+            "system_error" => {
+                content.ignore(&["name"]);
+                said.is_failed = true;
+                said.add(content.text("text")?);
+            }
+            "thoughts" => {
+                content.ignore(&["source_analysis_msg_id"]);
+                for thought in content.get("thoughts").map(|all| all.list()).transpose()?.unwrap_or_default()
+                {
+                    let thought = thought.object()?;
+                    thought.ignore(&["chunks", "finished"]);
+                    let text = thought.text("content")?.filter(|text| !text.trim().is_empty());
+                    let summary = thought.text("summary")?;
+                    thought.finish(reading)?;
+                    self.thoughts.extend(text.or(summary).and_then(Piece::thought));
+                }
+            }
+            "user_editable_context" => {
+                for key in ["user_profile", "user_instructions"] {
+                    self.talk.system.extend(content.text(key)?.filter(|text| !text.trim().is_empty()));
+                }
+            }
+            "model_editable_context" => {
+                content.ignore(&["repository", "repo_summary", "structured_context"]);
+                let memory = content.text("model_set_context")?;
+                self.talk.system.extend(memory.filter(|text| !text.trim().is_empty()));
+            }
+            "tether_browsing_display" => {
+                content.ignore(&["assets", "tether_id"]);
+                said.add(content.text("summary")?);
+                said.add(content.text("result")?);
+            }
+            "tether_quote" | "sonic_webpage" => {
+                content.ignore(&["domain", "tether_id", "snippet", "crawl_date", "pub_date", "ref_id"]);
+                said.add(content.text("title")?);
+                said.add(content.text("url")?);
+                said.add(content.text("text")?);
+            }
+            "reasoning_recap" => {
+                content.ignore(&["content"]);
+                self.aside.count("reasoning_recap");
+            }
+            "computer_output" => {
+                content.ignore_all();
+                self.aside.count("computer_output");
+            }
+            _ => return Err(kind.fault("is no content of ChatGPT that is known")),
+        }
+        Ok(said)
+    }
+
+    /// Reads a part of a content. Returns `None` for media, whose data no export holds.
+    fn part(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<String>, Fault> {
+        if node.is_text() {
+            return Ok(Some(node.text()?).filter(|text| !text.is_empty()));
+        }
+        let fields = node.object()?;
+        let kind = fields.need("content_type")?;
+        let kind_name = kind.text()?;
+        let text = match &*kind_name {
+            "audio_transcription" => {
+                fields.ignore(&["direction", "decoding_id"]);
+                fields.text("text")?
+            }
+            media if media.ends_with("_pointer") => {
+                fields.ignore_all();
+                self.aside.count(media);
+                None
+            }
+            _ => return Err(kind.fault("is no part of ChatGPT that is known")),
+        };
+        fields.finish(reading)?;
+        Ok(text)
+    }
+
+    fn notes(&self, reading: &mut Reading) {
+        reading.note_count(
+            self.hidden,
+            "message is hidden from the conversation: it is left out",
+            "messages are hidden from the conversation: they are left out",
+        );
+        reading.note_count(
+            self.weightless,
+            "message has the weight 0 and is not sent: it is left out",
+            "messages have the weight 0 and are not sent: they are left out",
+        );
+        reading.note_count(
+            self.files,
+            "attached file is not in the export",
+            "attached files are not in the export",
+        );
+        let aside = self.aside.note(
+            "content is not in the export or for the screen alone, and left out",
+            "contents are not in the export or for the screen alone, and left out",
+        );
+        aside.into_iter().for_each(|note| reading.note(note));
+    }
+}
+
+/// What a message says.
+#[derive(Default)]
+struct Said {
+    parts: Vec<Part>,
+    is_code: bool,
+    is_failed: bool,
+}
+
+impl Said {
+    fn add(&mut self, text: Option<String>) {
+        self.parts.extend(text.filter(|text| !text.is_empty()).map(Part::Text));
+    }
+}
+
+fn text(part: &Part) -> Option<&str> {
+    if let Part::Text(text) = part { Some(text) } else { None }
+}

@@ -1,0 +1,240 @@
+//! Exports of Claude.ai: conversations with all their branches, of which the current one is read. Results stand in the
+//! assistant's messages.
+
+use super::{
+    Reader,
+    node::{Fault, Fields, Node, Reading},
+    shape::Shape,
+    talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
+};
+use crate::{format::FileFormat, session::unread::Unread};
+use context_window::{Part, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) const READER: Reader =
+    Reader::new(FileFormat::ClaudeAi, fits, read).with_conversations(conversations);
+
+/// The parent of first messages.
+const ROOT: &str = "00000000-0000-4000-8000-000000000000";
+
+fn fits(shape: &Shape) -> bool {
+    // A line of a file is a whole conversation.
+    !shape.is_lines && (shape.container == "chat_messages" || shape.any_has(&["chat_messages"]))
+}
+
+fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
+    let named = |node: Node<'a>| (node.as_object().and_then(|object| object.text("uuid")), node);
+    Some(node.list().ok()?.into_iter().map(named).collect())
+}
+
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+    let node = match node.is_list() {
+        true => match &node.list()?[..] {
+            [one] => one.clone(),
+            all => return Err(node.fault(format!("holds {} conversations; expected one", all.len()))),
+        },
+        false => node.clone(),
+    };
+    let fields = node.object()?;
+    fields.ignore(&["name", "summary", "account", "settings", "project", "snapshot_name", "creator"]);
+    let mut chat = Chat::default();
+    chat.talk.id = fields.name("uuid")?;
+    chat.talk.model = fields.text("model")?;
+    let leaf = fields.name("current_leaf_message_uuid")?;
+    let all = fields.need("chat_messages")?.list()?;
+    fields.finish(reading)?;
+    let total = all.len();
+    let branch = branch(all, leaf)?;
+    reading.note_count(
+        total - branch.len(),
+        "message of another branch is left out",
+        "messages of other branches are left out",
+    );
+    let entries = reading.each(branch, |node, reading| chat.message(node, reading))?;
+    chat.talk.steps = entries.into_iter().flatten().map(Step::Entry).collect();
+    chat.notes(reading);
+    Ok(chat.talk)
+}
+
+/// Returns the messages of the current branch, the oldest first: all of them where none names its parent.
+fn branch(all: Vec<Node<'_>>, leaf: Option<String>) -> Result<Vec<Node<'_>>, Fault> {
+    let mut names = Vec::with_capacity(all.len());
+    for node in &all {
+        let fields = node.object()?;
+        names.push((fields.name("uuid")?, fields.name("parent_message_uuid")?));
+    }
+    if names.iter().all(|(_, parent)| parent.is_none()) {
+        return Ok(all);
+    }
+    let by_id: BTreeMap<&str, usize> =
+        names.iter().enumerate().filter_map(|(at, (id, _))| Some((id.as_deref()?, at))).collect();
+    let find = |id: &str| {
+        let missing = || {
+            all.first().map(|first| first.fault(format!("no message has the uuid `{id}`, which is named")))
+        };
+        by_id.get(id).copied().ok_or_else(missing)
+    };
+    let found = match &leaf {
+        Some(leaf) => find(leaf).map(Some),
+        // The export of the account says no leaf: the newest message is the last.
+        None => Ok(all.len().checked_sub(1)),
+    };
+    let mut on_it = BTreeSet::new();
+    let mut at = found.or_else(|fault| fault.map_or(Ok(None), Err))?;
+    while let Some(nth) = at.filter(|nth| on_it.insert(*nth)) {
+        let parent = names[nth].1.as_deref().filter(|parent| *parent != ROOT);
+        at = match parent {
+            Some(parent) => find(parent).map(Some).or_else(|fault| fault.map_or(Ok(None), Err))?,
+            None => None,
+        };
+    }
+    Ok(all.into_iter().enumerate().filter(|(nth, _)| on_it.contains(nth)).map(|(_, node)| node).collect())
+}
+
+#[derive(Default)]
+struct Chat {
+    talk: Talk,
+    files: usize,
+    /// Blocks that hold nothing said.
+    aside: Unread,
+}
+
+impl Chat {
+    fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
+        let fields = node.object()?;
+        fields.ignore(&["index", "created_at", "updated_at", "input_mode", "truncated", "stop_reason"]);
+        fields.ignore(&["parent_message_uuid", "files_v2", "sync_sources", "image_count", "file_count"]);
+        let id = fields.name("uuid")?;
+        let sender = fields.need("sender")?;
+        let role = match &*sender.text()? {
+            "human" | "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => return Err(sender.fault("is no sender of Claude.ai; expected human or assistant")),
+        };
+        let mut pieces = Vec::new();
+        for node in fields.get("attachments").map(|all| all.list()).transpose()?.unwrap_or_default() {
+            pieces.extend(attachment(&node, reading)?);
+        }
+        self.files +=
+            fields.get("files").map(|files| files.list()).transpose()?.map_or(0, |files| files.len());
+        let text = fields.text("text")?.filter(|text| !text.is_empty());
+        let blocks = fields.get("content").map(|content| content.list()).transpose()?.unwrap_or_default();
+        // Older exports have the text alone; newer ones repeat there what the blocks say.
+        if blocks.is_empty() {
+            pieces.extend(text.map(Piece::text));
+        }
+        let blocks = reading.each(blocks, |node, reading| self.block(node, reading))?;
+        pieces.extend(blocks.into_iter().flatten());
+        fields.finish(reading)?;
+        let entry = Entry::new(node, role, pieces).with_id(id);
+        Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
+    }
+
+    fn block(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+        let fields = node.object()?;
+        fields.ignore(&["start_timestamp", "stop_timestamp", "flags"]);
+        let kind = fields.need("type")?;
+        let kind_name = kind.text()?;
+        let piece = match &*kind_name {
+            "text" | "voice_note" => {
+                fields.ignore(&["citations", "title"]);
+                let text = fields.need("text")?.text()?;
+                (!text.is_empty()).then(|| Piece::text(text))
+            }
+            "thinking" => {
+                fields.ignore(&[
+                    "summaries",
+                    "cut_off",
+                    "truncated",
+                    "alternative_display_type",
+                    "signature",
+                ]);
+                Piece::thought(fields.need("thinking")?.text()?)
+            }
+            "tool_use" => {
+                of_the_screen(&fields);
+                let call = Call {
+                    id: fields.name("id")?,
+                    name: fields.need("name")?.text()?,
+                    arguments: arguments(fields.get("input")),
+                    signature: None,
+                };
+                Some(Piece::Call(call))
+            }
+            "tool_result" => Some(Piece::Answer(answer(&fields, reading)?)),
+            aside @ ("token_budget" | "flag") => {
+                fields.ignore_all();
+                self.aside.count(aside);
+                None
+            }
+            _ => return Err(kind.fault("is no block of Claude.ai that is known")),
+        };
+        fields.finish(reading)?;
+        Ok(piece)
+    }
+
+    fn notes(&self, reading: &mut Reading) {
+        reading.note_count(self.files, "file is not in the export", "files are not in the export");
+        let aside = self.aside.note("block holds nothing said", "blocks hold nothing said");
+        aside.into_iter().for_each(|note| reading.note(note));
+    }
+}
+
+/// Takes the keys of a call or a result for read that are for the screen.
+fn of_the_screen(fields: &Fields<'_>) {
+    fields.ignore(&["message", "display_content", "integration_name", "integration_icon_url", "icon_name"]);
+    fields.ignore(&["context", "approval_options", "approval_key", "is_mcp_app", "mcp_server_url", "meta"]);
+}
+
+/// Reads the text of an attached file, which the model was given with the message.
+fn attachment(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+    let fields = node.object()?;
+    fields.ignore(&["id", "file_size", "file_type", "created_at"]);
+    let name = fields.text("file_name")?.unwrap_or_default();
+    let content = fields.text("extracted_content")?.filter(|text| !text.is_empty());
+    fields.finish(reading)?;
+    Ok(content.map(|content| Piece::text(format!("{name}\n\n{content}").trim_start().to_owned())))
+}
+
+/// Reads a result. One without an id answers the next open call of its tool.
+fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
+    of_the_screen(fields);
+    let (id, name) = (fields.name("tool_use_id")?, fields.text("name")?);
+    let is_failed = fields.is_true("is_error");
+    let structured = fields.get("structured_content");
+    let parts = match fields.get("content") {
+        Some(content) if content.is_list() => reading.each(content.list()?, item)?,
+        Some(content) => vec![Part::Text(content.text()?)],
+        None => Vec::new(),
+    };
+    // A server says the same in texts, unless it says it here alone.
+    let structured = structured.filter(|_| parts.is_empty()).map(|node| Part::Text(node.compact()));
+    Ok(Answer { id, name, parts: parts.into_iter().chain(structured).collect(), is_failed })
+}
+
+/// Reads an item of a result.
+fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
+    let fields = node.object()?;
+    fields.ignore(&["uuid", "metadata", "is_missing", "is_citable", "prompt_context_metadata", "citations"]);
+    let kind = fields.need("type")?;
+    let kind_name = kind.text()?;
+    let part = match &*kind_name {
+        "text" => Part::Text(fields.need("text")?.text()?),
+        "knowledge" | "local_resource" => {
+            let keys = ["title", "name", "url", "file_path", "text", "content"];
+            let texts = keys.map(|key| fields.get(key).map(|node| node.text_or_json()));
+            let texts: Vec<String> = texts.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+            Part::Text(texts.join("\n"))
+        }
+        "image" => match usual_piece(node, reading)? {
+            Some(Piece::Part(part)) => {
+                fields.ignore(&["source"]);
+                part
+            }
+            _ => return Err(node.fault("is no image that is known")),
+        },
+        _ => return Err(kind.fault("is not known in a result of Claude.ai")),
+    };
+    fields.finish(reading)?;
+    Ok(part)
+}

@@ -1,0 +1,170 @@
+//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that exporters write: a list
+//! of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
+//!
+//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold what the others say.
+
+use super::{
+    Reader,
+    node::{Fault, Node, Reading},
+    shape::{Shape, text},
+    talk::{Answer, Entry, Piece, Step, Talk},
+};
+use crate::format::FileFormat;
+use context_window::{Part, Role, Tool};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+mod events;
+mod flat;
+mod messages;
+mod span;
+
+pub(super) const READER: Reader =
+    Reader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);
+
+fn fits(shape: &Shape) -> bool {
+    let is_key = |key: &str| key.starts_with("gen_ai.") || key.starts_with("llm.input_messages.");
+    let has_keys =
+        |value: &Value| value.as_object().is_some_and(|object| object.keys().any(|key| is_key(key)));
+    let is_part = |part: &Value| match text(part, "type") {
+        "text" | "reasoning" | "thinking" => part.get("content").is_some() && part.get("text").is_none(),
+        "tool_call_response" | "server_tool_call" | "server_tool_call_response" => true,
+        "tool_call" => part.get("name").is_some(),
+        "uri" | "blob" => part.get("modality").is_some() || part.get("mime_type").is_some(),
+        _ => false,
+    };
+    let is_message = |message: &Value| {
+        let event = message.get("event.name").or_else(|| message.get("event_name")).and_then(Value::as_str);
+        event.is_some_and(|event| event.starts_with("gen_ai."))
+            || has_keys(message)
+            || message.get("attributes").is_some_and(|attributes| {
+                has_keys(attributes)
+                    || text(attributes, "event.name").starts_with("gen_ai.")
+                    || attributes.as_array().is_some_and(|all| all.iter().any(|one| is_key(text(one, "key"))))
+            })
+            || ["resourceSpans", "resourceLogs"].iter().any(|key| message.get(*key).is_some())
+    };
+    let is_object =
+        shape.keys.iter().any(|key| is_key(key) || *key == "resourceSpans" || *key == "resourceLogs");
+    let is_span =
+        shape.has("attributes") && (shape.has("context") || shape.has("traceId") || shape.has("trace_id"));
+    let are_messages = shape.messages.iter().any(|message| message.get("role").is_some());
+    is_object
+        || is_span
+        || shape.messages.iter().any(is_message)
+        || are_messages && shape.any_part("parts", is_part)
+}
+
+/// A span with messages, or an event of one.
+#[derive(Default)]
+struct Span {
+    path: String,
+    /// When it began.
+    start: u64,
+    /// The conversation that it names.
+    id: Option<String>,
+    model: Option<String>,
+    most: Option<u64>,
+    system: Vec<String>,
+    tools: Vec<Tool>,
+    entries: Vec<Entry>,
+    /// The results of a tool that ran.
+    ran: Option<Answer>,
+}
+
+impl Span {
+    /// Returns everything that the span says, for comparison: texts, calls and results.
+    fn said(&self) -> BTreeSet<String> {
+        let of_part = |part: &Part| match part {
+            Part::Text(text) => format!("text {text}"),
+            Part::Image { url, .. } => format!("image {url}"),
+            Part::Opaque { json, .. } => format!("part {json}"),
+        };
+        let of_piece = |piece: &Piece| match piece {
+            Piece::Part(part) => of_part(part),
+            // A model does not see its earlier thoughts again.
+            Piece::Thought(_) => String::new(),
+            Piece::Call(call) => {
+                let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
+                format!("call {} {arguments}", call.name)
+            }
+            Piece::Answer(answer) => answer.parts.iter().map(of_part).collect(),
+        };
+        let pieces = self.entries.iter().flat_map(|entry| &entry.pieces);
+        pieces.map(of_piece).filter(|said| !said.is_empty()).collect()
+    }
+}
+
+/// The spans of one conversation, and which of them is read.
+struct Told {
+    longest: usize,
+    /// What it says.
+    said: BTreeSet<String>,
+}
+
+/// Sorts spans by the conversations that they tell.
+fn told(spans: &[Span]) -> Vec<Told> {
+    let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
+    let mut all: Vec<Told> = Vec::new();
+    for at in order {
+        let said = spans[at].said();
+        if !all.iter().any(|told| said.is_subset(&told.said)) {
+            all.push(Told { longest: at, said });
+        }
+    }
+    all
+}
+
+fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
+    let mut reading = Reading::new(true);
+    let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
+    let told = told(&spans);
+    let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
+    let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
+    several.then(|| told.iter().filter_map(one).collect())
+}
+
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+    let mut spans: Vec<Span> = span::all(node, reading)?.into_iter().map(|(_, span)| span).collect();
+    let told = told(&spans);
+    let longest = match told.as_slice() {
+        [] => return Err(node.fault("holds no messages: what wrote it did not capture their content")),
+        [one] => one.longest,
+        [first, second, ..] => {
+            let (first, second) = (&spans[first.longest].path, &spans[second.longest].path);
+            let detail = format!(
+                "holds {} conversations, of which none tells all (see `{first}` and `{second}`); expected one",
+                told.len()
+            );
+            return Err(node.fault(detail));
+        }
+    };
+    let ran: Vec<Answer> = spans.iter_mut().filter_map(|span| span.ran.take()).collect();
+    let mut span = spans.swap_remove(longest);
+    add_results(&mut span, ran);
+    let mut talk =
+        Talk { id: span.id, model: span.model, system: span.system, tools: span.tools, ..Talk::default() };
+    talk.stated.max_completion = span.most;
+    talk.steps = span.entries.into_iter().map(Step::Entry).collect();
+    Ok(talk)
+}
+
+/// Adds the results of the last calls, which no later request repeats.
+fn add_results(span: &mut Span, ran: Vec<Answer>) {
+    let mut open: BTreeSet<String> = BTreeSet::new();
+    for piece in span.entries.iter().flat_map(|entry| &entry.pieces) {
+        match piece {
+            Piece::Call(call) => open.extend(call.id.clone()),
+            Piece::Answer(Answer { id: Some(id), .. }) => drop(open.remove(id)),
+            _ => {}
+        }
+    }
+    for answer in ran {
+        if answer.id.as_ref().is_some_and(|id| open.remove(id)) {
+            let path = span.path.clone();
+            let pieces = vec![Piece::Answer(answer)];
+            span.entries.push(Entry { path, role: Role::Tool, id: None, name: None, pieces });
+        }
+    }
+}

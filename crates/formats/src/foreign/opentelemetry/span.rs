@@ -1,0 +1,267 @@
+//! Spans and events in what an exporter wrote, and what their attributes say.
+
+use super::{Answer, Fault, Node, Piece, Reading, Span, events, flat, messages};
+use crate::{foreign::node::Fields, said};
+use context_window::Part;
+use serde_json::{Map, Value};
+
+/// A span and the value that it is, if it is a value of its own.
+type Found<'a> = (Option<Node<'a>>, Span);
+
+/// Returns the spans of a file; the events of one span are one too.
+pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Found<'a>>, Fault> {
+    let mut search = Search::default();
+    search.value(node, reading)?;
+    let Search { mut spans, events } = search;
+    let mut of_span: Vec<(String, Vec<events::Event>)> = Vec::new();
+    for event in events {
+        match of_span.iter_mut().find(|(span, _)| *span == event.span) {
+            Some((_, events)) => events.push(event),
+            None => of_span.push((event.span.clone(), vec![event])),
+        }
+    }
+    for (_, events) in of_span {
+        spans.push((None, events::span(events, reading)?));
+    }
+    Ok(spans)
+}
+
+/// Keys of OTLP that hold spans or events, and what stands beside them.
+const AROUND: [&str; 7] = [
+    "resourceSpans",
+    "resourceLogs",
+    "scopeSpans",
+    "scopeLogs",
+    "instrumentationLibrarySpans",
+    "spans",
+    "logRecords",
+];
+
+#[derive(Default)]
+struct Search<'a> {
+    spans: Vec<Found<'a>>,
+    events: Vec<events::Event>,
+}
+
+impl<'a> Search<'a> {
+    fn value(&mut self, node: &Node<'a>, reading: &mut Reading) -> Result<(), Fault> {
+        if node.is_list() {
+            let all = node.list()?;
+            let is_message =
+                |node: &Node<'_>| node.object().is_ok_and(|fields| fields.has("role") && fields.has("parts"));
+            if all.iter().any(is_message) {
+                let entries = messages::list(node, reading)?;
+                self.spans.push((None, Span { entries, ..Span::default() }));
+                return Ok(());
+            }
+            reading.each(all, |node, reading| self.value(node, reading))?;
+            return Ok(());
+        }
+        let fields = node.object()?;
+        if AROUND.iter().any(|key| fields.has(key)) {
+            for list in AROUND.iter().filter_map(|key| fields.get(key)) {
+                reading.each(list.list()?, |node, reading| self.value(node, reading))?;
+            }
+            fields.ignore(&["resource", "scope", "instrumentationLibrary", "schemaUrl"]);
+            return fields.finish(reading);
+        }
+        if let Some(event) = events::Event::read(&fields)? {
+            self.events.push(event);
+            return Ok(());
+        }
+        if let Some(attributes) = fields.get("attributes") {
+            let start = fields.first(&["startTimeUnixNano", "start_time", "startTime"]);
+            let known = [
+                "name",
+                "kind",
+                "status",
+                "links",
+                "resource",
+                "scope",
+                "context",
+                "instrumentationScope",
+                "parent_id",
+                "traceState",
+                "droppedAttributesCount",
+                "droppedEventsCount",
+                "droppedLinksCount",
+                "flags",
+            ];
+            fields.ignore(&known);
+            let mut span = of_attributes(&attributes, reading)?;
+            span.start = start.map(|start| time(&start)).unwrap_or_default();
+            let own = fields.get("events").map(|events| events.list()).transpose()?.unwrap_or_default();
+            let own = reading.each(own, |node, _| events::Event::of_span(node))?;
+            let mut told = events::span(own, reading)?;
+            fields.finish(reading)?;
+            if span.entries.is_empty() {
+                span.entries = std::mem::take(&mut told.entries);
+            }
+            node.path().clone_into(&mut span.path);
+            self.spans.push((Some(node.clone()), span));
+            self.spans.push((None, told));
+            return Ok(());
+        }
+        if let Some(list) = fields.get("messages") {
+            fields.finish(reading)?;
+            return self.value(&list, reading);
+        }
+        self.spans.push((Some(node.clone()), of_attributes(node, reading)?));
+        Ok(())
+    }
+}
+
+/// Returns a number that grows with time: nanoseconds, or the digits of a date.
+fn time(node: &Node<'_>) -> u64 {
+    let digits: String = node.json().chars().filter(char::is_ascii_digit).take(18).collect();
+    digits.parse().unwrap_or_default()
+}
+
+/// Returns attributes as an object: OTLP has them as a list of keys with typed values.
+pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
+    if !node.is_list() {
+        return Ok(node.json().to_owned());
+    }
+    let mut object = Map::new();
+    for entry in node.list()? {
+        let entry = entry.object()?;
+        object.insert(entry.need("key")?.text()?, any_value(&entry.need("value")?)?);
+    }
+    Ok(Value::Object(object).to_string())
+}
+
+/// Returns the JSON that a value of OTLP says.
+pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
+    let fields = node.object()?;
+    let Some(name) = fields.names().next().map(str::to_owned) else { return Ok(Value::Null) };
+    let text = |key| fields.need(key)?.name();
+    Ok(match name.as_str() {
+        "stringValue" => fields.need("stringValue")?.text()?.into(),
+        "boolValue" => fields.is_true("boolValue").into(),
+        "intValue" => serde_json::from_str(&text("intValue")?).map_err(|_| node.expected("a number"))?,
+        "doubleValue" | "bytesValue" => {
+            let value = fields.first(&["doubleValue", "bytesValue"]);
+            value.and_then(|value| serde_json::from_str(value.json()).ok()).unwrap_or_default()
+        }
+        "arrayValue" => {
+            let inner = fields.need("arrayValue")?.object()?;
+            let values = inner.get("values").map(|values| values.list()).transpose()?.unwrap_or_default();
+            inner.finish(&mut Reading::default())?;
+            Value::Array(values.iter().map(any_value).collect::<Result<_, _>>()?)
+        }
+        "kvlistValue" => {
+            let inner = fields.need("kvlistValue")?.object()?;
+            let values = inner.get("values").map_or_else(|| Ok("{}".to_owned()), |values| plain(&values))?;
+            inner.finish(&mut Reading::default())?;
+            serde_json::from_str(&values).unwrap_or_default()
+        }
+        _ => return Err(node.fault(format!("is a value of OTLP of the unknown kind `{name}`"))),
+    })
+}
+
+/// Reads what attributes say. Values are JSON, or texts that are JSON.
+pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Span, Fault> {
+    let plain = plain(node)?;
+    let node = Node::at(&plain, node.path());
+    let fields = node.object()?;
+    let mut span = Span { path: node.path().to_owned(), ..Span::default() };
+    span.model = fields
+        .first(&["gen_ai.request.model", "gen_ai.response.model", "llm.model_name", "model_name"])
+        .and_then(|model| model.text().ok());
+    span.most = fields.get("gen_ai.request.max_tokens").and_then(|most| most.number());
+    span.id = fields.name("gen_ai.conversation.id")?;
+    if let Some(system) = value(&fields, "gen_ai.system_instructions") {
+        let pieces = messages::parts(&system.node(), reading)?;
+        let texts = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Part(Part::Text(text)) => Some(text),
+            _ => None,
+        });
+        span.system = texts.collect();
+    }
+    if let Some(tools) = value(&fields, "gen_ai.tool.definitions") {
+        span.tools = messages::tools(&tools.node(), reading)?;
+    }
+    for key in ["gen_ai.input.messages", "pydantic_ai.all_messages"] {
+        if let Some(list) = value(&fields, key) {
+            span.entries.extend(messages::list(&list.node(), reading)?);
+        }
+    }
+    if let Some(list) = value(&fields, "gen_ai.output.messages") {
+        let mut choices = messages::list(&list.node(), reading)?.into_iter();
+        span.entries.extend(choices.next());
+        let others = choices.count();
+        if others > 0 {
+            reading.note(format!("{others} other choices of one reply are left out"));
+        }
+    }
+    for key in ["all_messages_events", "events"] {
+        if let Some(list) = value(&fields, key) {
+            let all = reading.each(list.node().list()?, |node, _| {
+                events::Event::read(&node.object()?)?.ok_or_else(|| node.fault("is no event that is known"))
+            })?;
+            span.entries.extend(events::span(all, reading)?.entries);
+        }
+    }
+    flat::read(&fields, &mut span, reading)?;
+    span.ran = ran(&fields)?;
+    let is_of_model = fields.names().any(is_own);
+    for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
+        let Some(found) = said::any(unread.json()) else { continue };
+        if is_own(key) {
+            reading.leave(node.fault(format!("has `{key}`, which is not known and holds {}", found.name)))?;
+        } else {
+            reading.note_once("attributes of no convention for generative AI are left out");
+        }
+    }
+    Ok(span)
+}
+
+/// Checks whether an attribute is one of these conventions, if by a name that is misspelt.
+fn is_own(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    key.contains("gen_ai") || key.starts_with("llm.")
+}
+
+/// Checks whether an attribute repeats what others say, or says nothing of a conversation.
+fn is_beside(key: &str) -> bool {
+    const STARTS: [&str; 6] =
+        ["logfire.", "traceloop.", "input.", "output.", "gen_ai.usage.", "gen_ai.retrieval."];
+    const KEYS: [&str; 7] = [
+        "model_request_parameters",
+        "final_result",
+        "openai_agents.span_data",
+        "llm.invocation_parameters",
+        "gen_ai.agent.description",
+        "gen_ai.agent.name",
+        "gen_ai.request.stop_sequences",
+    ];
+    KEYS.contains(&key) || STARTS.iter().any(|start| key.starts_with(start))
+}
+
+/// Reads the result of a tool that ran.
+fn ran(fields: &Fields<'_>) -> Result<Option<Answer>, Fault> {
+    let id = fields.name("gen_ai.tool.call.id")?;
+    let name = fields.text("gen_ai.tool.name")?;
+    fields.ignore(&["gen_ai.tool.call.arguments", "tool_arguments", "gen_ai.tool.description"]);
+    let result = fields.first(&["gen_ai.tool.call.result", "tool_response"]);
+    let is_failed = fields.has("error.type");
+    Ok(result.map(|result| Answer::text(id, name, result.text_or_json()).failed(is_failed)))
+}
+
+/// The value of an attribute: JSON of its own, or in a text.
+pub(super) struct Inside {
+    json: String,
+    path: String,
+}
+
+impl Inside {
+    pub(super) fn node(&self) -> Node<'_> {
+        Node::at(&self.json, &self.path)
+    }
+}
+
+pub(super) fn value(fields: &Fields<'_>, key: &'static str) -> Option<Inside> {
+    let node = fields.get(key)?;
+    let json = node.text().unwrap_or_else(|_| node.json().to_owned());
+    Some(Inside { json, path: node.path().to_owned() })
+}

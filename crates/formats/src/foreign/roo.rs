@@ -1,0 +1,121 @@
+//! `api_conversation_history.json` of Roo Code: messages that it condensed or took out to make room stay in the file, and
+//! bear marks.
+
+use super::{
+    Reader,
+    node::{Fault, Node, Reading},
+    shape::{Shape, text},
+    talk::Talk,
+    task::Task,
+};
+use crate::format::FileFormat;
+use context_window::WireFormat;
+use std::collections::BTreeSet;
+
+pub(super) const READER: Reader = Reader::new(FileFormat::Roo, fits, read);
+
+/// Keys that only Roo Code writes.
+const OWN: [&str; 6] =
+    ["condenseParent", "condenseId", "truncationParent", "truncationId", "isSummary", "isTruncationMarker"];
+
+fn fits(shape: &Shape) -> bool {
+    let is_marked = |key: &&str| shape.any_has(&["role", key]);
+    let is_timed = |message: &serde_json::Value| {
+        let says = matches!(text(message, "role"), "user" | "assistant") && message.get("content").is_some();
+        message.get("ts").is_some_and(serde_json::Value::is_number)
+            && (says || text(message, "type") == "reasoning")
+    };
+    let is_of_cline =
+        |message: &serde_json::Value| message.get("modelInfo").is_some() || message.get("metrics").is_some();
+    shape.container.is_empty()
+        && !shape.messages.iter().any(is_of_cline)
+        && (OWN.iter().any(is_marked) || !shape.messages.is_empty() && shape.messages.iter().all(is_timed))
+}
+
+fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
+    let all = node.list()?;
+    let marks: Vec<Marks> = all.iter().map(Marks::read).collect::<Result<_, _>>()?;
+    let fates = fates(&marks);
+    let count = |fate: Fate| fates.iter().filter(|own| **own == fate).count();
+    reading.note_count(
+        count(Fate::Condensed),
+        "message that Roo Code condensed is left out: its summary stands for it",
+        "messages that Roo Code condensed are left out: their summary stands for them",
+    );
+    reading.note_count(
+        count(Fate::Truncated),
+        "message that Roo Code took out to make room is left out",
+        "messages that Roo Code took out to make room are left out",
+    );
+    let total = all.len();
+    let kept: Vec<Node<'_>> =
+        all.into_iter().zip(&fates).filter(|(_, fate)| **fate == Fate::Sent).map(|(node, _)| node).collect();
+    let mut task = Task::new(&kept, kept.len() == total);
+    let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
+    task.notes(reading);
+    let steps = steps.into_iter().flatten().collect();
+    Ok(Talk { wire_format: Some(WireFormat::Anthropic), steps, ..Talk::default() })
+}
+
+/// The marks of a message.
+struct Marks {
+    is_user: bool,
+    is_summary: bool,
+    condense_id: Option<String>,
+    condense_parent: Option<String>,
+    truncation_id: Option<String>,
+    truncation_parent: Option<String>,
+}
+
+impl Marks {
+    fn read(node: &Node<'_>) -> Result<Self, Fault> {
+        let fields = node.object()?;
+        let role = fields.get("role").map(|role| role.text()).transpose()?;
+        let is_marker = fields.is_true("isTruncationMarker");
+        Ok(Self {
+            is_user: role.as_deref() == Some("user"),
+            is_summary: fields.is_true("isSummary"),
+            condense_id: fields.text("condenseId")?,
+            condense_parent: fields.text("condenseParent")?,
+            truncation_id: fields.text("truncationId")?.filter(|_| is_marker),
+            truncation_parent: fields.text("truncationParent")?,
+        })
+    }
+}
+
+/// The fate of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Sent,
+    Condensed,
+    Truncated,
+}
+
+/// Returns the fate of each message, as Roo Code decides it before a request. A parent that is not there any more hides
+/// nothing: the user went back to before it.
+fn fates(all: &[Marks]) -> Vec<Fate> {
+    let last = all.iter().rposition(|marks| marks.is_summary);
+    let first = last.unwrap_or_default();
+    let summaries: BTreeSet<&str> = all
+        .iter()
+        .filter(|marks| marks.is_summary)
+        .filter_map(|marks| marks.condense_id.as_deref())
+        .collect();
+    let markers: BTreeSet<&str> =
+        all[first..].iter().filter_map(|marks| marks.truncation_id.as_deref()).collect();
+    let names =
+        |set: &BTreeSet<&str>, parent: &Option<String>| parent.as_deref().is_some_and(|id| set.contains(id));
+    // Versions whose summaries are the assistant's words send the task, the first message, before them.
+    let keeps_task = all.get(first).is_some_and(|summary| !summary.is_user);
+    let fate = |(at, marks): (usize, &Marks)| {
+        let is_task = at == 0 && keeps_task && marks.is_user && marks.condense_parent.is_none();
+        if at < first && !is_task || last.is_none() && names(&summaries, &marks.condense_parent) {
+            Fate::Condensed
+        } else if names(&markers, &marks.truncation_parent) {
+            Fate::Truncated
+        } else {
+            Fate::Sent
+        }
+    };
+    all.iter().enumerate().map(fate).collect()
+}

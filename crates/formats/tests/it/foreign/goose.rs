@@ -1,0 +1,73 @@
+use super::{assert_says, read, sample, try_read};
+
+#[test]
+fn an_export_is_read_without_what_is_for_the_screen() {
+    let session = sample("goose.json");
+    assert_says(
+        &session,
+        &[
+            "user: Here is a photo of the Heron. Which boats are free on Friday?",
+            "user image: data:image/png;base64,",
+            "thought: Look the list up.",
+            "assistant: I look it up.",
+            r#"call call_1 boats__free {"day":"Friday"}"#,
+            r#"call call_2 boats__tide {"place":"Quay"}"#,
+            "result call_1: Heron, Otter",
+            "result call_2 (failed): -32603: tide server is away",
+            "assistant: Heron and Otter are free.",
+            "user: Book the Otter, please.",
+        ],
+        &["1 part is for the user's eyes alone: it is left out"],
+    );
+    assert_eq!(session.id.as_deref(), Some("20261101_1"));
+    assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
+    assert_eq!(session.limits.stated.context_len, Some(200_000));
+}
+
+#[test]
+fn older_lines_are_read_behind_their_header() {
+    assert_says(
+        &sample("goose.jsonl"),
+        &[
+            "user: Which boats are free on Friday?",
+            "assistant: I look it up.",
+            r#"call call_1 boats__free {"day":"Friday"}"#,
+            "result call_1: Heron, Otter",
+            "result call_1: Heron\nOtter",
+            "assistant: Heron and Otter are free.",
+            "user: Book the Otter, please.",
+        ],
+        &[
+            "1 call could not be read by goose: it and its result are left out",
+            "2 contents are not sent to the model and are left out: 1 contextLengthExceeded, 1 summarizationRequested",
+        ],
+    );
+}
+
+#[test]
+fn messages_that_were_compacted_are_left_out() {
+    let message = |id: &str, text: &str, visible: bool| {
+        format!(
+            r#"{{"id":"{id}","role":"user","created":1,"content":[{{"type":"text","text":"{text}"}}],"metadata":{{"userVisible":true,"agentVisible":{visible}}}}}"#
+        )
+    };
+    let messages = [
+        message("a", "Paint the Heron.", false),
+        message("b", "Summary: the Heron is blue.", true),
+        message("c", "Now the Otter.", true),
+    ];
+    let session = read("goose.json", &format!(r#"{{"messages":[{}]}}"#, messages.join(",")));
+    assert_says(
+        &session,
+        &["user: Summary: the Heron is blue.", "user: Now the Otter."],
+        &["1 message is hidden from the model (agentVisible: false): it is left out"],
+    );
+}
+
+#[test]
+fn content_that_is_not_known_is_an_error_with_its_place() {
+    let text = r#"[{"role":"user","created":1,"content":[{"type":"smellResponse","id":"a"}],
+        "metadata":{"agentVisible":true}}]"#;
+    let error = try_read("goose.json", text).unwrap_err().to_string();
+    assert!(error.contains("[0].content[0].type: is no content of goose"), "{error}");
+}

@@ -1,0 +1,104 @@
+use super::{assert_says, read, sample};
+use context_window::WireFormat;
+
+#[test]
+fn a_task_is_read_with_the_thoughts_of_any_provider() {
+    let session = sample("roo.json");
+    assert_says(
+        &session,
+        &[
+            "user: <task>\nPaint the Heron.\n</task>",
+            "user: <environment_details>\n# Current Time\n</environment_details>",
+            "user image: data:image/png;base64,",
+            "thought: Which colour?",
+            "assistant: I look.",
+            r#"call toolu_1 read_file {"path":"a"}"#,
+            r#"call toolu_2 read_file {"path":"b"}"#,
+            "result toolu_1: A: blue",
+            "result toolu_2 (failed): no file b",
+            "thought: deep thought",
+            "assistant: Blue.",
+            "user: Now the Otter.",
+        ],
+        &[],
+    );
+    assert_eq!(session.wire_format, Some(WireFormat::Anthropic));
+}
+
+#[test]
+fn condensed_messages_are_left_out_but_the_task_before_an_older_summary() {
+    assert_says(
+        &sample("roo-condensed.json"),
+        &[
+            "user: FIRST task",
+            "thought: Condensing",
+            "assistant: SUMMARY one",
+            "user: KEPT 1",
+            "assistant: KEPT 2",
+            "user: KEPT 3",
+        ],
+        &["2 messages that Roo Code condensed are left out: their summary stands for them"],
+    );
+}
+
+#[test]
+fn the_newest_summary_counts_and_results_without_their_calls_go() {
+    assert_says(
+        &sample("roo-condensed-twice.json"),
+        &["user: ## Conversation Summary\nSECOND SUMMARY", "user: NOW"],
+        &[
+            "4 messages that Roo Code condensed are left out: their summary stands for them",
+            "1 result is left out with its call",
+        ],
+    );
+}
+
+#[test]
+fn what_was_taken_out_to_make_room_is_left_out_while_its_marker_stands() {
+    let marked = |marker: &str| {
+        format!(
+            r#"[{{"role":"user","content":"Paint the Teal.","ts":1}},
+            {{"role":"assistant","content":"Red?","ts":2,"truncationParent":"t1"}},
+            {{"role":"user","content":"Yes.","ts":3,"truncationParent":"t1"}},{marker}
+            {{"role":"assistant","content":"Painted red.","ts":5}},{{"role":"user","content":"Thanks.","ts":6}}]"#
+        )
+    };
+    let marker = r#"{"role":"user","content":"[2 messages hidden]","ts":4,"isTruncationMarker":true,"truncationId":"t1"},"#;
+    assert_says(
+        &read("task.json", &marked(marker)),
+        &["user: Paint the Teal.", "user: [2 messages hidden]", "assistant: Painted red.", "user: Thanks."],
+        &["2 messages that Roo Code took out to make room are left out"],
+    );
+    // The user went back to before the cut: the marker is gone, and the messages are sent again.
+    assert_says(
+        &read("task.json", &marked("")),
+        &[
+            "user: Paint the Teal.",
+            "assistant: Red?",
+            "user: Yes.",
+            "assistant: Painted red.",
+            "user: Thanks.",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn reasoning_of_openai_keeps_what_holds_it() {
+    let session = read(
+        "task.json",
+        r#"[{"role":"user","content":"Is the Heron dry?","ts":1},
+        {"type":"reasoning","encrypted_content":"c2VhbA==","id":"rs_1","summary":[{"type":"summary_text","text":"Look."}],"ts":2},
+        {"role":"assistant","content":[{"type":"reasoning","summary":[],"encrypted_content":"c2VhbDI=","id":"rs_2"},
+            {"type":"text","text":"It is."},{"type":"thoughtSignature","thoughtSignature":"dHM="}],"ts":3},
+        {"role":"user","content":"Good.","ts":4}]"#,
+    );
+    assert_says(
+        &session,
+        &["user: Is the Heron dry?", "thought: Look.", "thought: ", "assistant: It is.", "user: Good."],
+        &[],
+    );
+    let thought = &session.log.messages()[1].reasoning()[0];
+    assert_eq!((thought.id.as_deref(), thought.seal.as_deref()), (Some("rs_1"), Some("c2VhbA==")));
+    assert_eq!(thought.wire_format, Some(WireFormat::OpenAiResponses));
+}

@@ -1,0 +1,68 @@
+//! The form of a session file: named, lenient, refused; and the tokenizer that it may not name.
+
+use super::{fails, file, inspect, out};
+
+const TALK: &str = r#"[{"role":"user","content":"Which boats are free?","parts":[{"kind":"rope","words":{"type":"text","text":"Heron or Otter?"}}]}]"#;
+
+#[test]
+fn a_value_that_is_not_known_is_an_error_unless_it_is_left_out() {
+    let path = file("reading-talk.json", TALK.as_bytes());
+    let path = path.to_str().unwrap();
+    let error = fails(&[path]);
+    assert!(
+        error.contains("reading-talk.json:1: messages[0].parts: is not known and holds a text"),
+        "{error}"
+    );
+    let lenient = inspect(&[path, "--lenient", "--format", "messages"]).assert().success();
+    let note = String::from_utf8(lenient.get_output().stderr.clone()).unwrap();
+    assert!(note.contains("note: left out: messages[0].parts is not known"), "{note}");
+    assert!(out(&[path, "--lenient", "--format", "messages"]).contains("Which boats are free?"));
+}
+
+#[test]
+fn a_format_is_named_or_suggested() {
+    let path = file(
+        "reading-items.json",
+        r#"[{"role":"user","content":[{"type":"text","text":"Is the Heron free?"}]}]"#.as_bytes(),
+    );
+    let path = path.to_str().unwrap();
+    for format in ["session", "openai-agents"] {
+        assert!(
+            out(&[path, "--from", format, "--format", "messages"]).contains("Is the Heron free?"),
+            "{format}"
+        );
+    }
+    assert!(fails(&[path, "--from", "sessions"]).contains("session"));
+    assert!(fails(&[path, "--from", "codex"]).contains("is no transcript of Codex CLI"));
+}
+
+/// A session that somebody sends must not choose which files are opened.
+#[cfg(unix)]
+#[test]
+fn a_session_names_no_tokenizer_file() {
+    let pipe = file("reading-pipe", b"");
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (name, own) in [
+        ("tokenizer", format!(r#""tokenizer":{pipe:?},"options":{{}}"#)),
+        (
+            "options",
+            format!(r#""tokenizer":"bytes","options":{{"model":{{"default":{{"tokenizer":{pipe:?}}}}}}}"#),
+        ),
+    ] {
+        let text = format!(
+            r#"{{"messages":[{{"role":"user","content":"hi"}}],"context_window":{{"version":1,"events":[],{own}}}}}"#
+        );
+        let path = file(&format!("reading-{name}.json"), text.as_bytes());
+        let path = path.to_str().unwrap();
+        let error = fails(&[path]);
+        assert!(error.contains("is no built-in tokenizer, and a session file may name no file"), "{error}");
+        assert!(error.contains("--allow-tokenizer-file"), "{error}");
+        assert!(out(&[path, "--tokenizer", "chars/4"]).contains("chars/4"));
+    }
+    // With the flag a file is opened, and one that is none is an error.
+    let text = r#"{"messages":[{"role":"user","content":"hi"}],"context_window":{"version":1,"events":[],"tokenizer":"no/such.json","options":{}}}"#;
+    let path = file("reading-none.json", text.as_bytes());
+    let error = fails(&[path.to_str().unwrap(), "--allow-tokenizer-file"]);
+    assert!(error.contains("no/such.json") && !error.contains("built-in tokenizer, and"), "{error}");
+}

@@ -1,0 +1,98 @@
+//! Messages of the user that nobody has answered and that are left out (rule S13).
+
+use super::manager::ContextWindowManager;
+use crate::{
+    conversation::Conversation,
+    error::Error,
+    item::ItemId,
+    message::{Message, Role},
+    plan::{ContextPlan, Notice, NoticeCode},
+    planner::request::PlanRequest,
+    text::plain::grouped,
+};
+use std::collections::BTreeSet;
+
+impl ContextWindowManager {
+    /// Adds a notice to a plan that leaves out messages of the user although nobody has answered them: only the last one is
+    /// protected, and the one before may hold what it is about.
+    pub(super) fn tell_of_unanswered(
+        &self,
+        plan: &mut ContextPlan,
+        request: &PlanRequest<'_>,
+    ) -> Result<(), Error> {
+        let unanswered = unanswered(request.log);
+        let ids = if unanswered.len() < 2 { Vec::new() } else { left_out(plan, &unanswered) };
+        let Some(first) = ids.first() else { return Ok(()) };
+        let others = match ids.len() {
+            1 => "is".to_owned(),
+            n => format!("and {} more are", grouped(n as u64 - 1)),
+        };
+        let cost = match self.holding(plan, request, &ids)? {
+            Some((tokens, budget)) => {
+                format!("{} tokens; a prompt budget of {} holds all", grouped(tokens), grouped(budget))
+            }
+            None => "no larger budget was found that holds all".to_owned(),
+        };
+        let text = format!("`{first}` {others} left out, and nobody has answered: {cost}");
+        plan.notices.push(Notice { code: NoticeCode::UnansweredLeftOut, ids, text });
+        Ok(())
+    }
+
+    /// Returns the tokens of these messages, and a budget that holds them. Returns `None` if none was found.
+    fn holding(
+        &self,
+        plan: &ContextPlan,
+        request: &PlanRequest<'_>,
+        ids: &[ItemId],
+    ) -> Result<Option<(u64, u64)>, Error> {
+        let messages = request.log.messages();
+        let bytes = ids.iter().filter_map(|id| messages.get(request.log.position_of(id)? as usize));
+        // No message has more tokens than bytes and what its wire format adds.
+        let bytes: u64 = bytes.map(|message| message.texts().map(str::len).sum::<usize>() as u64 + 64).sum();
+        let planned = |budget: u64| -> Result<Option<ContextPlan>, Error> {
+            let mut wider = request.clone();
+            wider.limits.prompt_budget = Some(budget);
+            let wider = self.plan(&wider)?;
+            Ok(Some(wider).filter(|plan| left_out(plan, ids).is_empty()))
+        };
+        let largest = plan.prompt_budget.saturating_add(bytes);
+        let Some(wide) = planned(largest)? else { return Ok(None) };
+        let rows = wide.included.iter().filter(|row| ids.contains(&row.id));
+        let tokens: u64 = rows.map(|row| row.tokens.n).sum();
+        // What is in and what was left out is enough, unless a rule takes the room for something else.
+        for budget in [plan.total.n.saturating_add(tokens), wide.total.n] {
+            if planned(budget)?.is_some() {
+                return Ok(Some((tokens, budget)));
+            }
+        }
+        Ok(Some((tokens, largest)))
+    }
+}
+
+/// Returns the ids that a plan leaves out.
+fn left_out(plan: &ContextPlan, ids: &[ItemId]) -> Vec<ItemId> {
+    let included: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
+    ids.iter().filter(|id| !included.contains(id)).cloned().collect()
+}
+
+/// So many messages in a row are looked at: where more come without an answer, nobody is asked.
+const MOST: usize = 1_000;
+
+/// Returns the messages of the user after the last that anybody else said. There are none where nobody else ever speaks, or where
+/// they come from several speakers: a meeting answers itself.
+fn unanswered(log: &Conversation) -> Vec<ItemId> {
+    let messages = log.messages();
+    let is_users = |message: &Message| message.role() == Role::User || message.role().instructs();
+    let run = messages.iter().rev().take(MOST).take_while(|message| is_users(message)).count();
+    let first = messages.len() - run;
+    let asked = || messages[first..].iter().filter(|message| message.role() == Role::User);
+    let is_answered_by_itself =
+        first == 0 || run == MOST || asked().map(Message::name).collect::<BTreeSet<_>>().len() > 1;
+    if is_answered_by_itself || asked().count() < 2 {
+        return Vec::new();
+    }
+    let [from, to] = [first, messages.len()].map(|at| u32::try_from(at).unwrap_or(u32::MAX));
+    let active = log.archive_index().active_in(from..to).into_iter().flatten();
+    let of_user = active.filter(|at| messages[*at as usize].role() == Role::User);
+    of_user.map(|at| log.message_id(at)).collect()
+}
