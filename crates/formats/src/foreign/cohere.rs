@@ -181,7 +181,7 @@ fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<E
 }
 
 fn calls(node: Option<&Node<'_>>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
-    let all = node.map(|node| node.list()).transpose()?.unwrap_or_default();
+    let all = node.map(Node::list).transpose()?.unwrap_or_default();
     reading.each(all, |node, reading| {
         let (name, parameters) = called(node, reading)?;
         let id = Some(open.add(&name, &parameters));

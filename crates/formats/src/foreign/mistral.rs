@@ -111,7 +111,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
     ]);
     let id = fields.name("id")?;
     let kind = fields.get("type");
-    let name = kind.as_ref().map(|kind| kind.text()).transpose()?;
+    let name = kind.as_ref().map(Node::text).transpose()?;
     let (role, pieces) = match name.as_deref().unwrap_or("message.input") {
         "message.input" | "message.output" => {
             let role = fields.need("role")?;

@@ -162,7 +162,7 @@ fn read_tools(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Tool>, Fault
         let own = fields.text("name")?;
         let name = own.as_deref().or(name).ok_or_else(|| node.fault("has no `name`"))?.to_owned();
         let schema = fields.first(&["inputSchema", "parameters", "input_schema"]);
-        let inner = schema.as_ref().filter(|schema| schema.is_object()).map(|schema| schema.object());
+        let inner = schema.as_ref().filter(|schema| schema.is_object()).map(Node::object);
         let inner = inner.transpose()?.and_then(|inner| inner.get("jsonSchema")).or(schema);
         let schema = inner.map(|schema| schema.compact()).unwrap_or_default();
         Ok(Tool::new(name, fields.text("description")?.unwrap_or_default(), schema))

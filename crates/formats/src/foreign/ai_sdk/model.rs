@@ -108,16 +108,20 @@ fn part(
             let sealed = fields.text("signature")?;
             let sealed = sealed.map(|signature| serde_json::json!({ "part": { "signature": signature } }));
             let text = fields.need("text")?.text()?;
-            thought(text, sealed.or(beside).as_ref()).into_iter().for_each(|piece| turn.say(piece));
+            if let Some(piece) = thought(text, sealed.or(beside).as_ref()) {
+                turn.say(piece);
+            }
         }
         "redacted-reasoning" => {
             let data = fields.need("data")?.text()?;
             let sealed = serde_json::json!({ "part": { "redactedData": data } });
-            thought(String::new(), Some(&sealed)).into_iter().for_each(|piece| turn.say(piece));
+            if let Some(piece) = thought(String::new(), Some(&sealed)) {
+                turn.say(piece);
+            }
         }
         "image" => turn.say(Piece::Part(file::part(fields, &["image"], true)?)),
         "file" | "reasoning-file" => {
-            turn.say(Piece::Part(file::part(fields, &["data", "url", "file"], false)?))
+            turn.say(Piece::Part(file::part(fields, &["data", "url", "file"], false)?));
         }
         "tool-call" => {
             fields.ignore(&["dynamic", "title", "invalid", "providerExecuted"]);
@@ -140,8 +144,9 @@ fn part(
             requests.calls.insert(fields.need("approvalId")?.name()?, call);
         }
         "tool-approval-response" => {
-            let denied = approval(fields, requests, left)?;
-            denied.into_iter().for_each(|answer| turn.answer(answer, false));
+            if let Some(denied) = approval(fields, requests, left)? {
+                turn.answer(denied, false);
+            }
         }
         "source" => {
             fields.ignore_all();

@@ -96,7 +96,7 @@ impl Said {
             "dynamic-tool" => {
                 fields.ignore(&["dynamic"]);
                 let name = fields.need("toolName")?.text()?;
-                self.tool(&fields, name, left)?;
+                self.tool(&fields, &name, left)?;
             }
             "source" | "source-url" | "source-document" => {
                 fields.ignore_all();
@@ -104,7 +104,7 @@ impl Said {
             }
             "steering-message" => self.steering(&fields, left, reading)?,
             tool if tool.starts_with("tool-") => {
-                self.tool(&fields, tool["tool-".len()..].to_owned(), left)?
+                self.tool(&fields, &tool["tool-".len()..], left)?;
             }
             data if data.starts_with("data-") => {
                 fields.ignore_all();
@@ -158,7 +158,7 @@ impl Said {
     }
 
     /// Reads a call of version 5 or later, with what became of it.
-    fn tool(&mut self, fields: &Fields<'_>, name: String, left: &mut Left) -> Result<(), Fault> {
+    fn tool(&mut self, fields: &Fields<'_>, name: &str, left: &mut Left) -> Result<(), Fault> {
         let id = fields.need("toolCallId")?.name()?;
         fields.ignore(&["title", "toolMetadata", "preliminary", "inputEncoding", "resultProviderMetadata"]);
         let is_hosted = fields.is_true("providerExecuted");
@@ -174,7 +174,7 @@ impl Said {
         if output.is_some() && said != "output-available" || error.is_some() && said != "output-error" {
             return Err(state.fault("does not fit the result of the call"));
         }
-        let answer = |text: String| Answer::text(Some(id.clone()), Some(name.clone()), text);
+        let answer = |text: String| Answer::text(Some(id.clone()), Some(name.to_owned()), text);
         let denied = || answer(reason.clone().unwrap_or_else(|| DENIED.into())).failed(true);
         let answer = match said.as_str() {
             "input-streaming" => {
@@ -196,7 +196,7 @@ impl Said {
         };
         let call = Call {
             id: Some(id.clone()),
-            name: name.clone(),
+            name: name.to_owned(),
             arguments: arguments(input.or(raw)),
             signature: signature(beside.as_ref()),
         };
@@ -264,7 +264,9 @@ impl Said {
         if let Some(reasoning) = reasoning {
             let text = reasoning.text()?;
             if !has_parts {
-                Piece::thought(text).into_iter().for_each(|piece| self.turn.say(piece));
+                if let Some(piece) = Piece::thought(text) {
+                    self.turn.say(piece);
+                }
             } else if !repeats(&self.thoughts, &text) {
                 reading.leave(reasoning.fault("says what no part of the message says"))?;
             }
@@ -277,7 +279,7 @@ impl Said {
             .iter()
             .map(|node| (String::new(), serde_json::from_str(node.json()).unwrap_or_default()))
             .collect();
-        let text = content.as_ref().map(|content| content.text()).transpose()?.unwrap_or_default();
+        let text = content.as_ref().map(Node::text).transpose()?.unwrap_or_default();
         let is_first = !has_parts && is_waiting(&known);
         if is_first {
             self.text(text.clone());

@@ -84,7 +84,7 @@ fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     fields.ignore(&["type"]);
     let id = fields.need("toolUseId")?.name()?;
     let status = fields.get("status");
-    let is_failed = match status.as_ref().map(|status| status.text()).transpose()?.as_deref() {
+    let is_failed = match status.as_ref().map(Node::text).transpose()?.as_deref() {
         None | Some("success") => false,
         Some("error") => true,
         Some(_) => return Err(node.fault("has a `status` that is not known; expected success or error")),
