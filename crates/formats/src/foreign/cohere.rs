@@ -31,8 +31,11 @@ fn fits(shape: &Shape) -> bool {
 /// Checks for a request of version 2 whose documents stand beside the messages.
 fn has_documents(shape: &Shape) -> bool {
     let of_version_2 = ["citation_options", "safety_mode", "strict_tools"];
+    // Keys of a session file of this library: its documents are not those of a request.
+    let of_session = ["rag", "passages", "pinned", "limits", "focus", "state", "previous", "system", "query"];
     shape.container == "messages"
         && shape.has("documents")
+        && !of_session.iter().any(|key| shape.has(key))
         && (of_version_2.iter().any(|key| shape.has(key))
             || shape.any_has(&["tool_plan"])
             || shape.has("model"))
