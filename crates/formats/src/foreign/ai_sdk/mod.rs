@@ -29,6 +29,9 @@ fn fits(shape: &Shape) -> bool {
             .as_array()
             .map(|all| all.iter().any(is_message))
     };
+    if shape.any_has(&["finishReason", "response", "content"]) && !shape.any_has(&["role"]) {
+        return true;
+    }
     let is_prompt = shape.container == "prompt" && shape.any_has(&["role", "content"]);
     is_prompt || shape.messages.iter().any(|message| is_message(message) || inside(message) == Some(true))
 }
@@ -71,6 +74,10 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk::default();
+    if is_steps(node) {
+        let hint = "keep the request's messages and the `response.messages` of the steps";
+        return Err(node.fault(format!("are the steps of a result, without what was asked: {hint}")));
+    }
     let messages = if node.is_list() { node.list()? } else { body(node, &mut talk, reading)? };
     let answered = model::answered(&messages);
     let mut left = Left::default();
@@ -85,6 +92,12 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     reading.notes.extend(left.notes());
     talk.steps.extend(entries.into_iter().flatten().map(Step::Entry));
     Ok(talk)
+}
+
+/// Checks whether a value is the list of steps that `generateText` returns.
+fn is_steps(node: &Node<'_>) -> bool {
+    let first = node.list().ok().and_then(|all| all.first()?.object().ok());
+    first.is_some_and(|step| step.has("finishReason") && step.has("response") && !step.has("role"))
 }
 
 /// Checks whether a message is one of the user interface.

@@ -146,6 +146,15 @@ fn unknown_parts_states_and_outputs_are_errors() {
 }
 
 #[test]
+fn the_steps_of_a_result_are_refused_with_what_to_do() {
+    let content = json!([{ "type": "text", "text": "It is free." }]);
+    let messages = json!([{ "role": "assistant", "content": content }]);
+    let step = json!({ "content": content, "finishReason": "stop", "response": { "messages": messages } });
+    let error = try_read("steps", &json!([step]).to_string()).unwrap_err().to_string();
+    assert!(error.contains("are the steps of a result, without what was asked"), "{error}");
+}
+
+#[test]
 fn a_list_of_chats_holds_each_by_its_id() {
     let chat = |id: &str, text: &str| json!({ "id": id, "messages": [{ "id": "u", "role": "user", "parts": [{ "type": "text", "text": text }] }] });
     let text = json!([chat("one", "Is the Heron free?"), chat("two", "Is the Teal free?")]).to_string();
