@@ -17,7 +17,10 @@ pub(super) const READER: Reader =
 
 fn fits(shape: &Shape) -> bool {
     // A line of a file is a whole conversation.
-    !shape.is_lines && (shape.has("mapping") || shape.any_has(&["mapping"]))
+    let is_chat = |chat: &serde_json::Value| {
+        chat.get("mapping").is_some_and(serde_json::Value::is_object) && chat.get("role").is_none()
+    };
+    !shape.is_lines && (shape.has("mapping") || shape.messages.iter().any(is_chat))
 }
 
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {

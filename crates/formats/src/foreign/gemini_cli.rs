@@ -179,16 +179,22 @@ impl<'a> Recorded<'a> {
         Ok(())
     }
 
-    /// Adds a message. One that was written before takes the place of that: it has its calls and results since.
+    /// Adds a message. A line that was written before takes the place of that, if it says the same: it has its calls and
+    /// results since.
     fn put(&mut self, node: &Node<'a>) -> Result<(), Fault> {
-        let id = node.object()?.name("id")?;
-        match id.as_ref().and_then(|id| self.places.get(id)) {
-            Some(at) => self.messages[*at] = node.clone(),
-            None => {
-                self.places.extend(id.map(|id| (id, self.messages.len())));
-                self.messages.push(node.clone());
+        let own = node.object()?;
+        let id = own.name("id")?;
+        if let Some(at) = id.as_ref().and_then(|id| self.places.get(id)) {
+            let before = self.messages[*at].object()?;
+            let is_same =
+                |key| own.get(key).map(|node| node.compact()) == before.get(key).map(|node| node.compact());
+            if is_same("type") && is_same("content") {
+                self.messages[*at] = node.clone();
+                return Ok(());
             }
         }
+        self.places.extend(id.map(|id| (id, self.messages.len())));
+        self.messages.push(node.clone());
         Ok(())
     }
 

@@ -49,7 +49,12 @@ impl Task {
             return Ok(Some(Step::Entry(Entry::new(node, Role::Assistant, vec![Piece::Thought(thought)]))));
         }
         fields.ignore(&OWN);
-        fields.ignore(&["role", "reasoning_content", "reasoning_details"]);
+        let role = fields.text("role")?;
+        if !matches!(role.as_deref(), Some("user" | "assistant")) || fields.has("tool_calls") {
+            // A message of OpenAI's, in the log of another application that notes times as well.
+            return Ok(Some(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() }));
+        }
+        fields.ignore(&["reasoning_content", "reasoning_details"]);
         let content = fields.get("content").filter(Node::is_list);
         fields.finish(reading)?;
         let blocks = content.map(|content| content.list()).transpose()?.unwrap_or_default();
