@@ -71,9 +71,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         reading.note(format!("{hint} ({RANGE}); this file does not: all of its messages are read"));
     }
     talk.model = kept.iter().rev().find_map(model);
-    let mut task = Task::new(&kept, kept.len() == total);
-    let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
-    task.notes(reading);
+    let mut messages = Task::new(&kept, kept.len() == total);
+    let steps = reading.each(kept, |node, reading| messages.message(node, reading))?;
+    messages.notes(reading);
     talk.steps = steps.into_iter().flatten().collect();
     Ok(talk)
 }

@@ -268,10 +268,9 @@ fn file(fields: &Fields<'_>) -> Result<String, Fault> {
 /// Reads a thought of a provider other than Anthropic.
 fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, Fault> {
     let summary = fields.get("summary").map(|summary| summary.list()).transpose()?.unwrap_or_default();
-    let summary = summary.iter().map(|part| match part.is_text() {
-        true => part.text(),
-        false => part.object()?.need("text")?.text(),
-    });
+    let summary = summary
+        .iter()
+        .map(|part| if part.is_text() { part.text() } else { part.object()?.need("text")?.text() });
     let summary = summary.collect::<Result<Vec<String>, Fault>>()?.join("\n\n");
     let text = fields.text("text")?.filter(|text| !text.is_empty()).unwrap_or(summary);
     let id = fields.name("id")?;
