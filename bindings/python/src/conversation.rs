@@ -6,6 +6,7 @@ use crate::{
     plan::Plan,
 };
 use context_window as core;
+use context_window_formats::{ReadOptions, SessionFile};
 use core::{
     ItemId, Message, PinnedItem, Priority, Ttl, WireFormat,
     events::LogEvent,
@@ -13,11 +14,15 @@ use core::{
     usage::{ContextEvent, ReplyReport},
 };
 use pyo3::{
+    exceptions::PyUserWarning,
     prelude::*,
     sync::PyOnceLock,
     types::{PyBytes, PyDict, PyString, PyTuple},
 };
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::{
+    ffi::CString,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
 
 /// A log that several threads may hold.
 pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
@@ -342,10 +347,24 @@ impl Conversation {
         self.read(py, |log| Ok(log.event_count()))
     }
 
-    /// The conversation of a session file's JSON, as `Manager.session_json` and other logs have it.
+    /// Reads the conversation of a session file's JSON, as `Manager.session_json`, other logs and other tools have it.
+    /// What of it is not read is a warning.
     #[staticmethod]
-    fn from_session(py: Python<'_>, session: &str) -> PyResult<Self> {
-        let session = py.detach(|| context_window_formats::Session::from_json(session)).map_err(raised)?;
+    #[pyo3(signature = (session, *, read_as=None, lenient=false))]
+    fn from_session(py: Python<'_>, session: &str, read_as: Option<&str>, lenient: bool) -> PyResult<Self> {
+        let read = || -> Result<_, context_window_formats::Error> {
+            let mut options = ReadOptions::new();
+            if let Some(format) = read_as {
+                options = options.read_as(format.parse()?);
+            }
+            let options = if lenient { options.lenient() } else { options };
+            SessionFile::with_options("session", session.as_bytes().to_vec(), options)?.session(None)
+        };
+        let session = py.detach(read).map_err(raised)?;
+        for note in session.ignored() {
+            let note = CString::new(note.as_str()).unwrap_or_default();
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &note, 1)?;
+        }
         Ok(Self::of(session.log))
     }
 

@@ -328,6 +328,17 @@ def test_a_plan_is_compared_while_others_write() -> None:
     assert not reader.is_alive() and len(compared) == 200
 
 
+def test_files_of_other_tools_are_read() -> None:
+    talk = '[{"role": "user", "content": [{"text": "Is the Heron free?"}]}, {"role": "user", "content": [{"knots": 5}]}]'
+    with pytest.raises(cw.InputError, match=r"\[1\].content\[0\]"):
+        Conversation.from_session(talk, read_as="bedrock")
+    with pytest.warns(UserWarning, match="left out"):
+        log = Conversation.from_session(talk, read_as="bedrock", lenient=True)
+    assert log.messages()[0]["content"] == "Is the Heron free?"
+    with pytest.raises(cw.InputError, match="did you mean `bedrock`"):
+        Conversation.from_session(talk, read_as="bedrok")
+
+
 def test_responses_sessions_and_ids() -> None:
     manager, log = Manager("gpt-4o"), Conversation([{"id": "first", **QUESTION}])
     plan = manager.plan(log)

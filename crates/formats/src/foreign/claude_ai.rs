@@ -8,7 +8,7 @@ use super::{
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
 };
 use crate::{format::FileFormat, session::unread::Unread};
-use context_window::{Part, Role};
+use context_window::{Part, Role, text::plain};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const READER: Reader =
@@ -28,13 +28,7 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
 }
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let node = match node.is_list() {
-        true => match &node.list()?[..] {
-            [one] => one.clone(),
-            all => return Err(node.fault(format!("holds {} conversations; expected one", all.len()))),
-        },
-        false => node.clone(),
-    };
+    let node = &node.only("conversations")?;
     let fields = node.object()?;
     fields.ignore(&["name", "summary", "account", "settings", "project", "snapshot_name", "creator"]);
     let mut chat = Chat::default();
@@ -44,7 +38,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let all = fields.need("chat_messages")?.list()?;
     fields.finish(reading)?;
     let total = all.len();
-    let branch = branch(all, leaf)?;
+    let branch = branch(all, leaf.as_deref())?;
     reading.note_count(
         total - branch.len(),
         "message of another branch is left out",
@@ -57,7 +51,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
 }
 
 /// Returns the messages of the current branch, the oldest first: all of them where none names its parent.
-fn branch(all: Vec<Node<'_>>, leaf: Option<String>) -> Result<Vec<Node<'_>>, Fault> {
+fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, Fault> {
     let mut names = Vec::with_capacity(all.len());
     for node in &all {
         let fields = node.object()?;
@@ -69,24 +63,15 @@ fn branch(all: Vec<Node<'_>>, leaf: Option<String>) -> Result<Vec<Node<'_>>, Fau
     let by_id: BTreeMap<&str, usize> =
         names.iter().enumerate().filter_map(|(at, (id, _))| Some((id.as_deref()?, at))).collect();
     let find = |id: &str| {
-        let missing = || {
-            all.first().map(|first| first.fault(format!("no message has the uuid `{id}`, which is named")))
-        };
-        by_id.get(id).copied().ok_or_else(missing)
+        let detail = format!("has no message `{}`, which is named", plain::short(id));
+        by_id.get(id).copied().ok_or_else(|| Fault { path: "chat_messages".into(), detail })
     };
-    let found = match &leaf {
-        Some(leaf) => find(leaf).map(Some),
-        // The export of the account says no leaf: the newest message is the last.
-        None => Ok(all.len().checked_sub(1)),
-    };
+    // The export of an account says no leaf: the newest message is the last.
+    let mut at = Some(leaf.map_or(Ok(all.len() - 1), find)?);
     let mut on_it = BTreeSet::new();
-    let mut at = found.or_else(|fault| fault.map_or(Ok(None), Err))?;
     while let Some(nth) = at.filter(|nth| on_it.insert(*nth)) {
         let parent = names[nth].1.as_deref().filter(|parent| *parent != ROOT);
-        at = match parent {
-            Some(parent) => find(parent).map(Some).or_else(|fault| fault.map_or(Ok(None), Err))?,
-            None => None,
-        };
+        at = parent.map(find).transpose()?;
     }
     Ok(all.into_iter().enumerate().filter(|(nth, _)| on_it.contains(nth)).map(|(_, node)| node).collect())
 }
@@ -176,7 +161,7 @@ impl Chat {
     fn notes(&self, reading: &mut Reading) {
         reading.note_count(self.files, "file is not in the export", "files are not in the export");
         let aside = self.aside.note("block holds nothing said", "blocks hold nothing said");
-        aside.into_iter().for_each(|note| reading.note(note));
+        reading.notes.extend(aside);
     }
 }
 

@@ -23,8 +23,8 @@ fn fits(shape: &Shape) -> bool {
     let is_piece = |part: &serde_json::Value| {
         part.get("call_id").is_some() && matches!(text(part, "type"), "tool_use" | "tool_result")
     };
-    let is_session = shape.container == "messages" && shape.has("sessionId") && shape.has("updated_at")
-        || shape.container == "messages" && shape.has("source_message_count");
+    let around = ["sessionId", "updated_at", "agent", "version", "source_message_count"];
+    let is_session = shape.container == "messages" && around.iter().filter(|key| shape.has(key)).count() > 2;
     let has_history = shape.has("apiConversationHistory") || shape.has("api_conversation_history");
     let is_cut = shape.has(RANGE) && (shape.container == "messages" || has_history);
     let is_list = shape.container.is_empty()
@@ -71,9 +71,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         reading.note(format!("{hint} ({RANGE}); this file does not: all of its messages are read"));
     }
     talk.model = kept.iter().rev().find_map(model);
-    let mut task = Task::new(&kept, kept.len() == total);
-    let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
-    task.notes(reading);
+    let mut messages = Task::new(&kept, kept.len() == total);
+    let steps = reading.each(kept, |node, reading| messages.message(node, reading))?;
+    messages.notes(reading);
     talk.steps = steps.into_iter().flatten().collect();
     Ok(talk)
 }

@@ -289,6 +289,6 @@ impl Goose {
             "content is not sent to the model and is left out",
             "contents are not sent to the model and are left out",
         );
-        aside.into_iter().for_each(|note| reading.note(note));
+        reading.notes.extend(aside);
     }
 }

@@ -120,6 +120,18 @@ impl<'a> Node<'a> {
         Ok(all.into_iter().enumerate().map(element).collect())
     }
 
+    /// Returns the only element of the list that the value is, or the value itself.
+    pub(crate) fn only(&self, of: &str) -> Result<Node<'a>, Fault> {
+        if !self.is_list() {
+            return Ok(self.clone());
+        }
+        let all = self.list()?;
+        match &all[..] {
+            [one] => Ok(one.clone()),
+            all => Err(self.fault(format!("holds {} {of}; expected one", all.len()))),
+        }
+    }
+
     /// Returns the keys of the object that the value is.
     pub(crate) fn object(&self) -> Result<Fields<'a>, Fault> {
         let entries: KeysWithValues<'a> =

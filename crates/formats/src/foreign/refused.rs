@@ -54,7 +54,7 @@ const REFUSALS: &[Refusal] = &[
         fits: |shape| {
             any(shape, is_of_zed)
                 || shape.any_has(&["segments", "tool_uses"])
-                || shape.has("zed")
+                || shape.has("zed") && shape.has("version")
                 || shape.has("detailed_summary_state")
         },
         says: "is a thread of Zed, which is not read; open it there as Markdown, or convert its messages to \

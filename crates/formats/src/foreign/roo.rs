@@ -20,16 +20,18 @@ const OWN: [&str; 6] =
 
 fn fits(shape: &Shape) -> bool {
     let is_marked = |key: &&str| shape.any_has(&["role", key]);
-    let is_timed = |message: &serde_json::Value| {
-        let says = matches!(text(message, "role"), "user" | "assistant") && message.get("content").is_some();
-        message.get("ts").is_some_and(serde_json::Value::is_number)
-            && (says || text(message, "type") == "reasoning")
+    let is_message = |message: &serde_json::Value| {
+        matches!(text(message, "role"), "user" | "assistant") || text(message, "type") == "reasoning"
     };
+    let is_timed = |message: &&serde_json::Value| message.get("ts").is_some_and(serde_json::Value::is_number);
     let is_of_cline =
         |message: &serde_json::Value| message.get("modelInfo").is_some() || message.get("metrics").is_some();
+    let timed = shape.messages.iter().filter(is_timed).count();
+    let has_blocks = shape.any_part("content", |block| !text(block, "type").is_empty());
+    let are_timed = has_blocks && 2 * timed > shape.messages.len() && shape.messages.iter().all(is_message);
     shape.container.is_empty()
         && !shape.messages.iter().any(is_of_cline)
-        && (OWN.iter().any(is_marked) || !shape.messages.is_empty() && shape.messages.iter().all(is_timed))
+        && (OWN.iter().any(is_marked) || are_timed)
 }
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
@@ -54,7 +56,10 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
     task.notes(reading);
     let steps = steps.into_iter().flatten().collect();
-    Ok(Talk { wire_format: Some(WireFormat::Anthropic), steps, ..Talk::default() })
+    // A log of another application may have times too.
+    let has = |words: &[&str]| words.iter().any(|word| node.json().contains(&format!("\"{word}\"")));
+    let is_anthropic = has(&["tool_use", "tool_result", "thinking", "base64"]) || has(&OWN);
+    Ok(Talk { wire_format: is_anthropic.then_some(WireFormat::Anthropic), steps, ..Talk::default() })
 }
 
 /// The marks of a message.

@@ -49,7 +49,12 @@ impl Task {
             return Ok(Some(Step::Entry(Entry::new(node, Role::Assistant, vec![Piece::Thought(thought)]))));
         }
         fields.ignore(&OWN);
-        fields.ignore(&["role", "reasoning_content", "reasoning_details"]);
+        let role = fields.text("role")?;
+        if !matches!(role.as_deref(), Some("user" | "assistant")) || fields.has("tool_calls") {
+            // A message of OpenAI's, in the log of another application that notes times as well.
+            return Ok(Some(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() }));
+        }
+        fields.ignore(&["reasoning_content", "reasoning_details"]);
         let content = fields.get("content").filter(Node::is_list);
         fields.finish(reading)?;
         let blocks = content.map(|content| content.list()).transpose()?.unwrap_or_default();
@@ -263,10 +268,9 @@ fn file(fields: &Fields<'_>) -> Result<String, Fault> {
 /// Reads a thought of a provider other than Anthropic.
 fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, Fault> {
     let summary = fields.get("summary").map(|summary| summary.list()).transpose()?.unwrap_or_default();
-    let summary = summary.iter().map(|part| match part.is_text() {
-        true => part.text(),
-        false => part.object()?.need("text")?.text(),
-    });
+    let summary = summary
+        .iter()
+        .map(|part| if part.is_text() { part.text() } else { part.object()?.need("text")?.text() });
     let summary = summary.collect::<Result<Vec<String>, Fault>>()?.join("\n\n");
     let text = fields.text("text")?.filter(|text| !text.is_empty()).unwrap_or(summary);
     let id = fields.name("id")?;

@@ -102,3 +102,19 @@ fn reasoning_of_openai_keeps_what_holds_it() {
     assert_eq!((thought.id.as_deref(), thought.seal.as_deref()), (Some("rs_1"), Some("c2VhbA==")));
     assert_eq!(thought.wire_format, Some(WireFormat::OpenAiResponses));
 }
+
+/// Logs of applications note times as well, and speak the language of OpenAI.
+#[test]
+fn a_log_with_times_is_read_as_it_was() {
+    let log = r#"[{"role":"user","content":[{"type":"text","text":"Is the Teal dry?"}],"ts":1},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
+            "function":{"name":"look","arguments":"{}"}}],"ts":2},
+        {"role":"tool","tool_call_id":"c","content":"dry","ts":3},{"role":"assistant","content":"It is.","ts":4}]"#;
+    let session = read("log.json", log);
+    assert_says(
+        &session,
+        &["user: Is the Teal dry?", "call c look {}", "result c: dry", "assistant: It is."],
+        &[],
+    );
+    assert_eq!(session.wire_format, None);
+}

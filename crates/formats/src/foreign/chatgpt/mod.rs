@@ -8,16 +8,24 @@ use super::{
     talk::{Answer, Call, Entry, Piece, Step, Talk},
 };
 use crate::{format::FileFormat, session::unread::Unread};
-use context_window::{Part, Role, text::plain};
+use context_window::{Part, Role};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+
+mod branch;
+mod content;
+
+use branch::branch;
+use content::{Said, text};
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::ChatGpt, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
     // A line of a file is a whole conversation.
-    !shape.is_lines && (shape.has("mapping") || shape.any_has(&["mapping"]))
+    let is_chat = |chat: &serde_json::Value| {
+        chat.get("mapping").is_some_and(serde_json::Value::is_object) && chat.get("role").is_none()
+    };
+    !shape.is_lines && (shape.has("mapping") || shape.messages.iter().any(is_chat))
 }
 
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
@@ -30,13 +38,7 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
 }
 
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
-    let node = match node.is_list() {
-        true => match &node.list()?[..] {
-            [one] => one.clone(),
-            all => return Err(node.fault(format!("holds {} conversations; expected one", all.len()))),
-        },
-        false => node.clone(),
-    };
+    let node = &node.only("conversations")?;
     let fields = node.object()?;
     fields.ignore(&["title", "gizmo_id", "safe_urls", "moderation_results", "plugin_ids"]);
     let mut chat = Chat::default();
@@ -55,50 +57,6 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     chat.talk.steps = chat.entries.drain(..).map(Step::Entry).collect();
     chat.notes(reading);
     Ok(chat.talk)
-}
-
-/// Returns the messages of the current branch, the oldest first.
-fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
-    let mapping = fields.need("mapping")?.object()?;
-    let names: Vec<String> = mapping.names().map(str::to_owned).collect();
-    let mut nodes = BTreeMap::new();
-    for (name, node) in names.iter().zip(mapping.values()) {
-        let own = node.object()?;
-        own.ignore(&["id"]);
-        let (message, parent) = (own.get("message"), own.name("parent")?);
-        own.ignore(&["children"]);
-        own.finish(reading)?;
-        nodes.insert(name.as_str(), (message, parent));
-    }
-    mapping.ignore_all();
-    let said = nodes.values().filter(|(message, _)| message.is_some()).count();
-    let parents: BTreeSet<&str> = nodes.values().filter_map(|(_, parent)| parent.as_deref()).collect();
-    // Without a current one, it is the newest of the leaves.
-    let time = |name: &str| {
-        let time = nodes.get(name).and_then(|(message, _)| message.as_ref()?.as_object());
-        time.and_then(|message| message.get("create_time")?.parse::<f64>().ok()).unwrap_or_default()
-    };
-    let leaves = || names.iter().filter(|name| !parents.contains(name.as_str()));
-    let newest = || leaves().max_by(|one, other| time(one).total_cmp(&time(other))).cloned();
-    let mut at = fields.name("current_node")?.or_else(newest);
-    let mut branch = Vec::new();
-    while let Some(name) = at {
-        let Some((message, parent)) = nodes.remove(name.as_str()) else {
-            let name = plain::short(&name);
-            return Err(mapping
-                .node()
-                .fault(format!("has no node `{name}`, which is named, or it is its own parent")));
-        };
-        branch.extend(message);
-        at = parent;
-    }
-    reading.note_count(
-        said - branch.len(),
-        "message of another branch is left out",
-        "messages of other branches are left out",
-    );
-    branch.reverse();
-    Ok(branch)
 }
 
 #[derive(Default)]
@@ -240,98 +198,6 @@ impl Chat {
         }
     }
 
-    /// Reads the content of a message by its type.
-    fn content(&mut self, content: &Fields<'_>, reading: &mut Reading) -> Result<Said, Fault> {
-        let kind = content.need("content_type")?;
-        let mut said = Said::default();
-        let kind_name = kind.text()?;
-        match &*kind_name {
-            "text" | "multimodal_text" => {
-                let parts = content.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
-                let parts = reading.each(parts, |node, reading| self.part(node, reading))?;
-                said.parts = parts.into_iter().flatten().map(Part::Text).collect();
-            }
-            "code" => {
-                content.ignore(&["language", "response_format_name"]);
-                said.is_code = true;
-                said.add(content.text("text")?);
-            }
-            "execution_output" => said.add(content.text("text")?),
-            "system_error" => {
-                content.ignore(&["name"]);
-                said.is_failed = true;
-                said.add(content.text("text")?);
-            }
-            "thoughts" => {
-                content.ignore(&["source_analysis_msg_id"]);
-                for thought in content.get("thoughts").map(|all| all.list()).transpose()?.unwrap_or_default()
-                {
-                    let thought = thought.object()?;
-                    thought.ignore(&["chunks", "finished"]);
-                    let text = thought.text("content")?.filter(|text| !text.trim().is_empty());
-                    let summary = thought.text("summary")?;
-                    thought.finish(reading)?;
-                    self.thoughts.extend(text.or(summary).and_then(Piece::thought));
-                }
-            }
-            "user_editable_context" => {
-                for key in ["user_profile", "user_instructions"] {
-                    self.talk.system.extend(content.text(key)?.filter(|text| !text.trim().is_empty()));
-                }
-            }
-            "model_editable_context" => {
-                content.ignore(&["repository", "repo_summary", "structured_context"]);
-                let memory = content.text("model_set_context")?;
-                self.talk.system.extend(memory.filter(|text| !text.trim().is_empty()));
-            }
-            "tether_browsing_display" => {
-                content.ignore(&["assets", "tether_id"]);
-                said.add(content.text("summary")?);
-                said.add(content.text("result")?);
-            }
-            "tether_quote" | "sonic_webpage" => {
-                content.ignore(&["domain", "tether_id", "snippet", "crawl_date", "pub_date", "ref_id"]);
-                said.add(content.text("title")?);
-                said.add(content.text("url")?);
-                said.add(content.text("text")?);
-            }
-            "reasoning_recap" => {
-                content.ignore(&["content"]);
-                self.aside.count("reasoning_recap");
-            }
-            "computer_output" => {
-                content.ignore_all();
-                self.aside.count("computer_output");
-            }
-            _ => return Err(kind.fault("is no content of ChatGPT that is known")),
-        }
-        Ok(said)
-    }
-
-    /// Reads a part of a content. Returns `None` for media, whose data no export holds.
-    fn part(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<String>, Fault> {
-        if node.is_text() {
-            return Ok(Some(node.text()?).filter(|text| !text.is_empty()));
-        }
-        let fields = node.object()?;
-        let kind = fields.need("content_type")?;
-        let kind_name = kind.text()?;
-        let text = match &*kind_name {
-            "audio_transcription" => {
-                fields.ignore(&["direction", "decoding_id"]);
-                fields.text("text")?
-            }
-            media if media.ends_with("_pointer") => {
-                fields.ignore_all();
-                self.aside.count(media);
-                None
-            }
-            _ => return Err(kind.fault("is no part of ChatGPT that is known")),
-        };
-        fields.finish(reading)?;
-        Ok(text)
-    }
-
     fn notes(&self, reading: &mut Reading) {
         reading.note_count(
             self.hidden,
@@ -352,24 +218,6 @@ impl Chat {
             "content is not in the export or for the screen alone, and left out",
             "contents are not in the export or for the screen alone, and left out",
         );
-        aside.into_iter().for_each(|note| reading.note(note));
+        reading.notes.extend(aside);
     }
-}
-
-/// What a message says.
-#[derive(Default)]
-struct Said {
-    parts: Vec<Part>,
-    is_code: bool,
-    is_failed: bool,
-}
-
-impl Said {
-    fn add(&mut self, text: Option<String>) {
-        self.parts.extend(text.filter(|text| !text.is_empty()).map(Part::Text));
-    }
-}
-
-fn text(part: &Part) -> Option<&str> {
-    if let Part::Text(text) = part { Some(text) } else { None }
 }
