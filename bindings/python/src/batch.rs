@@ -145,6 +145,7 @@ fn planned(
     let said = |error: context_window_formats::Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
     let mut session = Session::from_json(text).map_err(said)?;
+    session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
         session.rag = FieldMap::new().with_name("documents").read(documents).map_err(said)?;
     }

@@ -187,12 +187,15 @@ pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compact
 
 /// The session's own text with the compactions in it; none where it is no list of messages.
 fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Option<String>> {
-    let mut sessions = input::file(&source.session)?;
+    let mut sessions = input::file(&source.session, &source.reading)?;
     let mut text = None;
     for one in compactions {
         text = sessions.with_compaction(source.id.as_deref(), &one.record)?;
         let Some(text) = &text else { return Ok(None) };
-        sessions = SessionFile::from_reader(&source.session.display().to_string(), text.as_bytes())?;
+        sessions = {
+            let (name, options) = (source.session.display().to_string(), source.reading.options());
+            SessionFile::with_options(&name, text.clone().into_bytes(), options)?
+        };
     }
     Ok(text)
 }

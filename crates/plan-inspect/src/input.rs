@@ -1,6 +1,7 @@
 //! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
 
 use crate::{
+    args::Reading,
     progress::Progress,
     stored::{self, Stored},
 };
@@ -45,11 +46,11 @@ impl Sessions {
 }
 
 /// The sessions of a file or a store.
-pub(crate) fn sessions(path: &Path) -> Result<Sessions> {
+pub(crate) fn sessions(path: &Path, reading: &Reading) -> Result<Sessions> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
     match stored::address(path) {
         Some(address) => Stored::open(address).map(Sessions::Store),
-        None => Ok(Sessions::File(Box::new(file(path)?))),
+        None => Ok(Sessions::File(Box::new(file(path, reading)?))),
     }
 }
 
@@ -62,12 +63,12 @@ pub(crate) fn is_sqlite(path: &Path) -> bool {
 }
 
 /// The sessions of a file.
-pub(crate) fn file(path: &Path) -> Result<SessionFile> {
+pub(crate) fn file(path: &Path, reading: &Reading) -> Result<SessionFile> {
     if is_sqlite(path) {
         bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
     }
     let (name, from, _) = open(path)?;
-    Ok(SessionFile::from_reader(&name, from)?)
+    Ok(SessionFile::from_reader_with_options(&name, from, reading.options())?)
 }
 
 /// The name of a file, and its text.

@@ -34,7 +34,7 @@ pub(crate) struct Listed {
 impl Listed {
     /// All sessions of the file or store that is asked about. Of one that cannot be read or planned, as much as is known.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>> {
-        let file = match input::sessions(&request.session)? {
+        let file = match input::sessions(&request.session, &request.reading)? {
             Sessions::File(file) => file,
             Sessions::Store(mut store) => {
                 return Ok(store.summaries()?.into_iter().map(Self::of_store).collect());

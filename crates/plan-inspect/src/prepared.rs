@@ -24,7 +24,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     pub(crate) fn read(args: &args::Request) -> Result<Self> {
-        let mut session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+        let mut session = input::sessions(&args.session, &args.reading)?.session(args.id.as_deref())?;
         if let Some(path) = &args.previous {
             session.previous = Some(previous(path)?);
         }
@@ -36,6 +36,11 @@ impl Prepared {
 
     /// A session as it is, for a model where one is named.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
+        if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
+            session
+                .check_tokenizer()
+                .context("--allow-tokenizer-file opens it, --tokenizer takes another")?;
+        }
         let loaded = match &session.options {
             Some(options) => &terms.options.config_over(options)?,
             None => terms.options.config()?,

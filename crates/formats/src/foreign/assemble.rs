@@ -30,9 +30,10 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     let mut ignored = reading.into_notes();
     ignored.append(&mut reader.ignored);
     ignored.extend(open.note());
-    if reader.log.messages().is_empty() && reader.log.system().is_empty() {
+    ignored.extend(without_calls(reader.log.messages()));
+    if reader.log.messages().iter().all(Message::is_empty) && reader.log.system().is_empty() {
         let left = ignored.first().map(|note| format!(" ({note})")).unwrap_or_default();
-        let detail = format!("holds no message{left}; expected at least one");
+        let detail = format!("holds no message that says anything{left}; expected at least one");
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
     let mut session = Session::from(reader.log);
@@ -42,6 +43,18 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     session.limits.stated = talk.stated;
     session.tools = talk.tools;
     Ok(session.with_ignored(ignored))
+}
+
+/// Returns a note on results whose calls the file does not hold: no provider takes them.
+fn without_calls(messages: &[Message]) -> Option<String> {
+    let calls = messages.iter().flat_map(Message::tool_calls).map(|call| call.id.as_str());
+    let calls: BTreeSet<&str> = calls.collect();
+    let results = messages.iter().filter_map(Message::answers);
+    match results.filter(|id| !calls.contains(id)).count() {
+        0 => None,
+        1 => Some("1 result stands in the file without its call: no provider takes it so".into()),
+        lone => Some(format!("{lone} results stand in the file without their calls: no provider takes them so")),
+    }
 }
 
 struct Assembly<'a> {

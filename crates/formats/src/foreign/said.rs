@@ -23,6 +23,13 @@ impl Found {
         Self { name: "a text", text: Some(text.into()) }
     }
 
+    /// Checks whether a JSON text has the same text in another value too: some logs say everything twice.
+    pub(crate) fn is_in_another_value(&self, json: &str) -> bool {
+        let Some(text) = &self.text else { return false };
+        let quoted = serde_json::to_string(text).unwrap_or_default();
+        json.matches(quoted.trim_matches('"')).nth(1).is_some()
+    }
+
     fn named(name: &'static str) -> Self {
         Self { name, text: None }
     }
@@ -58,6 +65,11 @@ pub(crate) fn part(json: &str) -> Option<Found> {
         let text = TEXTS.iter().filter_map(|key| object.get(*key)?.as_str());
         text.into_iter().find(|text| is_prose(text)).map(Found::text)
     })
+}
+
+/// Returns prose that a JSON value is, or a part of a message anywhere in it.
+pub(crate) fn part_or_prose(json: &str) -> Option<Found> {
+    prose(json).or_else(|| part(json))
 }
 
 /// Returns a call or a result that stands anywhere in a JSON value.

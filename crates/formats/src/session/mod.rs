@@ -5,6 +5,7 @@ use crate::{error::Error, format::FileFormat, format::ReadOptions};
 use context_window::{
     Conversation, ItemId, PlanRequest, RagItem, RequestLimits, Tool, WireFormat,
     plan::{Anchor, RemoteContext},
+    text::plain,
 };
 
 pub(crate) mod bounded;
@@ -40,6 +41,9 @@ mod transcript;
 pub use file::SessionFile;
 pub use pushed::{push_json, tools_from_json};
 pub use written::{SessionTexts, session_json};
+
+/// Tokenizers that a session may name, whatever features this build has.
+const BUILT_IN_TOKENIZERS: [&str; 5] = ["o200k_base", "cl100k_base", "chars/4", "chars/3.5", "bytes"];
 
 /// One session: a conversation, and what its next prompt brings with it.
 ///
@@ -138,6 +142,33 @@ impl Session {
             && self.log.system() == other.log.system()
             && self.tools == other.tools
             && self.log.compactions().eq(other.log.compactions())
+    }
+
+    /// Checks that the session names no tokenizer but a built-in one. Any other name is the path of a file, which whoever
+    /// wrote the session would choose for you to open.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ErrorKind::Input`](crate::ErrorKind::Input) with the name, and with the key that has it.
+    pub fn check_tokenizer(&self) -> Result<(), Error> {
+        let options = self.options.as_deref().and_then(|options| toml::from_str::<toml::Table>(options).ok());
+        let of_options = options
+            .as_ref()
+            .and_then(|options| options.get("model")?.get("default")?.get("tokenizer")?.as_str());
+        let named = [
+            ("context_window.tokenizer", self.tokenizer.as_deref()),
+            ("context_window.options.model.default.tokenizer", of_options),
+        ];
+        for (key, name) in named {
+            if let Some(name) = name.filter(|name| !BUILT_IN_TOKENIZERS.contains(name)) {
+                let (name, known) = (plain::short(name), BUILT_IN_TOKENIZERS.join(", "));
+                let detail = format!(
+                    "`{name}` is no built-in tokenizer, and a session file may name no file; expected one of {known}"
+                );
+                return Err(Error::input(key, detail));
+            }
+        }
+        Ok(())
     }
 
     /// Sets what of the file is not used.

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{error::Error, foreign::said, format::ReadOptions};
 use context_window::{
-    Conversation, ItemId, Model, RagItem, WireFormat, plan::RemoteContextKind, provider::StatedLimits,
-    text::plain,
+    Conversation, ItemId, Message, Model, RagItem, WireFormat, plan::RemoteContextKind,
+    provider::StatedLimits, text::plain,
 };
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -101,9 +101,24 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.is_lenient = options.is_lenient;
     let mut unread = Vec::new();
     for (key, value) in keys.0.into_iter().filter(|(key, _)| !is_read(key)) {
-        if said::messages(value.get()) {
+        let says_more = |found: &said::Found| !found.is_in_another_value(text);
+        let is_text_of_prompt = matches!(
+            meant(&key),
+            Some("system" | "instructions" | "system_instruction" | "systemInstruction")
+        );
+        if is_text_of_prompt && said::prose(value.get()).is_some_and(|found| says_more(&found)) {
+            let hint = meant(&key).unwrap_or_default();
+            let detail =
+                format!("is not read and holds a text; did you mean `{hint}`? (--lenient leaves it out)");
+            reader.leave(&key, &detail)?;
+        } else if said::messages(value.get()) {
             let hint = meant(&key).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
             reader.leave(&key, &format!("is not read and holds messages{hint} (--lenient leaves it out)"))?;
+        } else if meant(&key).is_none()
+            && said::part_or_prose(value.get()).is_some_and(|found| says_more(&found))
+        {
+            let key = plain::short(&key);
+            reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
         }
         unread.push(key);
     }
@@ -150,8 +165,11 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     // A question that is not answered yet is about to be sent with its documents.
     let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
     rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
-    if log.messages().is_empty() && log.system().is_empty() && rag.is_empty() {
-        let detail = if session.role.is_some() {
+    let says_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
+    if says_nothing && log.system().is_empty() && rag.is_empty() {
+        let detail = if !log.messages().is_empty() {
+            "holds messages that say nothing; expected a text, a call or a result in one of them"
+        } else if session.role.is_some() {
             "looks like one message; expected a session: an object with `messages`, or an array of them"
         } else {
             "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"

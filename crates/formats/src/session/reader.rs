@@ -10,7 +10,7 @@ use super::{
     place::Place,
     unread_keys, wire,
 };
-use crate::error::Error;
+use crate::{error::Error, foreign::said};
 use context_window::{
     Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
     config::DocumentHeader,
@@ -285,6 +285,7 @@ impl<'a> Reader<'a> {
         }
         let wire_calls = wire.tool_calls.unwrap_or_default();
         let call_jsons: Vec<Option<String>> = wire_calls.iter().map(chat::call_json).collect();
+        self.without_lost_arguments(&wire_calls)?;
         let calls = Self::calls(position, wire_calls, wire.function_call);
         // Some logs say each call twice, as a block and beside the content.
         let said: Vec<ToolCall> = message.tool_calls().to_vec();
@@ -338,6 +339,21 @@ impl<'a> Reader<'a> {
             parts.extend(own);
         }
         Ok(Nested { message: Message::user("").with_parts(parts), pieces: written })
+    }
+
+    /// Checks that no call has its arguments under a key that nobody reads.
+    fn without_lost_arguments(&mut self, calls: &[wire::Call]) -> Result<(), Error> {
+        let message = self.content.0.strip_suffix(".content").unwrap_or_default().to_owned();
+        for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.function.arguments.is_none()) {
+            let unread = call.function.keys.iter().chain(&call.keys);
+            let lost = unread.filter_map(|key| Some((key, said::any(key.unread.as_deref()?.get())?)));
+            for (key, found) in lost {
+                let key = format!("{message}.tool_calls[{at}].function.{}", key.name);
+                let hint = "did you mean `arguments`? (--lenient leaves it out)";
+                self.leave(&key, &format!("is not known and holds {}; {hint}", found.name))?;
+            }
+        }
+        Ok(())
     }
 
     fn calls(position: usize, calls: Vec<wire::Call>, legacy: Option<wire::CalledFunction>) -> Vec<ToolCall> {

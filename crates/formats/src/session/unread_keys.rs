@@ -34,7 +34,8 @@ const MOST: usize = 8;
 /// A key in one message or more.
 struct Met {
     key: String,
-    meant: &'static str,
+    /// The key that may have been meant; otherwise it holds a text of the log's own.
+    meant: Option<&'static str>,
     /// The first message that has it.
     first: String,
     messages: u64,
@@ -62,7 +63,7 @@ impl UnreadKeys {
                 let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
                 let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
                 lost.push(Lost { key: name.to_owned(), detail });
-            } else if let Some(meant) = meant {
+            } else if meant.is_some() || is_own_text(message, name, json, log_keys) {
                 self.meet(at, message, name, meant);
             }
         }
@@ -80,7 +81,7 @@ impl UnreadKeys {
         meant.filter(|meant| !has(message, meant))
     }
 
-    fn meet(&mut self, at: usize, message: &wire::Message, key: &str, meant: &'static str) {
+    fn meet(&mut self, at: usize, message: &wire::Message, key: &str, meant: Option<&'static str>) {
         if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.meant == meant) {
             met.messages += 1;
         } else if self.met.len() == MOST {
@@ -101,8 +102,13 @@ impl UnreadKeys {
                 1 => String::new(),
                 n => format!(", and of {} more messages,", plain::grouped(n - 1)),
             };
-            let (key, first, meant) = (short(&met.key), &met.first, met.meant);
-            format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
+            let (key, first) = (short(&met.key), &met.first);
+            match met.meant {
+                Some(meant) => {
+                    format!("the key `{key}` of {first}{others} is not read; did you mean `{meant}`?")
+                }
+                None => format!("the key `{key}` of {first}{others} is not read; it holds a text"),
+            }
         };
         self.met.iter().map(note).chain(more)
     }
@@ -120,10 +126,14 @@ fn found(
         return None;
     }
     let says_more = |found: said::Found| (!is_said(message, &found)).then_some(found.name);
-    if log_keys.is_sent(message.role, key) {
+    let is_read =
+        matches!(key, "refusal" | "reasoning" | "reasoning_details" | "thinking" | "tool_plan" | "images");
+    if is_read && log_keys.is_sent(message.role, key) {
+        return None;
+    }
+    if log_keys.is_sent(message.role, key) && message.says_anything() {
         // It goes back with its message: a call in it would be none that anybody knows of.
-        let is_usual = matches!(key, "reasoning_details" | "thinking" | "reasoning" | "images");
-        return said::call(json).filter(|_| !is_usual).and_then(says_more);
+        return said::call(json).and_then(says_more);
     }
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
         // A key of another name holds what it says, whatever that is.
@@ -133,11 +143,17 @@ fn found(
         });
     }
     if json.starts_with('"') {
-        let is_content = CONTENT.contains(&key) || !message.holds_anything();
+        let is_content = CONTENT.contains(&key) || !message.says_anything();
         return said::prose(json).filter(|_| is_content).and_then(says_more);
     }
-    let found = if message.holds_anything() { said::part(json) } else { said::any(json) };
+    let found = if message.says_anything() { said::part(json) } else { said::any(json) };
     found.and_then(says_more)
+}
+
+/// Checks whether a key holds a text that is neither sent nor said in the message, as logs have them beside what was said.
+fn is_own_text(message: &wire::Message, key: &str, json: &str, log_keys: &LogKeys) -> bool {
+    let found = || said::prose(json).filter(|found| !is_said(message, found));
+    json.starts_with('"') && !log_keys.is_sent(message.role, key) && found().is_some()
 }
 
 /// Checks whether the content of a message says a text too: some logs say everything twice.

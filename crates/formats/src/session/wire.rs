@@ -302,13 +302,17 @@ impl Message {
 
     /// Whether it holds anything: something said, called, answered or thought.
     pub(crate) fn holds_anything(&self) -> bool {
+        self.says_anything() || self.tool_call_id.is_some()
+    }
+
+    /// Checks whether it says, calls or thinks anything: a result that only names its call does not.
+    pub(crate) fn says_anything(&self) -> bool {
         let says = match &self.content {
             Content::Null => false,
             Content::Text(text) => !text.is_empty(),
             Content::Parts(parts) => !parts.is_empty(),
         };
-        says || self.tool_call_id.is_some()
-            || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
+        says || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
             || self.function_call.is_some()
             || self.reasoning_content.is_some()
             || self.audio.is_some()

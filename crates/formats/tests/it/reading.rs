@@ -1,7 +1,7 @@
 //! Nothing vanishes on reading: what a session file holds is in the log, or a note says that it is not.
 
 use context_window::{Message, Role, conversation::ActiveEntry};
-use context_window_formats::{Session, SessionFile};
+use context_window_formats::{ReadOptions, Session, SessionFile};
 use std::fmt::Write as _;
 
 fn session(messages: &str) -> Session {
@@ -105,23 +105,69 @@ fn a_time_of_serde_is_a_time() {
     assert_eq!(written, "\"1970-01-01T00:00:00Z\"");
 }
 
+fn refused(messages: &str) -> String {
+    Session::from_json(&format!("{{\"messages\": [{messages}]}}")).unwrap_err().to_string()
+}
+
+/// Reads what a lenient reading leaves, and its notes.
+fn lenient(messages: &str) -> Session {
+    let text = format!("{{\"messages\": [{messages}]}}");
+    let file = SessionFile::with_options("session", text.into_bytes(), ReadOptions::new().lenient()).unwrap();
+    file.session(None).unwrap()
+}
+
+#[test]
+fn a_key_that_holds_something_said_is_an_error() {
+    let at = "is not known and holds";
+    for (messages, expected) in [
+        (r#"{"role":"user","contnt":"hi"}"#, "messages[0].contnt: {at} a text; did you mean `content`?"),
+        (
+            r#"{"role":"user","content":"hi"},{"role":"assistant","text":"hello"}"#,
+            "messages[1].text: {at} a text; did you mean `content`?",
+        ),
+        (
+            r#"{"role":"assistant","content":"c","tool_cals":[{"function":{"name":"f"}}]}"#,
+            "messages[0].tool_cals: {at} a call or a result",
+        ),
+        (
+            r#"{"role":"user","content":"hi","parts":[{"type":"text","text":"more words"}]}"#,
+            "messages[0].parts: {at} a text",
+        ),
+        (r#"{"role":"user","mine":"some words"}"#, "messages[0].mine: {at} a text"),
+        (r#"{"role":"tool","tool_call_id":"c","result":"some words"}"#, "messages[0].result: {at} a text"),
+        (
+            r#"{"role":"user","content":[{"words":"some words"}]}"#,
+            "messages[0].content[0]: has no `type` and holds a text",
+        ),
+    ] {
+        let error = refused(&format!(r#"{{"role":"user","content":"first"}},{messages}"#));
+        let moved = expected.replace("messages[1]", "messages[2]").replace("messages[0]", "messages[1]");
+        let expected = format!("session:1: {}", moved.replace("{at}", at));
+        assert!(error.starts_with(&expected), "{error}\n{expected}");
+        let read = lenient(&format!(r#"{{"role":"user","content":"first"}},{messages}"#));
+        assert_eq!(lines(&read)[0], "m0 user:first");
+        let is_sent = messages.contains("words\":\"some");
+        assert!(is_sent || read.ignored()[0].starts_with("left out: messages["), "{:?}", read.ignored());
+    }
+    let whole = r#"{"system":"s","history":[{"role":"user","content":"hi"}]}"#;
+    let error = Session::from_json(whole).unwrap_err().to_string();
+    assert!(
+        error.starts_with("session:1: history: is not read and holds messages; did you mean `messages`?"),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_misspelt_key_of_a_message_is_named() {
-    let read = session(r#"{"role":"user","contnt":"hi"}"#);
-    assert_eq!(lines(&read), ["m0 user:"]);
-    assert!(read.log.messages()[0].is_empty());
-    assert_eq!(read.ignored(), ["the key `contnt` of messages[0] is not read; did you mean `content`?"]);
     let read = session(
-        r#"{"role":"user","content":"hi"},{"role":"assistant","id":"a","text":"hello"},
-        {"role":"assistant","text":"again"},{"role":"assistant","text":"and again"},
+        r#"{"role":"user","content":"hi"},{"role":"assistant","id":"a","content":"c","pined":true},
         {"role":"assistant","content":"c","tool_cals":[]},{"role":"assistant","content":"c","pined":true}"#,
     );
     assert_eq!(
         read.ignored(),
         [
-            "the key `text` of messages[1] (`a`), and of 2 more messages, is not read; did you mean `content`?",
-            "the key `tool_cals` of messages[4] is not read; did you mean `tool_calls`?",
-            "the key `pined` of messages[5] is not read; did you mean `pinned`?",
+            "the key `pined` of messages[1] (`a`), and of 1 more messages, is not read; did you mean `pinned`?",
+            "the key `tool_cals` of messages[2] is not read; did you mean `tool_calls`?",
         ]
     );
     // Keys of a log's own, and a name beside the key that is meant.
@@ -132,7 +178,7 @@ fn a_misspelt_key_of_a_message_is_named() {
     assert!(read.ignored().is_empty(), "{:?}", read.ignored());
     // A thousand kinds of slips are no thousand lines.
     let slips: Vec<String> =
-        (0..1_000).map(|at| format!(r#"{{"role":"user","content{}":"x"}}"#, at % 10)).collect();
+        (0..1_000).map(|at| format!(r#"{{"role":"user","content":"x","pinned{}":true}}"#, at % 10)).collect();
     let read = session(&slips.join(","));
     assert_eq!(read.ignored().len(), 9, "{:?}", read.ignored());
     assert!(read.ignored()[8].starts_with("200 more keys"), "{:?}", read.ignored());

@@ -3,13 +3,16 @@
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
 use anyhow::Result;
-use clap::{Args, ColorChoice, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{
+    Args, ColorChoice, ValueEnum,
+    builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use context_window::{
     Config, Registry, RequestLimits,
     config::{ConfigLayers, LoadedConfig},
     usage::{CacheLife, CostTerms},
 };
-use context_window_formats::FieldMap;
+use context_window_formats::{FieldMap, FileFormat, ReadOptions};
 use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 
 /// A session, and what its next prompt is planned for and with.
@@ -21,6 +24,8 @@ pub(crate) struct Request {
     /// The session to take from a file or a store of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same file
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
@@ -36,6 +41,30 @@ impl Request {
         let own = [&self.session].into_iter().chain(&self.previous).chain(&self.documents.rag);
         Ok(own.cloned().chain(self.terms.files()?).collect())
     }
+}
+
+/// The form of a session file, and what becomes of what is not known in it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Session file")]
+pub(crate) struct Reading {
+    /// The format of the file, where its shape does not tell
+    #[arg(long, value_name = "NAME", value_parser = format_name())]
+    from: Option<FileFormat>,
+    /// Leave out what is not known, with a note, in place of an error
+    #[arg(long)]
+    lenient: bool,
+}
+
+impl Reading {
+    pub(crate) fn options(&self) -> ReadOptions {
+        let options = self.from.map_or_else(ReadOptions::new, |format| ReadOptions::new().read_as(format));
+        if self.lenient { options.lenient() } else { options }
+    }
+}
+
+fn format_name() -> impl TypedValueParser<Value = FileFormat> {
+    let names = FileFormat::all().map(|format| PossibleValue::new(format.name()).help(format.title()));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<FileFormat>())
 }
 
 /// What a prompt is planned for and with.
@@ -216,6 +245,9 @@ pub(crate) struct Target {
     /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
     #[arg(long, value_name = "NAME|PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
+    /// Open the tokenizer file that the session names
+    #[arg(long)]
+    pub(crate) allow_tokenizer_file: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

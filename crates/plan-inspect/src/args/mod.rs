@@ -17,8 +17,8 @@ use std::{
 mod flags;
 
 pub(crate) use flags::{
-    Costs, Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Request,
-    Screen, Terms,
+    Costs, Counts, DataFormat, DiffFormat, Documents, FailOn, Format, FormatName, Models, Options, Reading,
+    Request, Screen, Terms,
 };
 use flags::{at_least_one, tokens};
 
@@ -264,6 +264,8 @@ pub(crate) struct Diff {
     /// The session to take from the second file
     #[arg(long, value_name = "ID")]
     pub(crate) then_id: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// The model of the second plan
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) then_model: Option<String>,
@@ -318,6 +320,8 @@ pub(crate) struct History {
     /// The session to take from a file of several
     #[arg(long)]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Show summaries under their markers, and messages whole
     #[arg(long)]
     pub(crate) expand: bool,
@@ -344,6 +348,8 @@ pub(crate) struct Replay {
     /// Only the session of this id, in each file
     #[arg(long)]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Only the newest so many prompts of each session
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) newest: Option<usize>,
@@ -420,6 +426,8 @@ pub(crate) enum StoreCommand {
         /// Id of the session in the store, where there is one [default: its id, or the name of its file]
         #[arg(long)]
         id: Option<String>,
+        #[command(flatten)]
+        reading: Reading,
     },
     /// Export a session as a new log on disk
     Export {

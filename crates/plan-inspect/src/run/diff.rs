@@ -15,10 +15,10 @@ use std::process::ExitCode;
 
 pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let model = args.terms.target.model.as_deref();
-    let session = input::sessions(&args.before)?.session(args.id.as_deref())?;
+    let session = input::sessions(&args.before, &args.reading)?.session(args.id.as_deref())?;
     let before = Prepared::new(session, &args.terms, model)?;
     let id = args.then_id.as_ref().or(args.id.as_ref());
-    let session = input::sessions(&args.after)?.session(id.map(String::as_str))?;
+    let session = input::sessions(&args.after, &args.reading)?.session(id.map(String::as_str))?;
     let after =
         Prepared::new(session, &args.terms, args.then_model.as_deref().or(model))?.budget(args.then_budget);
     let diff = analysis::Diff::between(

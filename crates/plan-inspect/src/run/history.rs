@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use unicode_width::UnicodeWidthStr;
 
 pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
-    let session = input::sessions(&args.session)?.session(args.id.as_deref())?;
+    let session = input::sessions(&args.session, &args.reading)?.session(args.id.as_deref())?;
     print(&match args.format {
         HistoryFormat::Text => text(&session.log, args.expand, screen),
         HistoryFormat::Markdown => report::history(&session.log),

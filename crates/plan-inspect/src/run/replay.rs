@@ -198,7 +198,7 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
             all.extend(ids.into_iter().map(|id| (id.clone(), Asked::Stored { address, id })));
             continue;
         }
-        let file = input::file(path)?;
+        let file = input::file(path, &args.reading)?;
         let short = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy().into_owned());
         if let Some(id) = &args.id {
             all.push((id.clone(), Asked::Read(Box::new(file.session(Some(id))?))));

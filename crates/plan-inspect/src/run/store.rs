@@ -1,7 +1,7 @@
 //! `plan-inspect store`: sessions into a store, out of it, and whether it is whole.
 
 use crate::{
-    args::{DataFormat, Screen, StoreCommand},
+    args::{DataFormat, Reading, Screen, StoreCommand},
     input, json,
     output::{self, Outputs},
     prepared::say_ignored,
@@ -29,7 +29,9 @@ use std::{
 
 pub(crate) fn run(command: &StoreCommand, screen: &Screen) -> Result<ExitCode> {
     match command {
-        StoreCommand::Import { store, files, id } => import(address(store)?, files, id.as_deref()),
+        StoreCommand::Import { store, files, id, reading } => {
+            import(address(store)?, files, id.as_deref(), reading)
+        }
         StoreCommand::Export { store, file, id } => export(address(store)?, id.as_deref(), file),
         StoreCommand::Check { store, id, format } => check(address(store)?, id.as_deref(), *format, screen),
     }
@@ -41,10 +43,10 @@ fn address(path: &Path) -> Result<&str> {
 }
 
 /// Every session of the files, each as a session of its own: ids are looked at before anything is written.
-fn import(address: &str, files: &[PathBuf], id: Option<&str>) -> Result<ExitCode> {
+fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading) -> Result<ExitCode> {
     let mut sessions: Vec<(String, Session)> = Vec::new();
     for path in files {
-        sessions.extend(sessions_of(path)?);
+        sessions.extend(sessions_of(path, reading)?);
     }
     if let Some(id) = id {
         let [(name, _)] = sessions.as_mut_slice() else {
@@ -113,13 +115,13 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>) -> Result<ExitCode
 }
 
 /// The sessions of a file or a store, each with a name: its id, or that of the file.
-fn sessions_of(path: &Path) -> Result<Vec<(String, Session)>> {
+fn sessions_of(path: &Path, reading: &Reading) -> Result<Vec<(String, Session)>> {
     if let Some(address) = stored::address(path) {
         let mut store = Stored::open(address)?;
         let ids: Vec<String> = store.summaries()?.into_iter().map(|one| one.id).collect();
         return ids.into_iter().map(|id| Ok((id.clone(), store.session(Some(&id))?))).collect();
     }
-    let file = input::file(path)?;
+    let file = input::file(path, reading)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| stem != "-").unwrap_or_else(|| "session".into());
     // A second ending, as in `talks.jsonl.gz`.

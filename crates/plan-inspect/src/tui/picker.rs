@@ -44,7 +44,10 @@ impl Picker {
     /// The sessions of the file, where there are several and none is named.
     pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
         let is_pipe = args.request.session.as_os_str() == "-";
-        if args.request.id.is_some() || is_pipe || input::sessions(&args.request.session)?.len()? < 2 {
+        if args.request.id.is_some()
+            || is_pipe
+            || input::sessions(&args.request.session, &args.request.reading)?.len()? < 2
+        {
             return Ok(None);
         }
         let sessions = Listed::of(&args.request)?;

@@ -35,7 +35,7 @@ impl Subject {
         let config = args.request.terms.options.config()?.clone();
         let against = match &args.against {
             Some(path) => {
-                let session = input::sessions(path)?.session(
+                let session = input::sessions(path, &args.request.reading)?.session(
                     args.against_id.as_deref().or(args.request.id.as_deref().filter(|_| !args.picked)),
                 )?;
                 let model = args.request.terms.target.model.as_deref();

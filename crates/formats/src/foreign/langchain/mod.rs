@@ -53,13 +53,6 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     if removed > 0 {
         reading.note(format!("{removed} messages that a RemoveMessage takes out are left out"));
     }
-    let pieces = || entries.iter().flat_map(|entry| &entry.pieces);
-    let is_call = |piece: &Piece| matches!(piece, Piece::Call(_));
-    let is_lone = |piece: &Piece| matches!(piece, Piece::Answer(answer) if answer.id.is_none());
-    if pieces().any(is_lone) && !pieces().any(is_call) {
-        reading
-            .note("results stand in the file without their calls: what wrote it kept neither calls nor ids");
-    }
     talk.steps = entries.into_iter().map(Step::Entry).collect();
     Ok(talk)
 }
