@@ -178,7 +178,9 @@ impl History {
         let given = arguments(origin.get("arguments"));
         let call = (name.clone(), serde_json::from_str(&given).unwrap_or_default());
         let made = self.open.iter().position(|id| self.calls.get(id) == Some(&call));
-        let id = origin.name("id")?.or_else(|| made.map(|at| self.open.remove(at)));
+        let made = made.map(|at| self.open.remove(at));
+        // Without its call, a result is no answer to another one of the same tool.
+        let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
         match id.as_ref().and_then(|id| self.calls.get(id)) {
             Some(own) if *own != call => return Err(origin.node().fault("is another call than the one of its id")),
             Some(_) | None => {}

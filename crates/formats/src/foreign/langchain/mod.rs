@@ -50,8 +50,10 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             }
         }
     }
-    if removed > 0 {
-        reading.note(format!("{removed} messages that a RemoveMessage takes out are left out"));
+    match removed {
+        0 => {}
+        1 => reading.note("1 message that a RemoveMessage takes out is left out"),
+        more => reading.note(format!("{more} messages that a RemoveMessage takes out are left out")),
     }
     talk.steps = entries.into_iter().map(Step::Entry).collect();
     Ok(talk)

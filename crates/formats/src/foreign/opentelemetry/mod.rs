@@ -119,7 +119,8 @@ fn told(spans: &[Span]) -> Vec<Told> {
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let mut reading = Reading::new(true);
     let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
-    let told = told(&spans);
+    let mut told = told(&spans);
+    told.sort_by_key(|told| told.longest);
     let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
     let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
     several.then(|| told.iter().filter_map(one).collect())
