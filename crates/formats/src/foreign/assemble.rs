@@ -53,7 +53,9 @@ fn without_calls(messages: &[Message]) -> Option<String> {
     match results.filter(|id| !calls.contains(id)).count() {
         0 => None,
         1 => Some("1 result stands in the file without its call: no provider takes it so".into()),
-        lone => Some(format!("{lone} results stand in the file without their calls: no provider takes them so")),
+        lone => {
+            Some(format!("{lone} results stand in the file without their calls: no provider takes them so"))
+        }
     }
 }
 

@@ -65,7 +65,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     }
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
-        let value = fields.peek(key).map(|node| node.json()).unwrap_or_default();
+        let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if said::messages(value) || said::call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
@@ -91,7 +91,7 @@ impl History {
         let fields = node.object()?;
         let role = role(&fields)?;
         let name = fields.first(&["name", "_name"]).map(|name| name.text()).transpose()?;
-        let meta = fields.first(&["meta", "_meta"]).map(|meta| meta.object()).transpose()?;
+        let meta = fields.first(&["meta", "_meta"]).as_ref().map(Node::object).transpose()?;
         let meta_text = |key: &'static str| meta.as_ref().and_then(|meta| meta.text(key).ok()?);
         self.model = meta_text("model").or(self.model.take());
         let content = fields.first(&["content", "_content"]).ok_or_else(|| node.fault("has no `content`"))?;
@@ -182,7 +182,9 @@ impl History {
         // Without its call, a result is no answer to another one of the same tool.
         let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
         match id.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(own) if *own != call => return Err(origin.node().fault("is another call than the one of its id")),
+            Some(own) if *own != call => {
+                return Err(origin.node().fault("is another call than the one of its id"));
+            }
             Some(_) | None => {}
         }
         origin.finish(reading)?;

@@ -142,10 +142,8 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
             pieces.splice(0..0, thought);
         }
     }
-    if let Some(text) = beside.text("reasoning_content")? {
-        if !pieces.iter().any(is_thought) {
-            pieces.splice(0..0, Piece::thought(text));
-        }
+    if let Some(text) = beside.text("reasoning_content")?.filter(|_| !pieces.iter().any(is_thought)) {
+        pieces.splice(0..0, Piece::thought(text));
     }
     for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
         let json = item.compact();

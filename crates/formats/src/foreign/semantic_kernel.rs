@@ -126,8 +126,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     };
     let metadata = fields.first(&["metadata", "Metadata"]);
     let piece = match name {
-        "text" | "TextContent" => Some(Piece::text(text()?)),
-        "ActionContent" => Some(Piece::text(text()?)),
+        "text" | "TextContent" | "ActionContent" => Some(Piece::text(text()?)),
         "reasoning" | "ReasoningContent" => Piece::thought(text()?),
         "image" | "ImageContent" => Some(file(&fields, "image/")?),
         "audio" | "AudioContent" => Some(file(&fields, "audio/")?),

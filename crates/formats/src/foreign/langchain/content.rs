@@ -32,9 +32,10 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
     let kind = fields.need("type")?.text()?;
     fields.ignore(&["index", "extras", "annotations", "citations", "cache_control", "phase"]);
     let piece = match &*kind {
-        "text" | "output_text" | "input_text" => Some(Piece::text(fields.need("text")?.text()?)),
+        "text" | "output_text" | "input_text" | "text-plain" => {
+            Some(Piece::text(fields.need("text")?.text()?))
+        }
         "refusal" => Some(Piece::text(fields.need("refusal")?.text()?)),
-        "text-plain" => Some(Piece::text(fields.need("text")?.text()?)),
         "reasoning" => thought(&fields, provider)?,
         "thinking" => {
             let text = fields.text("thinking")?.unwrap_or_default();

@@ -83,7 +83,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     }
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
-        let value = fields.peek(key).map(|node| node.json()).unwrap_or_default();
+        let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if said::messages(value) || value.contains("\"kwargs\"") || said::call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;

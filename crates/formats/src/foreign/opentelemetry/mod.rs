@@ -18,6 +18,7 @@ mod events;
 mod flat;
 mod messages;
 mod span;
+mod value;
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);
@@ -46,8 +47,8 @@ fn fits(shape: &Shape) -> bool {
     };
     let is_object =
         shape.keys.iter().any(|key| is_key(key) || *key == "resourceSpans" || *key == "resourceLogs");
-    let is_span =
-        shape.has("attributes") && (shape.has("context") || shape.has("traceId") || shape.has("trace_id"));
+    let ids = ["context", "traceId", "trace_id", "spanId", "span_id"];
+    let is_span = shape.has("attributes") && ids.iter().any(|key| shape.has(key));
     let are_messages = shape.messages.iter().any(|message| message.get("role").is_some());
     is_object
         || is_span

@@ -24,7 +24,8 @@ fn what_dumps_writes_is_read_with_each_call_once() {
     let thought = &session.log.messages()[2].reasoning()[0];
     assert_eq!((thought.wire_format, thought.seal.as_deref()), (Some(WireFormat::Anthropic), Some("c2ln")));
     assert_eq!(session.model.as_deref(), Some("gpt-4o"));
-    let ids: Vec<_> = session.log.messages().iter().filter_map(|message| Some(message.id()?.to_string())).collect();
+    let ids: Vec<_> =
+        session.log.messages().iter().filter_map(|message| Some(message.id()?.to_string())).collect();
     assert_eq!(ids, ["s1", "h1", "a1", "t1", "t2", "a2", "h2"]);
 }
 

@@ -30,13 +30,7 @@ fn blocks_are_read() {
 fn messages_without_blocks_are_read() {
     assert_says(
         &sample("llamaindex-old.json"),
-        &[
-            "system: You help.",
-            "user: Hi",
-            "call c1 free {}",
-            "result c1: Heron",
-            "user: Book.",
-        ],
+        &["system: You help.", "user: Hi", "call c1 free {}", "result c1: Heron", "user: Book."],
         &[],
     );
 }

@@ -77,7 +77,10 @@ fn a_call_that_waits_for_an_approval_is_read_once() {
 fn what_is_not_known_is_refused_by_its_place() {
     let hello = r#"{"role":"user","content":"Is it free?"}"#;
     for (item, place) in [
-        (r#"{"type":"function_call","call_id":"c","name":"tide","argumentss":"{\"day\": \"on Friday\"}"}"#, "[1].argumentss"),
+        (
+            r#"{"type":"function_call","call_id":"c","name":"tide","argumentss":"{\"day\": \"on Friday\"}"}"#,
+            "[1].argumentss",
+        ),
         (r#"{"type":"message","role":"assistant","text":"It is free."}"#, "[1].text"),
         (r#"{"type":"hosted_tool_call","name":"web_search","id":"h1"}"#, "[1]"),
     ] {

@@ -89,12 +89,14 @@ fn span(start: u64, id: &str, input: &str, output: &str) -> String {
         { "key": "gen_ai.input.messages", "value": value(message("user", input)) },
         { "key": "gen_ai.output.messages", "value": value(message("assistant", output)) },
     ]);
-    serde_json::json!({ "spanId": id, "startTimeUnixNano": start.to_string(), "attributes": attributes }).to_string()
+    serde_json::json!({ "spanId": id, "startTimeUnixNano": start.to_string(), "attributes": attributes })
+        .to_string()
 }
 
 #[test]
 fn several_conversations_are_each_by_itself() {
-    let spans = [span(1, "a", "Is the Heron free?", "It is."), span(2, "b", "Is the Teal free?", "It is not.")];
+    let spans =
+        [span(1, "a", "Is the Heron free?", "It is."), span(2, "b", "Is the Teal free?", "It is not.")];
     let text = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#, spans.join(","));
     let file = SessionFile::new("trace", text.into_bytes()).unwrap();
     assert_eq!(file.len(), 2);
@@ -113,8 +115,14 @@ fn the_result_of_the_last_call_comes_from_the_span_of_its_tool() {
 fn content_that_was_not_captured_is_refused() {
     for (text, place) in [
         (r#"{"gen_ai.operation.name":"chat","gen_ai.request.model":"gpt-4o"}"#, "did not capture"),
-        (r#"[{"role":"user","parts":[{"type":"text","content":"Hi"},{"type":"text"}]}]"#, "[0].parts[1]: has no `content`"),
-        (r#"{"gen_ai.input.mesages":[{"role":"user","parts":[{"type":"text","content":"Is it free?"}]}]}"#, "mesages"),
+        (
+            r#"[{"role":"user","parts":[{"type":"text","content":"Hi"},{"type":"text"}]}]"#,
+            "[0].parts[1]: has no `content`",
+        ),
+        (
+            r#"{"gen_ai.input.mesages":[{"role":"user","parts":[{"type":"text","content":"Is it free?"}]}]}"#,
+            "mesages",
+        ),
     ] {
         let error = try_read("talk", text).unwrap_err().to_string();
         assert!(error.contains(place) && error.contains("read as opentelemetry"), "{error}");

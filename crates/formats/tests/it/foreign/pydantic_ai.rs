@@ -56,7 +56,12 @@ fn a_prompt_for_one_request_is_in_that_alone() {
     let asked = request(&format!("{once},{HELLO}"), "null");
     assert_says(
         &read("talk", &format!("[{asked},{reply},{asked}]")),
-        &["user: Is the Heron free?", "assistant: It is.", "system: 3 tries are left.", "user: Is the Heron free?"],
+        &[
+            "user: Is the Heron free?",
+            "assistant: It is.",
+            "system: 3 tries are left.",
+            "user: Is the Heron free?",
+        ],
         &["system prompts for one earlier request alone are left out"],
     );
 }
@@ -97,8 +102,14 @@ fn what_a_provider_ran_is_a_call_with_its_result() {
 fn what_is_not_known_is_refused_by_its_place() {
     for (part, place) in [
         (r#"{"content":"Is it free?","part_kind":"dream"}"#, "[0].parts[0].part_kind"),
-        (r#"{"content":[{"url":"https://example.org/a.mp3","kind":"audio-url"}],"part_kind":"user-prompt"}"#, "content[0]"),
-        (r#"{"tool_name":"t","content":"gone","tool_call_id":"c","outcome":"lost","part_kind":"tool-return"}"#, "parts[0]"),
+        (
+            r#"{"content":[{"url":"https://example.org/a.mp3","kind":"audio-url"}],"part_kind":"user-prompt"}"#,
+            "content[0]",
+        ),
+        (
+            r#"{"tool_name":"t","content":"gone","tool_call_id":"c","outcome":"lost","part_kind":"tool-return"}"#,
+            "parts[0]",
+        ),
     ] {
         let error = try_read("talk", &format!("[{}]", request(part, "null"))).unwrap_err().to_string();
         assert!(error.contains(place) && error.contains("read as pydantic-ai"), "{error}");

@@ -72,7 +72,12 @@ fn several_results_in_one_message_answer_their_calls() {
         {"metadata":{},"content_type":"message","role":"tool","items":[
             {"content_type":"function_result","id":"c2","result":"5 knots","function_name":"wind"},
             {"content_type":"function_result","id":"c1","result":"low","name":"sea-tide"}]}]}"#;
-    let expected =
-        ["user: Tide and wind?", "call c1 sea-tide {}", "call c2 wind {}", "result c2: 5 knots", "result c1: low"];
+    let expected = [
+        "user: Tide and wind?",
+        "call c1 sea-tide {}",
+        "call c2 wind {}",
+        "result c2: 5 knots",
+        "result c1: low",
+    ];
     assert_eq!(said(&read("talk", text)), expected);
 }
