@@ -17,7 +17,8 @@ mod content;
 pub(super) const READER: Reader = Reader::new(FileFormat::LangChain, fits, read);
 
 fn fits(shape: &Shape) -> bool {
-    let is_state = shape.has("values") && shape.has("next") && shape.has("config");
+    let is_state =
+        shape.has("values") && shape.has("next") && (shape.has("config") || shape.has("checkpoint"));
     is_state || shape.has("lc") && shape.has("kwargs") || shape.messages.iter().any(is_message)
 }
 
@@ -78,6 +79,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     }
     if let Some(values) = fields.get("values") {
         fields.ignore(&["next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts"]);
+        fields.ignore(&["checkpoint", "parent_checkpoint", "checkpoint_id", "parent_checkpoint_id"]);
         fields.finish(reading)?;
         return messages(&values, reading);
     }

@@ -36,6 +36,10 @@ impl Event {
             None if is_record => plain.clone(),
             None => fields.node().json().to_owned(),
         };
+        if is_record {
+            fields.ignore(&["resource", "scope", "instrumentationScope", "trace_id", "traceId"]);
+            fields.finish(&mut Reading::default())?;
+        }
         let is_of_details = name == DETAILS;
         Ok(Some(Self {
             span: id.unwrap_or_default(),

@@ -93,6 +93,16 @@ fn messages_of_a_graphs_state_are_read() {
 }
 
 #[test]
+fn what_else_a_state_holds_is_left_out_with_a_note() {
+    let text = r#"{"values":{"messages":[{"type":"human","content":"Is it free?","id":"h1"}],"todos":["Ask the desk"]},
+        "next":["agent"],"checkpoint":{"thread_id":"t"},"tasks":[]}"#;
+    let note = "`todos` of the state is left out: it is no message";
+    assert_says(&read("state", text), &["user: Is it free?"], &[note]);
+    let text = text.replace(r#"["Ask the desk"]"#, r#"[{"role":"user","content":"Ask the desk"}]"#);
+    assert!(try_read("state", &text).unwrap_err().to_string().contains("has messages under `todos` too"));
+}
+
+#[test]
 fn calls_that_stand_beside_the_message_alone_are_read() {
     assert_says(
         &sample("langchain-old.json"),
