@@ -54,6 +54,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
 
 /// Returns the messages of a list, or of a state that holds one.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    node.check_depth()?;
     if node.is_list() {
         return node.list();
     }

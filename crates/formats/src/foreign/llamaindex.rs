@@ -164,6 +164,7 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
 }
 
 fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
+    node.check_depth()?;
     let fields = node.object()?;
     let kind = fields.need("block_type")?;
     let piece = match &*kind.text()? {

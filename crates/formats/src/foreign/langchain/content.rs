@@ -25,6 +25,7 @@ pub(super) fn pieces(
 }
 
 fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+    node.check_depth()?;
     if node.is_text() {
         return Ok(Some(Piece::text(node.text()?)));
     }

@@ -65,6 +65,7 @@ const REMOVE_ALL: &str = "__remove_all__";
 
 /// Returns the messages of a list, of a state, or of a value that holds one of them.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    node.check_depth()?;
     if node.is_list() {
         return node.list();
     }

@@ -43,8 +43,11 @@ fn fits(shape: &Shape) -> bool {
                 parts.iter().any(|part| matches!(text(part, "type"), "input_text" | "output_text"))
             })
     };
+    // Roo Code stores reasoning as such items too, each with its time.
+    let is_timed = |message: &Value| message.get("ts").is_some();
     is_state
         || shape.container.is_empty()
+            && !shape.messages.iter().any(is_timed)
             && shape.messages.iter().any(|message| is_item(message) || is_message(message))
             && shape
                 .messages

@@ -106,7 +106,7 @@ struct Told {
 /// Sorts spans by the conversations that they tell.
 fn told(spans: &[Span]) -> Vec<Told> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
+    order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
     let mut all: Vec<Told> = Vec::new();
     for at in order {
         let said = spans[at].said();

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::foreign::{node::Fields, said};
 use context_window::Part;
+use std::collections::BTreeMap;
 
 /// A span and the value that it is, if it is a value of its own.
 type Found<'a> = (Option<Node<'a>>, Span);
@@ -15,14 +16,16 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
     let mut search = Search::default();
     search.value(node, reading)?;
     let Search { mut spans, events } = search;
-    let mut of_span: Vec<(String, Vec<events::Event>)> = Vec::new();
+    let mut groups: Vec<Vec<events::Event>> = Vec::new();
+    let mut by_span: BTreeMap<String, usize> = BTreeMap::new();
     for event in events {
-        match of_span.iter_mut().find(|(span, _)| *span == event.span) {
-            Some((_, events)) => events.push(event),
-            None => of_span.push((event.span.clone(), vec![event])),
+        let group = *by_span.entry(event.span.clone()).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
         }
+        groups[group].push(event);
     }
-    for (_, events) in of_span {
+    for events in groups {
         spans.push((None, events::span(events, reading)?));
     }
     Ok(spans)
@@ -47,6 +50,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn value(&mut self, node: &Node<'a>, reading: &mut Reading) -> Result<(), Fault> {
+        node.check_depth()?;
         if node.is_list() {
             let all = node.list()?;
             let is_message =

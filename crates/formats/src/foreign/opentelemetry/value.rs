@@ -19,6 +19,7 @@ pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
 
 /// Returns the JSON that a value of OTLP says.
 pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
+    node.check_depth()?;
     let fields = node.object()?;
     let Some(name) = fields.names().next().map(str::to_owned) else { return Ok(Value::Null) };
     let text = |key| fields.need(key)?.name();

@@ -128,3 +128,15 @@ fn content_that_was_not_captured_is_refused() {
         assert!(error.contains(place) && error.contains("read as opentelemetry"), "{error}");
     }
 }
+
+#[test]
+fn what_is_nested_too_deeply_is_an_error() {
+    let (open, close) = (r#"{"arrayValue":{"values":["#.repeat(20_000), "]}}".repeat(20_000));
+    let text = format!(
+        r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"attributes":[{{"key":"gen_ai.prompt","value":{open}{close}}}]}}]}}]}}]}}"#
+    );
+    assert!(try_read("deep", &text).is_err());
+    let (open, close) = (r#"{"type":"non_standard","value":"#.repeat(20_000), "}".repeat(20_000));
+    let text = format!(r#"[{{"type":"human","content":[{open}{{"type":"text","text":"Hi"}}{close}]}}]"#);
+    assert!(try_read("deep", &text).is_err());
+}
