@@ -48,6 +48,11 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut history = History::default();
     let messages = messages(node, reading)?;
     let entries = reading.each(messages, |node, reading| history.message(node, reading))?;
+    for (id, call, fault) in history.origins {
+        if history.calls.get(&id).is_some_and(|own| *own != call) {
+            reading.leave(fault)?;
+        }
+    }
     let steps = entries.into_iter().map(Step::Entry).collect();
     Ok(Talk { model: history.model, steps, ..Talk::default() })
 }
@@ -83,6 +88,8 @@ struct History {
     model: Option<String>,
     /// Calls by their ids: name and arguments.
     calls: BTreeMap<String, (String, Value)>,
+    /// Calls as results say them again: the id, the call, and the error if they are other ones.
+    origins: Vec<(String, (String, Value), Fault)>,
     /// The ids that calls without one got, until they are answered.
     open: Vec<String>,
 }
@@ -182,12 +189,8 @@ impl History {
         let made = made.map(|at| self.open.remove(at));
         // Without its call, a result is no answer to another one of the same tool.
         let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
-        match id.as_ref().and_then(|id| self.calls.get(id)) {
-            Some(own) if *own != call => {
-                return Err(origin.node().fault("is another call than the one of its id"));
-            }
-            Some(_) | None => {}
-        }
+        let again = origin.node().fault("is another call than the one of its id");
+        self.origins.extend(id.clone().map(|id| (id, call, again)));
         origin.finish(reading)?;
         let result = fields.need("result")?;
         let parts = if result.is_list() {
