@@ -1,4 +1,5 @@
-//! Calls that a message says more than once: as a block of its content and beside it, in the form of its provider.
+//! Calls that a message says more than once: as a block of its content and beside it, in the form of its
+//! provider.
 
 use super::{
     node::{Fault, Node, Reading},

@@ -1,5 +1,5 @@
-//! Chat messages of Haystack: parts that are told by their key (`text`, `tool_call`, `tool_call_result`, ...), in `content` or, from
-//! 2.9 to 2.11, in `_content`; before, `content` was a text.
+//! Chat messages of Haystack: parts that are told by their key (`text`, `tool_call`, `tool_call_result`,
+//! ...), in `content` or, from 2.9 to 2.11, in `_content`; before, `content` was a text.
 
 use super::{
     Reader, calls, media,
@@ -82,7 +82,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     Ok(list)
 }
 
-/// What earlier messages say that later ones need.
+/// Facts of earlier messages that later ones need.
 #[derive(Default)]
 struct History {
     model: Option<String>,

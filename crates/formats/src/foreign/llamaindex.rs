@@ -1,5 +1,5 @@
-//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models wrote beside them in
-//! `additional_kwargs`; also chat stores and memories, which hold them by keys.
+//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models
+//! wrote beside them in `additional_kwargs`; also chat stores and memories, which hold them by keys.
 
 use super::{
     Reader, calls, media,

@@ -4,7 +4,7 @@ use super::talk::data_url;
 use context_window::{Part, WireFormat};
 use serde_json::{Value, json};
 
-/// Where the bytes are.
+/// The place of the bytes of a file.
 pub(super) enum Source {
     /// In the file, as base64 or a data URL.
     Data(String),
@@ -14,7 +14,8 @@ pub(super) enum Source {
     Id(String),
 }
 
-/// Makes the part of a file by its media type, such as `image/png`. Returns `None` if no provider's form is known to hold it.
+/// Makes the part of a file by its media type, such as `image/png`. Returns `None` if no provider's form is
+/// known to hold it.
 pub(super) fn part(media_type: &str, source: Source, name: Option<&str>) -> Option<Part> {
     let (kind, format) = media_type.split_once('/').unwrap_or((media_type, ""));
     let file = |mut file: Value| {

@@ -1,4 +1,5 @@
-//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys are in either case.
+//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys
+//! are in either case.
 
 use super::{
     Reader, calls, media,

@@ -1,4 +1,5 @@
-//! What a message of `LangChain` says: blocks of its own forms and of every provider's, and calls and reasoning beside them.
+//! The content of messages of `LangChain`: blocks of its own forms and of every provider's, and calls and
+//! reasoning beside them.
 
 use super::super::{
     media,
@@ -125,7 +126,8 @@ fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece
     }
 }
 
-/// Reads an image, a sound or a file in the form of version 1, or in that of version 0.3 with its `source_type`.
+/// Reads an image, a sound or a file in the form of version 1, or in that of version 0.3 with its
+/// `source_type`.
 fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     fields.ignore(&["source_type", "metadata"]);
     let media_type = fields.text("mime_type")?.unwrap_or_else(|| format!("{kind}/"));
@@ -148,8 +150,8 @@ fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     })
 }
 
-/// Adds what stands beside the content of an assistant's message: its calls, which its blocks may say too, its reasoning, and
-/// items of the provider's own tools.
+/// Adds calls, reasoning and items of the provider's own tools that stand beside the content of an
+/// assistant's message. Its blocks may say the calls too.
 pub(super) fn add_beside(
     pieces: &mut Vec<Piece>,
     fields: &Fields<'_>,

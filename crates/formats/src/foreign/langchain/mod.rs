@@ -1,5 +1,5 @@
-//! Messages of `LangChain`: as constructors (`dumps`, `toJSON`), with their fields in `data` (`messages_to_dict`, `toDict`), or
-//! flat (`model_dump`); and the states of `LangGraph` around them.
+//! Messages of `LangChain`: as constructors (`dumps`, `toJSON`), with their fields in `data`
+//! (`messages_to_dict`, `toDict`), or flat (`model_dump`); and the states of `LangGraph` around them.
 
 use super::{
     Reader, calls,
@@ -97,7 +97,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     Ok(list)
 }
 
-/// What a message of the file is.
+/// A message of the file: one that says something, or one that takes another out.
 enum Said {
     Entry(Entry),
     /// The message of this id is taken out.

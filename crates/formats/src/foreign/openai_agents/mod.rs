@@ -1,5 +1,6 @@
-//! Items of the `OpenAI` Agents SDK: what `to_input_list()` and `history` return and a session stores, in a list or one a line; and
-//! the states of runs, which hold them. They are input items of `OpenAI` Responses; those of `JavaScript` become such.
+//! Items of the `OpenAI` Agents SDK: what `to_input_list()` and `history` return and a session stores, in a
+//! list or one a line; and the states of runs, which hold them. They are input items of `OpenAI` Responses;
+//! those of `JavaScript` become such.
 
 use super::{
     Reader,
@@ -189,7 +190,7 @@ const BESIDE: [&str; 29] = [
     "sandbox",
 ];
 
-/// The same in `JavaScript`.
+/// Such keys in `JavaScript`.
 const BESIDE_IN_JS: [&str; 28] = [
     "pendingAgentToolRuns",
     "pendingAgentToolRunAliases",

@@ -1,4 +1,5 @@
-//! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and others.
+//! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and
+//! others.
 
 use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, span, value};
 use crate::foreign::{calls, node::Fields, said, talk::usual_piece};

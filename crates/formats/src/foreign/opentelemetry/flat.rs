@@ -1,5 +1,5 @@
-//! Messages in many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference` (`llm.input_messages.0.message.content`)
-//! write them.
+//! Messages in many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference`
+//! (`llm.input_messages.0.message.content`) write them.
 
 use super::{Fault, Reading, Span, events, messages};
 use crate::foreign::node::{Fields, Node};

@@ -1,7 +1,8 @@
-//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that exporters write: a list
-//! of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
+//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that
+//! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
 //!
-//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold what the others say.
+//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold
+//! what the others say.
 
 use super::{
     Reader,
@@ -99,7 +100,7 @@ impl Span {
 /// The spans of one conversation, and which of them is read.
 struct Told {
     longest: usize,
-    /// What it says.
+    /// Everything that it says.
     said: BTreeSet<String>,
 }
 

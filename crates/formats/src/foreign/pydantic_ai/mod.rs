@@ -60,7 +60,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     })
 }
 
-/// What later messages change.
+/// Facts that later messages change.
 #[derive(Default)]
 struct History {
     model: Option<String>,
@@ -191,7 +191,7 @@ fn said(node: &Node<'_>, role: Role, open: &mut Vec<Piece>) -> Option<Step> {
     (!open.is_empty()).then(|| Step::Entry(Entry::new(node, role, std::mem::take(open))))
 }
 
-/// What a part is.
+/// A part of a message.
 enum Read {
     Pieces(Vec<Piece>),
     System(String),
