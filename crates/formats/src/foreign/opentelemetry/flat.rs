@@ -80,7 +80,7 @@ fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(
             part.entry("type").or_insert(value);
         }
         ["contents", index, key] => {
-            drop(element(message, "content", index, node)?.insert((*key).to_owned(), value))
+            drop(element(message, "content", index, node)?.insert((*key).to_owned(), value));
         }
         _ => return Err(node.fault("is no key of such a message that is known")),
     }
