@@ -1,7 +1,8 @@
-//! Calls that a message says more than once: as a block of its content and beside it, in the form of its provider.
+//! Calls that a message says more than once: as a block of its content and beside it, in the form of its
+//! provider.
 
 use super::{
-    node::{Fault, Node},
+    node::{Fault, Node, Reading},
     talk::{Call, Piece, arguments},
 };
 
@@ -32,7 +33,7 @@ pub(super) fn add<'a>(
 }
 
 /// Reads the calls of a list in the form of `OpenAI` Chat, Anthropic, or a plain name with arguments.
-pub(super) fn list<'a>(node: Option<Node<'a>>) -> Result<Vec<(Node<'a>, Call)>, Fault> {
+pub(super) fn list(node: Option<Node<'_>>) -> Result<Vec<(Node<'_>, Call)>, Fault> {
     let calls = node.map(|node| node.list()).transpose()?.unwrap_or_default();
     calls.into_iter().map(|node| Ok((node.clone(), one(&node)?))).collect()
 }
@@ -50,6 +51,10 @@ pub(super) fn one(node: &Node<'_>) -> Result<Call, Fault> {
         .text()?;
     let given = named.first(&["arguments", "args", "input", "tool_kwargs", "Arguments", "FunctionArguments"]);
     let given = given.ok_or_else(|| named.node().fault("has no arguments"))?;
+    fields.ignore(&["type", "index", "error", "extras"]);
+    let mut strict = Reading::default();
+    named.finish(&mut strict)?;
+    fields.finish(&mut strict)?;
     Ok(Call { id, name, arguments: arguments(Some(given)), signature: None })
 }
 

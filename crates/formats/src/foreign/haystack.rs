@@ -1,5 +1,5 @@
-//! Chat messages of Haystack: parts that are told by their key (`text`, `tool_call`, `tool_call_result`, ...), in `content` or, from
-//! 2.9 to 2.11, in `_content`; before, `content` was a text.
+//! Chat messages of Haystack: parts that are told by their key (`text`, `tool_call`, `tool_call_result`,
+//! ...), in `content` or, from 2.9 to 2.11, in `_content`; before, `content` was a text.
 
 use super::{
     Reader, calls, media,
@@ -48,12 +48,18 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut history = History::default();
     let messages = messages(node, reading)?;
     let entries = reading.each(messages, |node, reading| history.message(node, reading))?;
+    for (id, call, fault) in history.origins {
+        if history.calls.get(&id).is_some_and(|own| *own != call) {
+            reading.leave(fault)?;
+        }
+    }
     let steps = entries.into_iter().map(Step::Entry).collect();
     Ok(Talk { model: history.model, steps, ..Talk::default() })
 }
 
 /// Returns the messages of a list, or of a state that holds one.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    node.check_depth()?;
     if node.is_list() {
         return node.list();
     }
@@ -65,7 +71,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     }
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
-        let value = fields.peek(key).map(|node| node.json()).unwrap_or_default();
+        let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if said::messages(value) || said::call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
@@ -76,12 +82,14 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     Ok(list)
 }
 
-/// What earlier messages say that later ones need.
+/// Facts of earlier messages that later ones need.
 #[derive(Default)]
 struct History {
     model: Option<String>,
     /// Calls by their ids: name and arguments.
     calls: BTreeMap<String, (String, Value)>,
+    /// Calls as results say them again: the id, the call, and the error if they are other ones.
+    origins: Vec<(String, (String, Value), Fault)>,
     /// The ids that calls without one got, until they are answered.
     open: Vec<String>,
 }
@@ -91,7 +99,7 @@ impl History {
         let fields = node.object()?;
         let role = role(&fields)?;
         let name = fields.first(&["name", "_name"]).map(|name| name.text()).transpose()?;
-        let meta = fields.first(&["meta", "_meta"]).map(|meta| meta.object()).transpose()?;
+        let meta = fields.first(&["meta", "_meta"]).as_ref().map(Node::object).transpose()?;
         let meta_text = |key: &'static str| meta.as_ref().and_then(|meta| meta.text(key).ok()?);
         self.model = meta_text("model").or(self.model.take());
         let content = fields.first(&["content", "_content"]).ok_or_else(|| node.fault("has no `content`"))?;
@@ -178,14 +186,11 @@ impl History {
         let given = arguments(origin.get("arguments"));
         let call = (name.clone(), serde_json::from_str(&given).unwrap_or_default());
         let made = self.open.iter().position(|id| self.calls.get(id) == Some(&call));
-        let id = origin.name("id")?.or_else(|| made.map(|at| self.open.remove(at)));
-        match id.as_ref().and_then(|id| self.calls.get(id)) {
-            None => reading.note_once("results stand in the file whose calls are not in it"),
-            Some(own) if *own != call => {
-                return Err(origin.node().fault("is another call than the one of its id"));
-            }
-            Some(_) => {}
-        }
+        let made = made.map(|at| self.open.remove(at));
+        // Without its call, a result is no answer to another one of the same tool.
+        let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
+        let again = origin.node().fault("is another call than the one of its id");
+        self.origins.extend(id.clone().map(|id| (id, call, again)));
         origin.finish(reading)?;
         let result = fields.need("result")?;
         let parts = if result.is_list() {

@@ -1,5 +1,5 @@
-//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models wrote beside them in
-//! `additional_kwargs`; also chat stores and memories, which hold them by keys.
+//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models
+//! wrote beside them in `additional_kwargs`; also chat stores and memories, which hold them by keys.
 
 use super::{
     Reader, calls, media,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::format::FileFormat;
 use context_window::{Part, Role, WireFormat, message::Reasoning};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::LlamaIndex, fits, read).with_conversations(conversations);
@@ -142,10 +142,8 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
             pieces.splice(0..0, thought);
         }
     }
-    if let Some(text) = beside.text("reasoning_content")? {
-        if !pieces.iter().any(is_thought) {
-            pieces.splice(0..0, Piece::thought(text));
-        }
+    if let Some(text) = beside.text("reasoning_content")?.filter(|_| !pieces.iter().any(is_thought)) {
+        pieces.splice(0..0, Piece::thought(text));
     }
     for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
         let json = item.compact();
@@ -165,7 +163,8 @@ fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
     })
 }
 
-fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
+    node.check_depth()?;
     let fields = node.object()?;
     let kind = fields.need("block_type")?;
     let piece = match &*kind.text()? {
@@ -188,7 +187,13 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault>
         "audio" => Some(file(&fields, "audio", "audio/", "format")?),
         "video" => Some(file(&fields, "video", "video/", "video_mimetype")?),
         "document" => Some(file(&fields, "data", "", "document_mimetype")?),
-        "citable" => Some(Piece::Part(citable(&fields, reading)?)),
+        "citable" => {
+            fields.ignore(&["title", "source"]);
+            reading.note_once("titles and sources of texts to cite are left out");
+            let inner = fields.need("content")?.list()?;
+            fields.finish(reading)?;
+            return Ok(reading.each(inner, block)?.into_iter().flatten().collect());
+        }
         "citation" => {
             fields.ignore_all();
             reading.note_once("citations, which quote documents, are left out");
@@ -201,7 +206,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault>
         _ => return Err(kind.fault("is no block of LlamaIndex that is known")),
     };
     fields.finish(reading)?;
-    Ok(piece)
+    Ok(piece.into_iter().collect())
 }
 
 /// Makes a thought with what its provider seals it with.
@@ -223,8 +228,7 @@ fn image(fields: &Fields<'_>) -> Result<Part, Fault> {
     fields.ignore(&["path"]);
     let url = match (fields.text("image")?, fields.text("url")?) {
         (Some(data), _) => {
-            // `to_dict()` writes bytes as Python does.
-            let data = data.strip_prefix("b'").and_then(|data| data.strip_suffix('\'')).unwrap_or(&data);
+            let data = base64(&data);
             let media_type = fields.text("image_mimetype")?;
             data_url(media_type.as_deref().unwrap_or_else(|| media::image_type(data)), data)
         }
@@ -240,7 +244,7 @@ fn file(fields: &Fields<'_>, key: &'static str, kind: &str, format: &'static str
     let media_type = fields.text(format)?.unwrap_or_default();
     let media_type = if media_type.contains('/') { media_type } else { format!("{kind}{media_type}") };
     let source = match (fields.text(key)?, fields.text("url")?) {
-        (Some(data), _) => Source::Data(data),
+        (Some(data), _) => Source::Data(base64(&data).to_owned()),
         (None, Some(url)) => Source::Url(url),
         (None, None) => return Err(fields.node().fault(format!("has no bytes; expected `{key}` or `url`"))),
     };
@@ -250,14 +254,7 @@ fn file(fields: &Fields<'_>, key: &'static str, kind: &str, format: &'static str
     })
 }
 
-/// Reads a text that the model may cite: a search result of Anthropic.
-fn citable(fields: &Fields<'_>, reading: &mut Reading) -> Result<Part, Fault> {
-    let content =
-        reading.each(fields.need("content")?.list()?, |node, reading| match block(node, reading)? {
-            Some(Piece::Part(Part::Text(text))) => Ok(json!({ "type": "text", "text": text })),
-            _ => Err(node.fault("stands in a citable block; expected a text")),
-        })?;
-    let (title, source) = (fields.text("title")?, fields.text("source")?);
-    let json = json!({ "type": "search_result", "source": source, "title": title, "content": content });
-    Ok(Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_string() })
+/// Returns base64 without what Python writes around bytes.
+fn base64(data: &str) -> &str {
+    data.strip_prefix("b'").and_then(|data| data.strip_suffix('\'')).unwrap_or(data)
 }

@@ -74,6 +74,16 @@ impl<'a> Node<'a> {
         Fault { path: self.path.clone(), detail: detail.into() }
     }
 
+    /// Checks that the value does not stand too deep in others: readers that go down into it call themselves.
+    pub(crate) fn check_depth(&self) -> Result<(), Fault> {
+        const LONGEST: usize = 4_000;
+        if self.path.len() <= LONGEST {
+            return Ok(());
+        }
+        let path = self.path.chars().take(80).collect::<String>() + "...";
+        Err(Fault { path, detail: "is nested too deeply to be read".into() })
+    }
+
     /// Makes the error of a value of another type than the expected one.
     pub(crate) fn expected(&self, expected: &str) -> Fault {
         let found = match self.json.as_bytes().first() {

@@ -1,4 +1,5 @@
-//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys are in either case.
+//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys
+//! are in either case.
 
 use super::{
     Reader, calls, media,
@@ -126,8 +127,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     };
     let metadata = fields.first(&["metadata", "Metadata"]);
     let piece = match name {
-        "text" | "TextContent" => Some(Piece::text(text()?)),
-        "ActionContent" => Some(Piece::text(text()?)),
+        "text" | "TextContent" | "ActionContent" => Some(Piece::text(text()?)),
         "reasoning" | "ReasoningContent" => Piece::thought(text()?),
         "image" | "ImageContent" => Some(file(&fields, "image/")?),
         "audio" | "AudioContent" => Some(file(&fields, "audio/")?),

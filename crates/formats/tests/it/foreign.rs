@@ -12,9 +12,16 @@ mod cline;
 mod dotnet_ai;
 mod gemini_cli;
 mod goose;
+mod haystack;
+mod langchain;
+mod llamaindex;
+mod openai_agents;
 mod opencode;
+mod opentelemetry;
+mod pydantic_ai;
 mod refused;
 mod roo;
+mod semantic_kernel;
 mod servers;
 
 /// Reads a sample.

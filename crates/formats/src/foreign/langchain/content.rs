@@ -1,4 +1,5 @@
-//! What a message of `LangChain` says: blocks of its own forms and of every provider's, and calls and reasoning beside them.
+//! The content of messages of `LangChain`: blocks of its own forms and of every provider's, and calls and
+//! reasoning beside them.
 
 use super::super::{
     media,
@@ -25,6 +26,7 @@ pub(super) fn pieces(
 }
 
 fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
+    node.check_depth()?;
     if node.is_text() {
         return Ok(Some(Piece::text(node.text()?)));
     }
@@ -32,9 +34,10 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
     let kind = fields.need("type")?.text()?;
     fields.ignore(&["index", "extras", "annotations", "citations", "cache_control", "phase"]);
     let piece = match &*kind {
-        "text" | "output_text" | "input_text" => Some(Piece::text(fields.need("text")?.text()?)),
+        "text" | "output_text" | "input_text" | "text-plain" => {
+            Some(Piece::text(fields.need("text")?.text()?))
+        }
         "refusal" => Some(Piece::text(fields.need("refusal")?.text()?)),
-        "text-plain" => Some(Piece::text(fields.need("text")?.text()?)),
         "reasoning" => thought(&fields, provider)?,
         "thinking" => {
             let text = fields.text("thinking")?.unwrap_or_default();
@@ -123,7 +126,8 @@ fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece
     }
 }
 
-/// Reads an image, a sound or a file in the form of version 1, or in that of version 0.3 with its `source_type`.
+/// Reads an image, a sound or a file in the form of version 1, or in that of version 0.3 with its
+/// `source_type`.
 fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     fields.ignore(&["source_type", "metadata"]);
     let media_type = fields.text("mime_type")?.unwrap_or_else(|| format!("{kind}/"));
@@ -146,8 +150,8 @@ fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     })
 }
 
-/// Adds what stands beside the content of an assistant's message: its calls, which its blocks may say too, its reasoning, and
-/// items of the provider's own tools.
+/// Adds calls, reasoning and items of the provider's own tools that stand beside the content of an
+/// assistant's message. Its blocks may say the calls too.
 pub(super) fn add_beside(
     pieces: &mut Vec<Piece>,
     fields: &Fields<'_>,

@@ -1,5 +1,5 @@
-//! Messages of `LangChain`: as constructors (`dumps`, `toJSON`), with their fields in `data` (`messages_to_dict`, `toDict`), or
-//! flat (`model_dump`); and the states of `LangGraph` around them.
+//! Messages of `LangChain`: as constructors (`dumps`, `toJSON`), with their fields in `data`
+//! (`messages_to_dict`, `toDict`), or flat (`model_dump`); and the states of `LangGraph` around them.
 
 use super::{
     Reader, calls,
@@ -17,7 +17,8 @@ mod content;
 pub(super) const READER: Reader = Reader::new(FileFormat::LangChain, fits, read);
 
 fn fits(shape: &Shape) -> bool {
-    let is_state = shape.has("values") && shape.has("next") && shape.has("config");
+    let is_state =
+        shape.has("values") && shape.has("next") && (shape.has("config") || shape.has("checkpoint"));
     is_state || shape.has("lc") && shape.has("kwargs") || shape.messages.iter().any(is_message)
 }
 
@@ -50,15 +51,10 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             }
         }
     }
-    if removed > 0 {
-        reading.note(format!("{removed} messages that a RemoveMessage takes out are left out"));
-    }
-    let pieces = || entries.iter().flat_map(|entry| &entry.pieces);
-    let is_call = |piece: &Piece| matches!(piece, Piece::Call(_));
-    let is_lone = |piece: &Piece| matches!(piece, Piece::Answer(answer) if answer.id.is_none());
-    if pieces().any(is_lone) && !pieces().any(is_call) {
-        reading
-            .note("results stand in the file without their calls: what wrote it kept neither calls nor ids");
+    match removed {
+        0 => {}
+        1 => reading.note("1 message that a RemoveMessage takes out is left out"),
+        more => reading.note(format!("{more} messages that a RemoveMessage takes out are left out")),
     }
     talk.steps = entries.into_iter().map(Step::Entry).collect();
     Ok(talk)
@@ -69,6 +65,7 @@ const REMOVE_ALL: &str = "__remove_all__";
 
 /// Returns the messages of a list, of a state, or of a value that holds one of them.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
+    node.check_depth()?;
     if node.is_list() {
         return node.list();
     }
@@ -83,12 +80,13 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     }
     if let Some(values) = fields.get("values") {
         fields.ignore(&["next", "config", "metadata", "created_at", "parent_config", "tasks", "interrupts"]);
+        fields.ignore(&["checkpoint", "parent_checkpoint", "checkpoint_id", "parent_checkpoint_id"]);
         fields.finish(reading)?;
         return messages(&values, reading);
     }
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
-        let value = fields.peek(key).map(|node| node.json()).unwrap_or_default();
+        let value = fields.peek(key).map(Node::json).unwrap_or_default();
         if said::messages(value) || value.contains("\"kwargs\"") || said::call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
@@ -99,7 +97,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     Ok(list)
 }
 
-/// What a message of the file is.
+/// A message of the file: one that says something, or one that takes another out.
 enum Said {
     Entry(Entry),
     /// The message of this id is taken out.

@@ -1,6 +1,7 @@
-//! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and others.
+//! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and
+//! others.
 
-use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, span};
+use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, span, value};
 use crate::{
     foreign::{calls, node::Fields, talk::usual_piece},
     said,
@@ -20,7 +21,7 @@ impl Event {
     /// Reads a log record, or an object that is an event itself. Returns `None` for anything else.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<Self>, Fault> {
         let attributes = fields.get("attributes");
-        let plain = attributes.as_ref().map(span::plain).transpose()?.unwrap_or_else(|| "{}".into());
+        let plain = attributes.as_ref().map(value::plain).transpose()?.unwrap_or_else(|| "{}".into());
         let inner = Node::at(&plain, fields.node().path()).object()?;
         let own = fields.first(&["eventName", "event_name", "event.name"]);
         let Some(name) = own.or_else(|| inner.get("event.name")) else { return Ok(None) };
@@ -32,13 +33,17 @@ impl Event {
             Some(body)
                 if body.object().is_ok_and(|body| body.has("kvlistValue") || body.has("stringValue")) =>
             {
-                span::any_value(&body)?.to_string()
+                value::any_value(&body)?.to_string()
             }
             Some(body) => body.json().to_owned(),
             // The fields of some records are their attributes.
             None if is_record => plain.clone(),
             None => fields.node().json().to_owned(),
         };
+        if is_record {
+            fields.ignore(&["resource", "scope", "instrumentationScope", "trace_id", "traceId"]);
+            fields.finish(&mut Reading::default())?;
+        }
         let is_of_details = name == DETAILS;
         Ok(Some(Self {
             span: id.unwrap_or_default(),
@@ -52,7 +57,7 @@ impl Event {
     pub(super) fn of_span(node: &Node<'_>) -> Result<Self, Fault> {
         let fields = node.object()?;
         let name = fields.need("name")?.text()?;
-        let plain = fields.get("attributes").map(|own| span::plain(&own)).transpose()?;
+        let plain = fields.get("attributes").map(|own| value::plain(&own)).transpose()?;
         let plain = plain.unwrap_or_else(|| "{}".into());
         let inner = Node::at(&plain, node.path()).object()?;
         let content = inner.text("gen_ai.event.content")?;
@@ -114,7 +119,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
         "gen_ai.content.prompt" | "gen_ai.content.completion" => {
             let fields = node.object()?;
             let list =
-                span::value(&fields, "gen_ai.prompt").or_else(|| span::value(&fields, "gen_ai.completion"));
+                value::get(&fields, "gen_ai.prompt").or_else(|| value::get(&fields, "gen_ai.completion"));
             let list = list.ok_or_else(|| node.fault("has no content"))?;
             return reading
                 .each(list.node().list()?, |node, reading| message(&node.object()?, Role::User, reading));

@@ -1,5 +1,5 @@
-//! Messages in many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference` (`llm.input_messages.0.message.content`)
-//! write them.
+//! Messages in many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference`
+//! (`llm.input_messages.0.message.content`) write them.
 
 use super::{Fault, Reading, Span, events, messages};
 use crate::foreign::node::{Fields, Node};
@@ -80,7 +80,7 @@ fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(
             part.entry("type").or_insert(value);
         }
         ["contents", index, key] => {
-            drop(element(message, "content", index, node)?.insert((*key).to_owned(), value))
+            drop(element(message, "content", index, node)?.insert((*key).to_owned(), value));
         }
         _ => return Err(node.fault("is no key of such a message that is known")),
     }

@@ -1,7 +1,8 @@
-//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that exporters write: a list
-//! of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
+//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that
+//! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
 //!
-//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold what the others say.
+//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold
+//! what the others say.
 
 use super::{
     Reader,
@@ -18,6 +19,7 @@ mod events;
 mod flat;
 mod messages;
 mod span;
+mod value;
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);
@@ -46,8 +48,8 @@ fn fits(shape: &Shape) -> bool {
     };
     let is_object =
         shape.keys.iter().any(|key| is_key(key) || *key == "resourceSpans" || *key == "resourceLogs");
-    let is_span =
-        shape.has("attributes") && (shape.has("context") || shape.has("traceId") || shape.has("trace_id"));
+    let ids = ["context", "traceId", "trace_id", "spanId", "span_id"];
+    let is_span = shape.has("attributes") && ids.iter().any(|key| shape.has(key));
     let are_messages = shape.messages.iter().any(|message| message.get("role").is_some());
     is_object
         || is_span
@@ -98,14 +100,14 @@ impl Span {
 /// The spans of one conversation, and which of them is read.
 struct Told {
     longest: usize,
-    /// What it says.
+    /// Everything that it says.
     said: BTreeSet<String>,
 }
 
 /// Sorts spans by the conversations that they tell.
 fn told(spans: &[Span]) -> Vec<Told> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
+    order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
     let mut all: Vec<Told> = Vec::new();
     for at in order {
         let said = spans[at].said();
@@ -119,7 +121,8 @@ fn told(spans: &[Span]) -> Vec<Told> {
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let mut reading = Reading::new(true);
     let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
-    let told = told(&spans);
+    let mut told = told(&spans);
+    told.sort_by_key(|told| told.longest);
     let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
     let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
     several.then(|| told.iter().filter_map(one).collect())

@@ -1,9 +1,12 @@
 //! Spans and events in what an exporter wrote, and what their attributes say.
 
-use super::{Answer, Fault, Node, Piece, Reading, Span, events, flat, messages};
+use super::{
+    Answer, Fault, Node, Piece, Reading, Span, events, flat, messages,
+    value::{get, plain},
+};
 use crate::{foreign::node::Fields, said};
 use context_window::Part;
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A span and the value that it is, if it is a value of its own.
 type Found<'a> = (Option<Node<'a>>, Span);
@@ -13,14 +16,16 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
     let mut search = Search::default();
     search.value(node, reading)?;
     let Search { mut spans, events } = search;
-    let mut of_span: Vec<(String, Vec<events::Event>)> = Vec::new();
+    let mut groups: Vec<Vec<events::Event>> = Vec::new();
+    let mut by_span: BTreeMap<String, usize> = BTreeMap::new();
     for event in events {
-        match of_span.iter_mut().find(|(span, _)| *span == event.span) {
-            Some((_, events)) => events.push(event),
-            None => of_span.push((event.span.clone(), vec![event])),
+        let group = *by_span.entry(event.span.clone()).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
         }
+        groups[group].push(event);
     }
-    for (_, events) in of_span {
+    for events in groups {
         spans.push((None, events::span(events, reading)?));
     }
     Ok(spans)
@@ -45,6 +50,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn value(&mut self, node: &Node<'a>, reading: &mut Reading) -> Result<(), Fault> {
+        node.check_depth()?;
         if node.is_list() {
             let all = node.list()?;
             let is_message =
@@ -117,48 +123,6 @@ fn time(node: &Node<'_>) -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Returns attributes as an object: OTLP has them as a list of keys with typed values.
-pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
-    if !node.is_list() {
-        return Ok(node.json().to_owned());
-    }
-    let mut object = Map::new();
-    for entry in node.list()? {
-        let entry = entry.object()?;
-        object.insert(entry.need("key")?.text()?, any_value(&entry.need("value")?)?);
-    }
-    Ok(Value::Object(object).to_string())
-}
-
-/// Returns the JSON that a value of OTLP says.
-pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
-    let fields = node.object()?;
-    let Some(name) = fields.names().next().map(str::to_owned) else { return Ok(Value::Null) };
-    let text = |key| fields.need(key)?.name();
-    Ok(match name.as_str() {
-        "stringValue" => fields.need("stringValue")?.text()?.into(),
-        "boolValue" => fields.is_true("boolValue").into(),
-        "intValue" => serde_json::from_str(&text("intValue")?).map_err(|_| node.expected("a number"))?,
-        "doubleValue" | "bytesValue" => {
-            let value = fields.first(&["doubleValue", "bytesValue"]);
-            value.and_then(|value| serde_json::from_str(value.json()).ok()).unwrap_or_default()
-        }
-        "arrayValue" => {
-            let inner = fields.need("arrayValue")?.object()?;
-            let values = inner.get("values").map(|values| values.list()).transpose()?.unwrap_or_default();
-            inner.finish(&mut Reading::default())?;
-            Value::Array(values.iter().map(any_value).collect::<Result<_, _>>()?)
-        }
-        "kvlistValue" => {
-            let inner = fields.need("kvlistValue")?.object()?;
-            let values = inner.get("values").map_or_else(|| Ok("{}".to_owned()), |values| plain(&values))?;
-            inner.finish(&mut Reading::default())?;
-            serde_json::from_str(&values).unwrap_or_default()
-        }
-        _ => return Err(node.fault(format!("is a value of OTLP of the unknown kind `{name}`"))),
-    })
-}
-
 /// Reads what attributes say. Values are JSON, or texts that are JSON.
 pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Span, Fault> {
     let plain = plain(node)?;
@@ -170,7 +134,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
         .and_then(|model| model.text().ok());
     span.most = fields.get("gen_ai.request.max_tokens").and_then(|most| most.number());
     span.id = fields.name("gen_ai.conversation.id")?;
-    if let Some(system) = value(&fields, "gen_ai.system_instructions") {
+    if let Some(system) = get(&fields, "gen_ai.system_instructions") {
         let pieces = messages::parts(&system.node(), reading)?;
         let texts = pieces.into_iter().filter_map(|piece| match piece {
             Piece::Part(Part::Text(text)) => Some(text),
@@ -178,15 +142,15 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
         });
         span.system = texts.collect();
     }
-    if let Some(tools) = value(&fields, "gen_ai.tool.definitions") {
+    if let Some(tools) = get(&fields, "gen_ai.tool.definitions") {
         span.tools = messages::tools(&tools.node(), reading)?;
     }
     for key in ["gen_ai.input.messages", "pydantic_ai.all_messages"] {
-        if let Some(list) = value(&fields, key) {
+        if let Some(list) = get(&fields, key) {
             span.entries.extend(messages::list(&list.node(), reading)?);
         }
     }
-    if let Some(list) = value(&fields, "gen_ai.output.messages") {
+    if let Some(list) = get(&fields, "gen_ai.output.messages") {
         let mut choices = messages::list(&list.node(), reading)?.into_iter();
         span.entries.extend(choices.next());
         let others = choices.count();
@@ -195,7 +159,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
         }
     }
     for key in ["all_messages_events", "events"] {
-        if let Some(list) = value(&fields, key) {
+        if let Some(list) = get(&fields, key) {
             let all = reading.each(list.node().list()?, |node, _| {
                 events::Event::read(&node.object()?)?.ok_or_else(|| node.fault("is no event that is known"))
             })?;
@@ -246,22 +210,4 @@ fn ran(fields: &Fields<'_>) -> Result<Option<Answer>, Fault> {
     let result = fields.first(&["gen_ai.tool.call.result", "tool_response"]);
     let is_failed = fields.has("error.type");
     Ok(result.map(|result| Answer::text(id, name, result.text_or_json()).failed(is_failed)))
-}
-
-/// The value of an attribute: JSON of its own, or in a text.
-pub(super) struct Inside {
-    json: String,
-    path: String,
-}
-
-impl Inside {
-    pub(super) fn node(&self) -> Node<'_> {
-        Node::at(&self.json, &self.path)
-    }
-}
-
-pub(super) fn value(fields: &Fields<'_>, key: &'static str) -> Option<Inside> {
-    let node = fields.get(key)?;
-    let json = node.text().unwrap_or_else(|_| node.json().to_owned());
-    Some(Inside { json, path: node.path().to_owned() })
 }

@@ -1,4 +1,5 @@
-//! Messages of `LangChain` (langchain-core 0.1 to 1.8, @langchain/core 1.4), in the forms that their own functions write.
+//! Messages of `LangChain` (langchain-core 0.1 to 1.8, @langchain/core 1.4), in the forms that their own
+//! functions write.
 
 use super::{ALL, Called, Event, Keeps, Shape};
 use context_window_formats::FileFormat;
