@@ -311,9 +311,9 @@ impl SessionFile {
                 (self.document(&text, document.line)?, lone)
             }
             SessionPlace::Messages => {
-                let (line, joined) = self.joined();
-                let (text, lone) = surrogates::mended(&joined);
-                (self.document(&text, line)?, lone)
+                let (begins, list) = self.joined();
+                let (text, lone) = surrogates::mended(&list);
+                (self.document(&text, begins)?, lone)
             }
             SessionPlace::Thread(transcript, thread) => self.thread(transcript, thread)?,
         };

@@ -97,19 +97,24 @@ fn look(json: &str, find: &dyn Fn(&Value) -> Option<Found>) -> Option<Found> {
     if !is_something(json) {
         return None;
     }
-    fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usize) -> Option<Found> {
-        *seen += 1;
-        // A value of so many parts is no small matter of a writer's own.
-        if *seen > MOST {
-            return Some(Found::named("many values"));
-        }
-        find(value).or_else(|| match value {
-            Value::Array(all) => all.iter().find_map(|value| inside(value, find, seen)),
-            Value::Object(object) => object.values().find_map(|value| inside(value, find, seen)),
-            _ => None,
-        })
+    match serde_json::from_str(json) {
+        Ok(value) => inside(&value, find, &mut 0),
+        // It was read as JSON once: only its depth can be too much now.
+        Err(_) => Some(Found::named("values nested too deep")),
     }
-    inside(&serde_json::from_str(json).ok()?, find, &mut 0)
+}
+
+fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usize) -> Option<Found> {
+    *seen += 1;
+    // A value of so many parts is no small matter of a writer's own.
+    if *seen > MOST {
+        return Some(Found::named("many values"));
+    }
+    find(value).or_else(|| match value {
+        Value::Array(all) => all.iter().find_map(|value| inside(value, find, seen)),
+        Value::Object(object) => object.values().find_map(|value| inside(value, find, seen)),
+        _ => None,
+    })
 }
 
 /// Checks whether a text is prose: two words with white space between them, which is no date or version.

@@ -107,7 +107,7 @@ impl TargetProfile {
             (message.text().into(), message.parts().to_vec(), Vec::new())
         };
         let (text, parts) =
-            if changes.think_tags { self.without_thought(message, text, parts) } else { (text, parts) };
+            if changes.think_tags { without_thought(message, text, parts) } else { (text, parts) };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
         for (at, reasoning) in message.reasoning().iter().enumerate() {
@@ -160,7 +160,7 @@ impl TargetProfile {
         let empty = role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
         let think_tags = turn_position == TurnPosition::Past
             && self.may_have_think_tags(message)
-            && message.plain_texts().next().is_some_and(|text| self.spoken(message, text).is_some());
+            && message.plain_texts().next().is_some_and(|text| spoken(message, text).is_some());
         let left_out = |which: fn(&Reasoning) -> bool| {
             let mut all = message.reasoning().iter().enumerate();
             all.any(|(at, reasoning)| which(reasoning) && !self.takes_back(message, at, turn_position))
@@ -207,39 +207,6 @@ impl TargetProfile {
         self.accepts.think_tags == ThinkTags::Reasoning
             && message.role() == Role::Assistant
             && message.plain_texts().next().is_some_and(|text| text.contains(THINK_END))
-    }
-
-    /// Returns what a text says behind the reasoning in tags that it begins with. Returns `None` if it has none, or if nothing
-    /// would be left of the message.
-    fn spoken<'t>(&self, message: &Message, text: &'t str) -> Option<&'t str> {
-        let (thought, spoken) = text.split_once(THINK_END)?;
-        // Some templates open the tag in the prompt: the reply closes it only.
-        let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
-        let spoken = spoken.trim_start();
-        let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
-        (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
-    }
-
-    /// Returns the content without the reasoning in tags that its first text begins with.
-    fn without_thought(
-        &self,
-        message: &Message,
-        text: Box<str>,
-        mut parts: Vec<Part>,
-    ) -> (Box<str>, Vec<Part>) {
-        if !text.is_empty() {
-            return (self.spoken(message, &text).map(Into::into).unwrap_or(text), parts);
-        }
-        let first = parts.iter_mut().find_map(|part| match part {
-            Part::Text(text) => Some(text),
-            Part::Image { .. } | Part::Opaque { .. } => None,
-        });
-        if let Some(first) = first
-            && let Some(spoken) = self.spoken(message, first).map(str::to_owned)
-        {
-            *first = spoken;
-        }
-        (text, parts)
     }
 
     /// Whether a message bears several thoughts where the wire format has one field for them.
@@ -467,4 +434,32 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     let sound =
         !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
     (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
+}
+
+/// Returns what a text says behind the reasoning in tags that it begins with. Returns `None` if it has none, or if nothing
+/// would be left of the message.
+fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
+    let (thought, spoken) = text.split_once(THINK_END)?;
+    // Some templates open the tag in the prompt: the reply closes it only.
+    let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
+    let spoken = spoken.trim_start();
+    let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
+    (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
+}
+
+/// Returns the content without the reasoning in tags that its first text begins with.
+fn without_thought(message: &Message, text: Box<str>, mut parts: Vec<Part>) -> (Box<str>, Vec<Part>) {
+    if !text.is_empty() {
+        return (spoken(message, &text).map(Into::into).unwrap_or(text), parts);
+    }
+    let first = parts.iter_mut().find_map(|part| match part {
+        Part::Text(text) => Some(text),
+        Part::Image { .. } | Part::Opaque { .. } => None,
+    });
+    if let Some(first) = first
+        && let Some(spoken) = spoken(message, first).map(str::to_owned)
+    {
+        *first = spoken;
+    }
+    (text, parts)
 }

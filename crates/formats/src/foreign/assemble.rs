@@ -10,7 +10,7 @@ use crate::{
         Session, bounded, open_calls::OpenCalls, place::Place, reader::Reader, unread_keys::UnreadKeys, wire,
     },
 };
-use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning, text::plain};
+use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning};
 use std::collections::BTreeSet;
 
 /// Makes the session of a conversation.
@@ -77,7 +77,10 @@ struct Assembly<'a> {
 impl Assembly<'_> {
     fn step(&mut self, step: Step) -> Result<(), Error> {
         match step {
-            Step::Entry(entry) => self.entry(entry),
+            Step::Entry(entry) => {
+                self.entry(entry);
+                Ok(())
+            }
             Step::Wire { path, json } => {
                 let place = self.reader.place;
                 let message: wire::Message = place.parse_part(&path, &json)?;
@@ -101,7 +104,7 @@ impl Assembly<'_> {
 
     /// Adds what a message says as messages of the log. Results are messages of their own: those that the assistant's
     /// message bears come behind what it called, those of another before what it says.
-    fn entry(&mut self, entry: Entry) -> Result<(), Error> {
+    fn entry(&mut self, entry: Entry) {
         let position = self.reader.read;
         self.reader.read += 1;
         let own = entry.id.filter(|id| self.ids.insert(id.clone()));
@@ -120,7 +123,7 @@ impl Assembly<'_> {
                         let is_first = names.messages == 0;
                         self.put(&mut names, said.take(), is_first);
                     }
-                    let result = self.result(answer, &entry.path);
+                    let result = self.result(answer);
                     if is_assistant {
                         let is_first = names.messages == 0;
                         self.put(&mut names, result, is_first);
@@ -130,16 +133,14 @@ impl Assembly<'_> {
                 }
             }
         }
-        if !said.is_empty() || held.is_none() && names.messages == 0 {
-            if let Some(before) = held.replace(said.take()) {
-                self.put(&mut names, before, false);
-            }
+        let is_more = !said.is_empty() || held.is_none() && names.messages == 0;
+        if is_more && let Some(before) = held.replace(said.take()) {
+            self.put(&mut names, before, false);
         }
         if let Some(last) = held {
             let is_own = !is_assistant || names.messages == 0;
             self.put(&mut names, last, is_own);
         }
-        Ok(())
     }
 
     /// Adds one message to the log, with its id where the position does not give it.
@@ -153,22 +154,13 @@ impl Assembly<'_> {
     }
 
     /// Makes the message of a result: it answers the call of its id, or else of its name, or else the next one.
-    fn result(&mut self, answer: Answer, path: &str) -> Message {
+    fn result(&mut self, answer: Answer) -> Message {
         let id = answer.id.filter(|id| !id.is_empty());
         let id = id.or_else(|| {
             self.open.catch_up(self.reader.log.messages());
             self.open.answered_by(answer.name.as_deref())
         });
-        let id = id.unwrap_or_else(|| {
-            let name = answer.name.as_deref().unwrap_or_default();
-            let of_whom =
-                if name.is_empty() { String::new() } else { format!(" of `{}`", plain::short(name)) };
-            let path = plain::short_path(path);
-            self.reader
-                .ignored
-                .push(format!("the result{of_whom} at {path} has no id, and no call waits for it"));
-            format!("call_of_{name}")
-        });
+        let id = id.unwrap_or_else(|| format!("call_of_{}", answer.name.unwrap_or_default()));
         let mut parts = answer.parts;
         let result = match parts.as_mut_slice() {
             [Part::Text(text)] => Message::tool(id, std::mem::take(text)),

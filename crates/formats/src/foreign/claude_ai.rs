@@ -111,7 +111,7 @@ impl Chat {
         let blocks = reading.each(blocks, |node, reading| self.block(node, reading))?;
         pieces.extend(blocks.into_iter().flatten());
         fields.finish(reading)?;
-        let entry = Entry::new(node, role, pieces).with_id(id);
+        let entry = Entry::new(role, pieces).with_id(id);
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
     }
 

@@ -116,7 +116,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
     if let Some(message) = fields.get("message") {
         let text = message.text()?;
         if !text.is_empty() {
-            talk.steps.push(Step::Entry(Entry::new(&message, Role::User, vec![Piece::text(text)])));
+            talk.steps.push(Step::Entry(Entry::new(Role::User, vec![Piece::text(text)])));
         }
     }
     if let Some(reply) = fields.get("text") {
@@ -128,7 +128,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
             let call = fields.get("tool_calls");
             let mut pieces = vec![Piece::text(text)];
             pieces.extend(calls(call.as_ref(), &mut open, reading)?);
-            talk.steps.push(Step::Entry(Entry::new(&reply, Role::Assistant, pieces)));
+            talk.steps.push(Step::Entry(Entry::new(Role::Assistant, pieces)));
         } else if is_said {
             fields.ignore(&["tool_calls"]);
         }
@@ -178,7 +178,7 @@ fn turn(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<E
     let mut entries =
         results.map(|results| answers(&results, open, reading)).transpose()?.unwrap_or_default();
     if !pieces.is_empty() || entries.is_empty() {
-        entries.push(Entry::new(node, role, pieces));
+        entries.push(Entry::new(role, pieces));
     }
     Ok(entries)
 }
@@ -218,8 +218,8 @@ fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Ve
         });
         Ok(Piece::Answer(Answer::text(Some(id), Some(name), output(&outputs)?)))
     })?;
-    let calls = (!calls.is_empty()).then(|| Entry::new(node, Role::Assistant, calls));
-    Ok(calls.into_iter().chain([Entry::new(node, Role::Tool, answers)]).collect())
+    let calls = (!calls.is_empty()).then(|| Entry::new(Role::Assistant, calls));
+    Ok(calls.into_iter().chain([Entry::new(Role::Tool, answers)]).collect())
 }
 
 /// Returns the text of a result: the text of one output that is nothing else, or the JSON of all.

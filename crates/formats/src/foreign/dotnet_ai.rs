@@ -156,7 +156,7 @@ fn message(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
     let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
     // A message of approvals or of errors alone says nothing.
     let is_entry = !pieces.is_empty() || !matches!(role, Role::Tool | Role::Assistant);
-    Ok(is_entry.then(|| Entry::new(node, role, pieces).with_id(id).with_name(name)))
+    Ok(is_entry.then(|| Entry::new(role, pieces).with_id(id).with_name(name)))
 }
 
 fn role(fields: &Fields<'_>) -> Result<Role, Fault> {

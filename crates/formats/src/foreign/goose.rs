@@ -120,7 +120,7 @@ impl Goose {
         let pieces = reading.each(content, |node, reading| self.piece(node, reading))?;
         let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
         fields.finish(reading)?;
-        let entry = Entry::new(node, role, pieces).with_id(id);
+        let entry = Entry::new(role, pieces).with_id(id);
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
     }
 

@@ -123,7 +123,7 @@ impl History {
             pieces = vec![Piece::Answer(Answer { id, name: name.clone(), parts, is_failed: false })];
         }
         fields.finish(reading)?;
-        Ok(Entry::new(node, role, pieces).with_name(name.filter(|_| role != Role::Tool)))
+        Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
     }
 
     /// Reads a part: a text, or an object under the key of its kind; a dump by Pydantic leaves the key out.

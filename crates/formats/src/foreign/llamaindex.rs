@@ -118,7 +118,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     }
     beside.finish(reading)?;
     fields.finish(reading)?;
-    Ok(Entry::new(node, role, pieces).with_id(id))
+    Ok(Entry::new(role, pieces).with_id(id))
 }
 
 fn text_of(piece: &Piece) -> Option<&str> {

@@ -67,6 +67,10 @@ pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -
         source => (None, source),
     };
     let media_type = own_type.as_deref().unwrap_or(media_type);
+    let is_stream = media_type.starts_with("audio") || media_type.starts_with("video");
+    if is_stream && matches!(source, Source::Url(_)) {
+        return None;
+    }
     part(&Node::root("null"), media_type, source, name.map(str::to_owned)).ok()
 }
 
@@ -105,10 +109,10 @@ pub(crate) fn part(
         }
         (_, Source::Data(data)) => {
             let data = format!("data:{media_type};base64,{data}");
-            let file = match name {
-                Some(name) => json!({ "filename": name, "file_data": data }),
-                None => json!({ "file_data": data }),
-            };
+            let mut file = json!({ "file_data": data });
+            if let Some(name) = name {
+                file["filename"] = json!(name);
+            }
             opaque(WireFormat::OpenAiChat, json!({ "type": "file", "file": file }))
         }
         (_, Source::Url(url)) if media_type == "application/pdf" && url.starts_with("http") => {

@@ -45,7 +45,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         match fields.first(&["entries", "inputs", "outputs", "messages"]) {
             Some(text) if text.is_text() => {
                 let said = vec![Piece::text(text.text()?)];
-                talk.steps.push(Step::Entry(Entry::new(&text, Role::User, said)));
+                talk.steps.push(Step::Entry(Entry::new(Role::User, said)));
             }
             Some(list) => entries(list.list()?, &mut talk, reading)?,
             None => return Err(node.fault("has no entries; expected `entries` or `inputs`")),
@@ -144,7 +144,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
         _ => return Err(kind.unwrap_or_else(|| node.clone()).fault("is no entry of Mistral that is known")),
     };
     fields.finish(reading)?;
-    Ok(Some(Entry::new(node, role, pieces).with_id(id)))
+    Ok(Some(Entry::new(role, pieces).with_id(id)))
 }
 
 fn content(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {

@@ -84,7 +84,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     }
     let name = fields.first(&["name", "AuthorName", "authorName"]).map(|name| name.text()).transpose()?;
     fields.finish(reading)?;
-    Ok(Entry::new(node, role, pieces).with_name(name.filter(|_| role != Role::Tool)))
+    Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
 }
 
 /// Returns the calls and the id of the call that connectors of early versions of C# keep in the metadata.

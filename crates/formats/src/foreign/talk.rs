@@ -41,8 +41,6 @@ pub(crate) enum Step {
 
 /// A message of another tool.
 pub(crate) struct Entry {
-    /// The keys to it.
-    pub(crate) path: String,
     /// The speaker. Results in it are messages of their own, whoever brings them.
     pub(crate) role: Role,
     /// Its id. One that comes twice names nothing.
@@ -54,9 +52,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Makes the message of a value.
-    pub(crate) fn new(node: &Node<'_>, role: Role, pieces: Vec<Piece>) -> Self {
-        Self { path: node.path().to_owned(), role, id: None, name: None, pieces }
+    /// Makes the message of a speaker.
+    pub(crate) fn new(role: Role, pieces: Vec<Piece>) -> Self {
+        Self { role, id: None, name: None, pieces }
     }
 
     /// Sets the id.
@@ -170,12 +168,10 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
                 Content::Text(text) => vec![Part::Text(text)],
                 Content::Parts(_) => {
                     let content = node.object()?.need("content")?.list()?;
-                    let inner =
-                        reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
-                            Some(Piece::Part(part)) => Ok(part),
-                            _ => Err(inner.fault("is not known; expected a text or an image")),
-                        })?;
-                    inner
+                    reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
+                        Some(Piece::Part(part)) => Ok(part),
+                        _ => Err(inner.fault("is not known; expected a text or an image")),
+                    })?
                 }
             };
             Piece::Answer(Answer { id: Some(id), name: None, parts, is_failed: failed })

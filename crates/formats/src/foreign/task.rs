@@ -46,7 +46,7 @@ impl Task {
             let thought = reasoning(&fields)?;
             fields.ignore(&["role", "ts"]);
             fields.finish(reading)?;
-            return Ok(Some(Step::Entry(Entry::new(node, Role::Assistant, vec![Piece::Thought(thought)]))));
+            return Ok(Some(Step::Entry(Entry::new(Role::Assistant, vec![Piece::Thought(thought)]))));
         }
         fields.ignore(&OWN);
         let role = fields.text("role")?;
@@ -89,7 +89,7 @@ impl Task {
             }
             return Ok(Some(Step::Wire { path: node.path().to_owned(), json: object.to_json() }));
         }
-        Ok(Some(Step::Entry(entry(node, &fields, pieces)?)))
+        Ok(Some(Step::Entry(entry(&fields, pieces)?)))
     }
 
     fn is_orphan(&self, block: &Block) -> bool {
@@ -120,7 +120,7 @@ fn called(node: &Node<'_>) -> Vec<String> {
 }
 
 /// Makes the message of blocks that Anthropic does not have.
-fn entry(node: &Node<'_>, fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
+fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
     let thought = fields.text("reasoning_content")?.and_then(Piece::thought);
     pieces.splice(0..0, thought);
     let role = fields.need("role")?;
@@ -129,7 +129,7 @@ fn entry(node: &Node<'_>, fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result
         "assistant" => Role::Assistant,
         _ => return Err(role.fault("is no role of a task; expected user or assistant")),
     };
-    Ok(Entry::new(node, role, pieces))
+    Ok(Entry::new(role, pieces))
 }
 
 /// A block of a message.

@@ -99,29 +99,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     };
     let mut reader = Reader::new(place);
     reader.is_lenient = options.is_lenient;
-    let mut unread = Vec::new();
-    for (key, value) in keys.0.into_iter().filter(|(key, _)| !is_read(key)) {
-        let says_more = |found: &said::Found| !found.is_in_another_value(text);
-        let is_text_of_prompt = matches!(
-            meant(&key),
-            Some("system" | "instructions" | "system_instruction" | "systemInstruction")
-        );
-        if is_text_of_prompt && said::prose(value.get()).is_some_and(|found| says_more(&found)) {
-            let hint = meant(&key).unwrap_or_default();
-            let detail =
-                format!("is not read and holds a text; did you mean `{hint}`? (--lenient leaves it out)");
-            reader.leave(&key, &detail)?;
-        } else if said::messages(value.get()) {
-            let hint = meant(&key).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
-            reader.leave(&key, &format!("is not read and holds messages{hint} (--lenient leaves it out)"))?;
-        } else if meant(&key).is_none()
-            && said::part_or_prose(value.get()).is_some_and(|found| says_more(&found))
-        {
-            let key = plain::short(&key);
-            reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
-        }
-        unread.push(key);
-    }
+    let mut unread = unread_keys(&mut reader, text, keys, &is_read)?;
     reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
@@ -168,18 +146,9 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     // A question that is not answered yet is about to be sent with its documents.
     let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
     rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
-    let says_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
-    if says_nothing && log.system().is_empty() && rag.is_empty() {
-        let detail = if !log.messages().is_empty() {
-            "holds messages that say nothing; expected a text, a call or a result in one of them"
-        } else if session.role.is_some() {
-            "looks like one message; expected a session: an object with `messages`, or an array of them"
-        } else {
-            "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
-        };
-        let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
-        let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
-        return Err(Error::input(format!("{name}:{line}"), detail.to_owned() + &near.unwrap_or_default()));
+    let holds_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
+    if holds_nothing && log.system().is_empty() && rag.is_empty() {
+        return Err(nothing_said(place, &log, session.role.is_some(), &unread));
     }
     let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
@@ -205,6 +174,57 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         unread,
         ignored,
     })
+}
+
+/// Returns the keys of a session that are not read.
+///
+/// # Errors
+///
+/// Returns an error for a key that holds messages, or the text of a prompt under a misspelt name (rule J3), unless the
+/// reader is lenient.
+fn unread_keys(
+    reader: &mut Reader<'_>,
+    text: &str,
+    keys: KeysWithValues<'_>,
+    is_read: &dyn Fn(&str) -> bool,
+) -> Result<Vec<String>, Error> {
+    const OF_PROMPT: [&str; 4] = ["system", "instructions", "system_instruction", "systemInstruction"];
+    // More keys than any writer has: whether the text has the same twice is looked up for so many.
+    const MOST: usize = 32;
+    let mut unread = Vec::new();
+    for (key, value) in keys.0.into_iter().filter(|(key, _)| !is_read(key)) {
+        let says_more = |found: &said::Found| unread.len() >= MOST || !found.is_in_another_value(text);
+        let meant = meant(&key);
+        let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+        let is_of_prompt = meant.is_some_and(|meant| OF_PROMPT.contains(&meant));
+        let held = if is_of_prompt && said::prose(value.get()).is_some_and(|found| says_more(&found)) {
+            Some("a text")
+        } else {
+            said::messages(value.get()).then_some("messages")
+        };
+        if let Some(held) = held {
+            reader.leave(&key, &format!("is not read and holds {held}{hint} (--lenient leaves it out)"))?;
+        } else if meant.is_none() && said::part_or_prose(value.get()).is_some_and(|found| says_more(&found)) {
+            let key = plain::short(&key);
+            reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
+        }
+        unread.push(key);
+    }
+    Ok(unread)
+}
+
+/// Makes the error of a session that would be an empty prompt.
+fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
+    let detail = if !log.messages().is_empty() {
+        "holds messages that say nothing; expected a text, a call or a result in one of them"
+    } else if is_message {
+        "looks like one message; expected a session: an object with `messages`, or an array of them"
+    } else {
+        "is an empty session; expected messages, system, rag or query (pins alone make no prompt)"
+    };
+    let near = unread.iter().find_map(|key| Some((key, meant(key)?)));
+    let near = near.map(|(key, meant)| format!("; its key `{key}` is not read, did you mean `{meant}`?"));
+    Error::input(format!("{}:{}", place.name, place.line), detail.to_owned() + &near.unwrap_or_default())
 }
 
 /// Returns the wire format that messages are taken to be written in where a part does not tell: that of Anthropic if nothing

@@ -140,7 +140,7 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
         (Some(messages), _, _) => messages.list()?,
         (None, Some(prompt), _) if prompt.is_text() => {
             let said = vec![super::talk::Piece::text(prompt.text()?)];
-            talk.steps.push(Step::Entry(Entry::new(&prompt, Role::User, said)));
+            talk.steps.push(Step::Entry(Entry::new(Role::User, said)));
             Vec::new()
         }
         (None, Some(prompt), _) => prompt.list()?,

@@ -37,7 +37,7 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
     reading.each(parts, |part, reading| said.part(part, left, reading))?;
     said.beside(&fields, has_parts, left, reading)?;
     fields.finish(reading)?;
-    Ok(said.into_entries(node, role, id))
+    Ok(said.into_entries(role, id))
 }
 
 /// What the parts of a message say.
@@ -242,13 +242,13 @@ impl Said {
     fn steering(&mut self, fields: &Fields<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
         let before = self.turn.take();
         if !before.is_empty() {
-            self.entries.push(Entry::new(fields.node(), self.role, before));
+            self.entries.push(Entry::new(self.role, before));
         }
         let mut inside = Self::new(&[], Role::User);
         let parts = fields.need("parts")?.list()?;
         reading.each(parts, |part, reading| inside.part(part, left, reading))?;
         let id = fields.name("id")?;
-        self.entries.push(Entry::new(fields.node(), Role::User, inside.turn.into_pieces()).with_id(id));
+        self.entries.push(Entry::new(Role::User, inside.turn.into_pieces()).with_id(id));
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl Said {
         Ok(())
     }
 
-    fn into_entries(mut self, node: &Node<'_>, role: Role, id: Option<String>) -> Vec<Entry> {
+    fn into_entries(mut self, role: Role, id: Option<String>) -> Vec<Entry> {
         let pieces = match role {
             // The SDK sends one text.
             Role::System => vec![Piece::text(std::mem::take(&mut self.texts))],
@@ -325,7 +325,7 @@ impl Said {
         };
         // An assistant's message without anything was stopped before it began.
         if !pieces.is_empty() || role != Role::Assistant {
-            self.entries.push(Entry::new(node, role, pieces));
+            self.entries.push(Entry::new(role, pieces));
         }
         if let Some(first) = self.entries.iter_mut().find(|entry| entry.role == role) {
             first.id = id;

@@ -188,7 +188,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let pieces = reading.each(blocks, |node, reading| block::piece(node, role, reading))?;
     fields.ignore(&["metadata"]);
     fields.finish(reading)?;
-    Ok(Entry::new(node, role, pieces.into_iter().flatten().collect()))
+    Ok(Entry::new(role, pieces.into_iter().flatten().collect()))
 }
 
 /// Reads the message of a response.

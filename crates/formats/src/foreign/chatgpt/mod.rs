@@ -108,8 +108,8 @@ impl Chat {
             return Ok(());
         }
         match (role, recipient) {
-            (Role::Assistant, Some(tool)) if !is_blank => self.called(node, id, tool, &said),
-            (Role::Tool, _) => self.answered(node, id, name, said),
+            (Role::Assistant, Some(tool)) if !is_blank => self.called(id, tool, &said),
+            (Role::Tool, _) => self.answered(id, name, said),
             (role, _) if !is_blank => {
                 let mut pieces = Vec::new();
                 if role == Role::Assistant {
@@ -119,7 +119,7 @@ impl Chat {
                 }
                 self.call = None;
                 pieces.extend(said.parts.into_iter().map(Piece::Part));
-                self.entries.push(Entry::new(node, role, pieces).with_id(id));
+                self.entries.push(Entry::new(role, pieces).with_id(id));
             }
             _ => {}
         }
@@ -140,7 +140,7 @@ impl Chat {
     }
 
     /// Adds a call. What is no JSON is the text that the tool takes.
-    fn called(&mut self, node: &Node<'_>, id: Option<String>, tool: String, said: &Said) {
+    fn called(&mut self, id: Option<String>, tool: String, said: &Said) {
         let text: Vec<&str> = said.parts.iter().filter_map(text).collect();
         let text = text.join("\n");
         let is_json = Node::root(&text).as_object().is_some();
@@ -151,7 +151,7 @@ impl Chat {
         self.call = Some((name.clone(), tool.clone(), None));
         let mut pieces = std::mem::take(&mut self.thoughts);
         pieces.push(Piece::Call(Call { id: Some(name), name: tool, arguments, signature: None }));
-        self.entries.push(Entry::new(node, Role::Assistant, pieces).with_id(id));
+        self.entries.push(Entry::new(Role::Assistant, pieces).with_id(id));
     }
 
     /// Checks whether a tool was called last.
@@ -162,13 +162,13 @@ impl Chat {
     }
 
     /// Adds what a tool says: the result of the call before it, or more of that. What nobody asked for is a context.
-    fn answered(&mut self, node: &Node<'_>, id: Option<String>, tool: Option<String>, said: Said) {
+    fn answered(&mut self, id: Option<String>, tool: Option<String>, said: Said) {
         self.thought();
         if !self.is_called(tool.as_deref()) {
             let from = tool.map(|tool| Part::Text(format!("From {tool}:")));
             let pieces: Vec<Piece> = from.into_iter().chain(said.parts).map(Piece::Part).collect();
             if pieces.len() > 1 {
-                self.entries.push(Entry::new(node, Role::System, pieces).with_id(id));
+                self.entries.push(Entry::new(Role::System, pieces).with_id(id));
             }
             return;
         }
@@ -181,20 +181,14 @@ impl Chat {
         *place = Some(self.entries.len());
         let answer =
             Answer { id: Some(call.clone()), name: None, parts: said.parts, is_failed: said.is_failed };
-        self.entries.push(Entry::new(node, Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
+        self.entries.push(Entry::new(Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
     }
 
     /// Adds thoughts behind which the assistant says nothing.
     fn thought(&mut self) {
         if !self.thoughts.is_empty() {
             let pieces = std::mem::take(&mut self.thoughts);
-            self.entries.push(Entry {
-                path: String::new(),
-                role: Role::Assistant,
-                id: None,
-                name: None,
-                pieces,
-            });
+            self.entries.push(Entry::new(Role::Assistant, pieces));
         }
     }
 

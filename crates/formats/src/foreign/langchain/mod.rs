@@ -161,7 +161,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     if !fields.node().path().eq(node.path()) {
         outside.finish(reading)?;
     }
-    Ok(Said::Entry(Entry::new(node, role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool))))
+    Ok(Said::Entry(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool))))
 }
 
 /// Checks that what `JavaScript` spreads of a message, its `lc_kwargs`, says the same.

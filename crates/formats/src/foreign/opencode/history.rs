@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 /// A message and its parts.
 pub(super) struct Message<'a> {
-    pub(super) node: Node<'a>,
     pub(super) id: Option<String>,
     pub(super) is_user: bool,
     pub(super) info: Fields<'a>,
@@ -24,7 +23,7 @@ impl<'a> Message<'a> {
             "assistant" => false,
             _ => return Err(role.fault("is no role of opencode; expected user or assistant")),
         };
-        Ok(Self { node: node.clone(), id: info.name("id")?, is_user, info, parts })
+        Ok(Self { id: info.name("id")?, is_user, info, parts })
     }
 
     /// Returns the part of a type, if the message has one.

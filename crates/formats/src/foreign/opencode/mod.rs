@@ -118,7 +118,7 @@ impl Opencode {
         }
         pieces.append(&mut answers);
         let role = if message.is_user { Role::User } else { Role::Assistant };
-        let entry = Entry::new(&message.node, role, pieces).with_id(message.id.clone());
+        let entry = Entry::new(role, pieces).with_id(message.id.clone());
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
     }
 

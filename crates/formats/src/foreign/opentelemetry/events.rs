@@ -111,7 +111,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
                 return if text.starts_with('{') {
                     Ok(vec![message(&Node::at(&text, inner.path()).object()?, Role::Assistant, reading)?])
                 } else {
-                    Ok(vec![Entry::new(&inner, Role::Assistant, vec![Piece::text(text)])])
+                    Ok(vec![Entry::new(Role::Assistant, vec![Piece::text(text)])])
                 };
             }
             return Ok(vec![message(&inner.object()?, Role::Assistant, reading)?]);
@@ -163,7 +163,7 @@ pub(super) fn message(fields: &Fields<'_>, role: Role, reading: &mut Reading) ->
     if pieces.is_empty() {
         return Err(fields.node().fault("has no content: what wrote it did not capture it"));
     }
-    Ok(Entry::new(fields.node(), role, pieces))
+    Ok(Entry::new(role, pieces))
 }
 
 fn is_part(node: &Node<'_>) -> bool {

@@ -21,7 +21,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let name = fields.text("name")?;
     let pieces = parts(&fields.need("parts")?, reading)?;
     fields.finish(reading)?;
-    Ok(Entry::new(node, role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool)))
+    Ok(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool)))
 }
 
 pub(super) fn role(node: &Node<'_>) -> Result<Role, Fault> {

@@ -165,9 +165,8 @@ fn add_results(span: &mut Span, ran: Vec<Answer>) {
     }
     for answer in ran {
         if answer.id.as_ref().is_some_and(|id| open.remove(id)) {
-            let path = span.path.clone();
             let pieces = vec![Piece::Answer(answer)];
-            span.entries.push(Entry { path, role: Role::Tool, id: None, name: None, pieces });
+            span.entries.push(Entry::new(Role::Tool, pieces));
         }
     }
 }

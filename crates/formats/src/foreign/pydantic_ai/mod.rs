@@ -104,17 +104,17 @@ impl History {
             match read {
                 Read::Pieces(pieces) => open.extend(pieces),
                 Read::System(text) => {
-                    steps.extend(said(node, role, &mut open));
-                    steps.push(Step::Entry(Entry::new(node, Role::System, vec![Piece::text(text)])));
+                    steps.extend(said(role, &mut open));
+                    steps.push(Step::Entry(Entry::new(Role::System, vec![Piece::text(text)])));
                 }
                 Read::Compaction(summary) => {
-                    steps.extend(said(node, role, &mut open));
+                    steps.extend(said(role, &mut open));
                     steps.push(Step::Compaction(Known { summary: Some(summary), ..Known::default() }));
                 }
             }
         }
         fields.finish(reading)?;
-        steps.extend(said(node, role, &mut open));
+        steps.extend(said(role, &mut open));
         Ok(steps)
     }
 
@@ -187,8 +187,8 @@ impl History {
 }
 
 /// Returns the message of the pieces that are open.
-fn said(node: &Node<'_>, role: Role, open: &mut Vec<Piece>) -> Option<Step> {
-    (!open.is_empty()).then(|| Step::Entry(Entry::new(node, role, std::mem::take(open))))
+fn said(role: Role, open: &mut Vec<Piece>) -> Option<Step> {
+    (!open.is_empty()).then(|| Step::Entry(Entry::new(role, std::mem::take(open))))
 }
 
 /// A part of a message.

@@ -13,7 +13,7 @@ fn messages_of_the_user_interface() {
             "system: You rent out boats.",
             "user: Is the Heron free on Friday?",
             "user image: data:image/png;base64,",
-            r#"user opaque: {"type":"file","file":{"filename":"rules.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjQ="}}"#,
+            r#"user opaque: {"type":"file","file":{"file_data":"data:application/pdf;base64,JVBERi0xLjQ=","filename":"rules.pdf"}}"#,
             "user: We are four.",
             "thought: Look at the list and the tide.",
             "assistant: I look it up.",

@@ -20,7 +20,7 @@ fn a_task_is_read() {
             "assistant: Painted.",
             "user: Now the Otter.",
         ],
-        &[NO_RANGE],
+        &[NO_RANGE, "1 result stands in the file without its call: no provider takes it so"],
     );
     assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
 }
