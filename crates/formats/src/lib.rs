@@ -1,5 +1,5 @@
-//! Files that people bring to `context-window`: session files of many forms, transcripts of coding agents,
-//! logged request bodies, and the answers of retrievers.
+//! Files that people bring to `context-window`: session files, logged request bodies, transcripts of coding
+//! agents, files of other tools, and the answers of retrievers.
 //!
 //! ```
 //! use context_window::{Config, ContextWindowManager, Model, TokenCounter};
@@ -17,7 +17,7 @@
 //! # Overview
 //!
 //! A [`SessionFile`] holds one session or many; a [`Session`] is a conversation and what its next prompt
-//! brings with it. A [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for
+//! brings with it. The format of a file follows from its shape, or [`ReadOptions`] name it. A [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for
 //! clients of the Agent Client Protocol.
 
 pub mod acp;

@@ -67,6 +67,14 @@ pub(crate) fn part(json: &str) -> Option<Found> {
     })
 }
 
+/// Returns prose of a JSON value that none of these texts holds.
+pub(crate) fn missing(json: &str, texts: &[String]) -> Option<Found> {
+    look(json, &|value| {
+        let text = value.as_str().filter(|text| is_prose(text))?;
+        (!texts.iter().any(|own| own.contains(text))).then(|| Found::text(text))
+    })
+}
+
 /// Returns prose that a JSON value is, or a part of a message anywhere in it.
 pub(crate) fn part_or_prose(json: &str) -> Option<Found> {
     prose(json).or_else(|| part(json))

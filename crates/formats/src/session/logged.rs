@@ -1,7 +1,7 @@
 //! What holds the messages of a session that has no `messages`: request bodies of providers, and `ShareGPT`.
 
 use super::{gemini, place::Place, responses, sharegpt, wire};
-use crate::error::Error;
+use crate::{error::Error, said};
 use context_window::{Message, WireFormat, text::plain};
 use serde_json::value::RawValue;
 
@@ -28,13 +28,34 @@ impl Logged {
             (None, None) => return Self::sharegpt(place, session, is_lenient),
         };
         let messages = read.map_err(|fault| fault_at(place, key, fault))?;
-        let config = gemini::config(session);
-        let instruction = session.system_instruction.as_deref().or(config.system_instruction.as_deref());
-        let instruction = instruction.map(gemini::texts);
-        let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
-        let instructions = session.instructions.as_deref().and_then(text);
-        let instructions = instructions.into_iter().chain(instruction.into_iter().flatten()).collect();
+        let instructions = Self::instructions(place, session, is_lenient)?;
         Ok(Some(Self { wire_format: Some(wire_format), instructions, messages, ..Self::default() }))
+    }
+
+    /// Returns the system texts beside the messages.
+    fn instructions(
+        place: Place<'_>,
+        session: &wire::Session,
+        is_lenient: bool,
+    ) -> Result<Vec<String>, Error> {
+        let config = gemini::config(session);
+        let of_gemini = session.system_instruction.as_deref().or(config.system_instruction.as_deref());
+        let of_openai = session.instructions.as_deref();
+        let mut all = Vec::new();
+        for (key, raw) in [("instructions", of_openai), ("systemInstruction", of_gemini)] {
+            let Some(raw) = raw else { continue };
+            let texts = match key {
+                "instructions" => serde_json::from_str(raw.get()).ok().into_iter().collect(),
+                _ => gemini::texts(raw),
+            };
+            if !is_lenient && said::missing(raw.get(), &texts).is_some() {
+                return Err(
+                    place.fault(key, "holds a text that is not read; expected a text, or parts with `text`")
+                );
+            }
+            all.extend(texts);
+        }
+        Ok(all)
     }
 
     /// The messages of an array of Gemini's `contents` or of `input` items.

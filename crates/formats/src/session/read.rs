@@ -93,21 +93,23 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         stated::Body::default()
     };
     let mut remote = body.remote(&session);
-    let is_read = |key: &str| match key {
-        "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
-        key => KEYS.contains(&key) || of_body(key),
-    };
-    let mut reader = Reader::new(place);
-    reader.is_lenient = options.is_lenient;
-    let mut unread = unread_keys(&mut reader, text, keys, &is_read)?;
-    reader.unknown = dialect(text, session.model.as_deref());
     let logged = match session.messages {
         Some(_) => None,
         None => Logged::read(place, &session, options.is_lenient)?,
     };
-    if session.conversations.is_some() && logged.as_ref().is_none_or(|logged| !logged.is_sharegpt) {
-        unread.push("conversations".into());
-    }
+    let is_sharegpt = logged.as_ref().is_some_and(|logged| logged.is_sharegpt);
+    let is_read = |key: &str| match key {
+        "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
+        // The messages are those of the first key that holds any.
+        "contents" | "systemInstruction" | "system_instruction" => session.messages.is_none(),
+        "input" | "instructions" => session.messages.is_none() && session.contents.is_none(),
+        "conversations" => is_sharegpt,
+        key => KEYS.contains(&key) || of_body(key),
+    };
+    let mut reader = Reader::new(place);
+    reader.is_lenient = options.is_lenient;
+    let unread = unread_keys(&mut reader, text, keys, &is_read)?;
+    reader.unknown = dialect(text, session.model.as_deref());
     let options = gemini::config(&session);
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;

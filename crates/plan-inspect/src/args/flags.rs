@@ -18,7 +18,7 @@ use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 /// A session, and what its next prompt is planned for and with.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Request {
-    /// Session file, or a logged request body of OpenAI, Anthropic or Gemini: .json, .jsonl, either of them with .gz, or -
+    /// Session file, a logged request body, or a file of another tool: .json, .jsonl, either of them with .gz, or -
     /// for standard input; or a store: sqlite:FILE, postgres://...
     pub(crate) session: PathBuf,
     /// The session to take from a file or a store of several: its id, or its line number if it has none

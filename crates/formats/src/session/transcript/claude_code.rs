@@ -3,12 +3,14 @@
 use super::{super::Session, check_unknown, whole};
 use crate::error::Error;
 use crate::{
+    session::chat::LogKeys,
     session::compacted::Known,
     session::content::Content,
     session::place::Place,
     session::reader::Reader,
     session::timestamp::Timestamp,
     session::unread::Unread,
+    session::unread_keys::UnreadKeys,
     session::wire,
     session::wire::{Name, Role},
 };
@@ -150,7 +152,7 @@ enum Step<'a> {
 /// Reads the events of one thread.
 pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<Session, Error> {
     let place = events[0].0;
-    let mut thread = Thread::default();
+    let mut thread = Thread { is_lenient, ..Thread::default() };
     for (place, json) in events {
         let event: Event = place.parse(json)?;
         let kind = event.kind.as_deref().unwrap_or("no type");
@@ -191,6 +193,8 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
             }
         }
     }
+    reader.ignored.append(&mut thread.left);
+    reader.ignored.extend(thread.unread_keys.notes());
     for (count, one, many) in [
         (
             thread.repeated,
@@ -235,6 +239,11 @@ struct Thread<'a> {
     boundary: Option<Known>,
     model: Option<String>,
     unread: Unread,
+    /// Keys of messages that nobody reads.
+    unread_keys: UnreadKeys,
+    is_lenient: bool,
+    /// Values that a lenient reading left.
+    left: Vec<String>,
     repeated: u64,
     results: u64,
     /// Errors that the agent wrote down as replies.
@@ -286,6 +295,13 @@ impl<'a> Thread<'a> {
         let raw = event.message.as_deref().map_or("null", RawValue::get);
         let said: Said = place.parse_part("message", raw)?;
         let mut message: wire::Message = place.parse_part("message", raw)?;
+        for lost in self.unread_keys.look_at(self.messages, &message, &LogKeys::default()) {
+            let key = format!("message.{}", lost.key);
+            if !self.is_lenient {
+                return Err(place.fault(&key, &lost.detail));
+            }
+            self.left.push(format!("left out: line {}: {} {}", place.line, plain::short(&key), lost.detail));
+        }
         // The provider's id is no id of the log: several events have the same.
         message.id = None;
         if event.is_compact_summary == Some(true) {

@@ -28,6 +28,7 @@ mod pydantic_ai;
 mod roo;
 mod semantic_kernel;
 mod servers;
+mod transcripts;
 mod wire;
 
 /// What happens in a generated conversation.
@@ -100,6 +101,7 @@ fn shapes() -> Vec<Shape> {
         roo::shapes(),
         semantic_kernel::shapes(),
         servers::shapes(),
+        transcripts::shapes(),
     ];
     all.into_iter().flatten().collect()
 }

@@ -65,7 +65,7 @@ fn in_js(mut item: Value) -> Value {
     item
 }
 
-fn items(events: &[Event]) -> Vec<Value> {
+pub fn items(events: &[Event]) -> Vec<Value> {
     let mut items = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match event {

@@ -28,6 +28,8 @@ pub fn shapes() -> Vec<Shape> {
             keeps: of_openai,
         },
         Shape { name: "anthropic", format, write: anthropic, keeps: ALL },
+        Shape { name: "responses", format, write: responses, keeps: Keeps { failures: false, ..ALL } },
+        Shape { name: "gemini", format, write: gemini, keeps: Keeps { failures: false, ..ALL } },
     ]
 }
 
@@ -62,15 +64,12 @@ fn chat(events: &[Event]) -> Vec<Value> {
     events.iter().map(message).collect()
 }
 
-fn anthropic(events: &[Event]) -> String {
-    let mut system = Value::Null;
-    let mut messages: Vec<Value> = Vec::new();
+/// The messages of Anthropic without system texts: the role and the blocks of each.
+pub fn blocks(events: &[Event]) -> Vec<(&'static str, Vec<Value>)> {
+    let mut messages = Vec::new();
     for event in events {
-        let (role, blocks) = match event {
-            Event::System(text) => {
-                system = json!(text);
-                continue;
-            }
+        messages.push(match event {
+            Event::System(_) => continue,
             Event::User { text, image } => {
                 let mut blocks = vec![json!({ "type": "text", "text": text })];
                 blocks.extend(image.as_ref().map(|data| {
@@ -81,9 +80,7 @@ fn anthropic(events: &[Event]) -> String {
             Event::Assistant { thought, text, calls } => {
                 let mut blocks = Vec::new();
                 blocks.extend(
-                    thought
-                        .as_ref()
-                        .map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln" })),
+                    thought.as_ref().map(|text| json!({ "type": "thinking", "thinking": text, "signature": "c2ln" })),
                 );
                 blocks.extend(text.as_ref().map(|text| json!({ "type": "text", "text": text })));
                 blocks.extend(calls.iter().map(
@@ -98,12 +95,66 @@ fn anthropic(events: &[Event]) -> String {
                 }
                 ("user", vec![block])
             }
-        };
-        messages.push(json!({ "role": role, "content": blocks }));
+        });
     }
-    let mut body = json!({ "model": "claude-sonnet-4-5", "messages": messages });
-    if !system.is_null() {
-        body["system"] = system;
+    messages
+}
+
+/// Returns the first system text.
+fn system(events: &[Event]) -> Option<&str> {
+    events.iter().find_map(|event| match event {
+        Event::System(text) => Some(text.as_str()),
+        _ => None,
+    })
+}
+
+fn anthropic(events: &[Event]) -> String {
+    let messages =
+        blocks(events).into_iter().map(|(role, blocks)| json!({ "role": role, "content": blocks }));
+    let mut body = json!({ "model": "claude-sonnet-4-5", "messages": messages.collect::<Vec<_>>() });
+    if let Some(system) = system(events) {
+        body["system"] = json!(system);
+    }
+    body.to_string()
+}
+
+fn responses(events: &[Event]) -> String {
+    let mut body = json!({ "model": "gpt-5", "input": super::openai_agents::items(events) });
+    if let Some(system) = system(events) {
+        body["instructions"] = json!(system);
+    }
+    body.to_string()
+}
+
+fn gemini(events: &[Event]) -> String {
+    let mut contents = Vec::new();
+    for event in events {
+        let (role, parts) = match event {
+            Event::System(_) => continue,
+            Event::User { text, image } => {
+                let image = image
+                    .as_ref()
+                    .map(|data| json!({ "inlineData": { "mimeType": "image/png", "data": data } }));
+                ("user", [json!({ "text": text })].into_iter().chain(image).collect::<Vec<_>>())
+            }
+            Event::Assistant { thought, text, calls } => {
+                let thought = thought.iter().map(|text| json!({ "text": text, "thought": true }));
+                let text = text.iter().map(|text| json!({ "text": text }));
+                let calls = calls.iter().map(
+                    |call| json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.arguments } }),
+                );
+                ("model", thought.chain(text).chain(calls).collect())
+            }
+            Event::Result { call, text, .. } => {
+                let response = json!({ "id": call.id, "name": call.name, "response": { "output": text } });
+                ("user", vec![json!({ "functionResponse": response })])
+            }
+        };
+        contents.push(json!({ "role": role, "parts": parts }));
+    }
+    let mut body = json!({ "contents": contents });
+    if let Some(system) = system(events) {
+        body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
     }
     body.to_string()
 }
