@@ -13,9 +13,9 @@ use serde_json::Value;
 use turn::Left;
 
 mod file;
-mod model;
 mod turn;
 mod ui;
+mod model;
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);

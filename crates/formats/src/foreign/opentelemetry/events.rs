@@ -1,7 +1,7 @@
 //! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and
 //! others.
 
-use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, span, value};
+use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, value};
 use crate::{
     foreign::{calls, node::Fields, talk::usual_piece},
     said,
@@ -68,13 +68,16 @@ impl Event {
 /// The event that holds a whole request as attributes.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
+/// A reader of attributes, which may hold events again.
+pub(super) type Attributes = fn(&Node<'_>, &mut Reading) -> Result<Span, Fault>;
+
 /// Reads the events of one span.
-pub(super) fn span(events: Vec<Event>, reading: &mut Reading) -> Result<Span, Fault> {
+pub(super) fn span(events: Vec<Event>, attributes: Attributes, reading: &mut Reading) -> Result<Span, Fault> {
     let mut all = Span::default();
     for event in events {
         let node = Node::at(&event.body, &event.path);
         if event.name == DETAILS {
-            let own = span::of_attributes(&node, reading)?;
+            let own = attributes(&node, reading)?;
             all = Span { entries: [all.entries, own.entries].into_iter().flatten().collect(), ..own };
             continue;
         }

@@ -15,11 +15,11 @@ use context_window::{Part, Role, Tool};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-mod events;
-mod flat;
-mod messages;
-mod span;
 mod value;
+mod messages;
+mod flat;
+mod events;
+mod span;
 
 pub(super) const READER: Reader =
     Reader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);

@@ -26,7 +26,7 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
         groups[group].push(event);
     }
     for events in groups {
-        spans.push((None, events::span(events, reading)?));
+        spans.push((None, events::span(events, of_attributes, reading)?));
     }
     Ok(spans)
 }
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
             span.start = start.map(|start| time(&start)).unwrap_or_default();
             let own = fields.get("events").map(|events| events.list()).transpose()?.unwrap_or_default();
             let own = reading.each(own, |node, _| events::Event::of_span(node))?;
-            let mut told = events::span(own, reading)?;
+            let mut told = events::span(own, of_attributes, reading)?;
             fields.finish(reading)?;
             if span.entries.is_empty() {
                 span.entries = std::mem::take(&mut told.entries);
@@ -163,7 +163,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
             let all = reading.each(list.node().list()?, |node, _| {
                 events::Event::read(&node.object()?)?.ok_or_else(|| node.fault("is no event that is known"))
             })?;
-            span.entries.extend(events::span(all, reading)?.entries);
+            span.entries.extend(events::span(all, of_attributes, reading)?.entries);
         }
     }
     flat::read(&fields, &mut span, reading)?;
