@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 
 mod value;
 mod messages;
-mod flat;
 mod events;
+mod flat;
 mod span;
 
 pub(super) const READER: Reader =

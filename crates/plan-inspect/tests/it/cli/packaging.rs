@@ -183,7 +183,7 @@ fn the_page_of_the_tool_is_true() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/tool.md")).unwrap();
     let folder = folder("page");
     let root = crate::support::root();
-    for name in ["examples", "tests"] {
+    for name in ["examples", "tests", "crates"] {
         std::os::unix::fs::symlink(root.join(name), folder.join(name)).unwrap();
     }
     let binary = assert_cmd::cargo::cargo_bin("plan-inspect");
@@ -204,7 +204,7 @@ fn the_page_of_the_tool_is_true() {
         let says_nothing = line.contains('>') || line.contains("--output");
         assert_eq!(output.stdout.is_empty(), says_nothing, "{line}");
     }
-    for page in ["docs/guide/compaction.md", "docs/guide/counting.md"] {
+    for page in ["docs/guide/compaction.md", "docs/guide/counting.md", "docs/reference/formats.md"] {
         let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         let lines: Vec<&str> = page.lines().filter(|line| line.starts_with("plan-inspect ")).collect();
         assert!(!lines.is_empty(), "{page}");
