@@ -216,12 +216,21 @@ pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Opt
 
 /// Checks whether the values of a file are the messages of one session, one a line.
 pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, options: ReadOptions) -> bool {
-    let shape = Shape::read_lines(lines.clone(), false);
-    let is_message =
-        |value: &serde_json::Value| value.get("role").is_some() && value.get("messages").is_none();
-    let several = lines.take(2).count() > 1;
-    match options.format.and_then(Reader::by_format) {
-        Some(reader) if !reader.is_session_otherwise => (reader.fits)(&shape),
-        _ => shape.messages.first().is_some_and(is_message) || several && is_known(&shape),
+    const OF_SESSIONS: [&str; 5] = ["messages", "chat_messages", "chat_history", "contents", "history"];
+    let Some(first) = lines.clone().next() else { return false };
+    let first = Shape::read(first, false);
+    let by_name = options.format.and_then(Reader::by_format).filter(|reader| !reader.is_session_otherwise);
+    if by_name.is_none() && first.has("role") && !first.has("messages") {
+        return true;
+    }
+    // Lines that hold lists of messages are conversations, and as long as those may be.
+    if OF_SESSIONS.contains(&&*first.container) {
+        return false;
+    }
+    let several = lines.clone().take(2).count() > 1;
+    let shape = || Shape::read_lines(lines.clone(), false);
+    match by_name {
+        Some(reader) => (reader.fits)(&shape()),
+        None => several && is_known(&shape()),
     }
 }

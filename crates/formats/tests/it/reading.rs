@@ -252,7 +252,11 @@ fn the_turns_of_sharegpt_are_messages() {
     }
     let beside =
         r#"{"messages":[{"role":"user","content":"m"}],"conversations":[{"from":"human","value":"c"}]}"#;
-    assert_eq!(Session::from_json(beside).unwrap().log.messages()[0].text(), "m");
+    let error = Session::from_json(beside).unwrap_err().to_string();
+    assert!(error.starts_with("session:1: conversations: is not read and holds messages"), "{error}");
+    let options = ReadOptions::new().lenient();
+    let file = SessionFile::with_options("session", beside.as_bytes().to_vec(), options).unwrap();
+    assert_eq!(file.session(None).unwrap().log.messages()[0].text(), "m");
     for (value, expected) in [
         (r#"[{"from":"human","value":"a"},{"from":"gpt"}]"#, "conversations[1]: has no value"),
         (r#"[{"from":"human","value":"a"},{"value":"b"}]"#, "conversations[1]: missing field `from`"),
