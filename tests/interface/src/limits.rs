@@ -16,7 +16,7 @@ pub(crate) struct Sizes {
 /// The number of types that the core may have without its adapters: what people can find their way in.
 /// Comparable libraries have about 100 (jiff 95, minijinja 111, regex-automata 117); the core also has the
 /// models' rules.
-const CORE_TYPES: usize = 153;
+const CORE_TYPES: usize = 154;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
@@ -25,7 +25,7 @@ pub(crate) const SIZES: &[Sizes] = &[
     Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },
-    Sizes { name: "context-window-store", types: 10, hidden: 4, root: 12 },
+    Sizes { name: "context-window-store", types: 10, hidden: 5, root: 12 },
     Sizes { name: "context-window-report", types: 12, hidden: 11, root: 52 },
     Sizes { name: "context-window-ratatui", types: 40, hidden: 0, root: 40 },
     Sizes { name: "context-window-genai", types: 3, hidden: 0, root: 4 },
