@@ -174,3 +174,23 @@ impl ReadOptions {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_format_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = FileFormat::all().map(FileFormat::name).collect();
+        assert_eq!(names.len(), ALL.len());
+        for format in FileFormat::all() {
+            assert_eq!(format.name().parse::<FileFormat>().unwrap(), format);
+            assert!(!format.title().is_empty());
+        }
+        let sorted: Vec<&str> = FileFormat::all().map(FileFormat::name).collect();
+        assert_eq!(sorted, names.into_iter().collect::<Vec<_>>());
+        let error = "ai_sdk".parse::<FileFormat>().unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `ai-sdk`?"), "{error}");
+    }
+}

@@ -234,3 +234,44 @@ pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, opt
         None => several && is_known(&shape()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use context_window::Role;
+    use talk::{Entry, Step};
+
+    fn as_is(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
+        let said = Entry::new(Role::User, vec![Piece::text(node.json())]);
+        Ok(Talk { steps: vec![Step::Entry(said)], ..Talk::default() })
+    }
+
+    fn reversed(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
+        let said = Entry::new(Role::User, vec![Piece::text(node.json().chars().rev().collect::<String>())]);
+        Ok(Talk { steps: vec![Step::Entry(said)], ..Talk::default() })
+    }
+
+    fn never(node: &Node<'_>, _: &mut Reading) -> Result<Talk, Fault> {
+        Err(node.fault("is none of these"))
+    }
+
+    /// Two formats that fit are an error only if they read a text differently.
+    #[test]
+    fn formats_that_read_differently_are_named() {
+        let reader = |format, read| Reader::new(format, |_| true, read);
+        let goose = reader(FileFormat::Goose, as_is);
+        let roo = reader(FileFormat::Roo, reversed);
+        let cline = reader(FileFormat::Cline, never);
+        let place = Place { name: "talk.json", line: 1 };
+        let read = |readers: &[&Reader], text: &str| session(readers, text, place, ReadOptions::new());
+        let said = |session: Session| session.log.messages()[0].text().to_owned();
+        assert_eq!(
+            read(&[&goose, &roo], "[1]").unwrap_err().to_string(),
+            "talk.json:1: fits goose and Roo Code, which read it differently; say which one: --from goose or --from roo"
+        );
+        assert_eq!(said(read(&[&goose, &roo], "1").unwrap()), "1");
+        assert_eq!(said(read(&[&cline, &goose], "[1]").unwrap()), "[1]");
+        let error = read(&[&cline], "[1]").unwrap_err().to_string();
+        assert!(error.starts_with("talk.json:1: cline: is none of these (read as cline;"), "{error}");
+    }
+}

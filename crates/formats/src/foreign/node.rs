@@ -279,8 +279,10 @@ impl<'a> Fields<'a> {
     /// Checks that no key is left that holds something said, called or answered.
     pub(crate) fn finish(&self, reading: &mut Reading) -> Result<(), Fault> {
         for field in self.all.iter().filter(|field| !field.is_read.get()) {
+            if !said::is_something(field.node.json) {
+                continue;
+            }
             let near = plain::nearest(&field.name, self.asked.borrow().iter().copied());
-            let near = near.filter(|_| said::is_something(field.node.json));
             let found = said::any(field.node.json).map(|found| found.name);
             let Some(found) = found.or(near.map(|_| "a value")) else { continue };
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
