@@ -25,8 +25,13 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     reader.head(None, talk.system, Vec::new())?;
     let mut assembly =
         Assembly { reader, ids: BTreeSet::new(), open: OpenCalls::default(), unread: UnreadKeys::default() };
-    for step in talk.steps {
-        assembly.step(step)?;
+    let mut steps = talk.steps.into_iter().peekable();
+    while let Some(step) = steps.next() {
+        let own = match steps.peek() {
+            Some(Step::Entry(entry)) => entry.id.clone(),
+            _ => None,
+        };
+        assembly.step(step, own)?;
     }
     let Assembly { mut reader, open, unread, .. } = assembly;
     reader.ignored.extend(unread.notes());
@@ -75,7 +80,8 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    fn step(&mut self, step: Step) -> Result<(), Error> {
+    /// Adds what happened; `next` is the own id of the message that follows.
+    fn step(&mut self, step: Step, next: Option<String>) -> Result<(), Error> {
         match step {
             Step::Entry(entry) => {
                 self.entry(entry);
@@ -93,6 +99,11 @@ impl Assembly<'_> {
             Step::Message(message) => {
                 self.reader.read += 1;
                 self.reader.logged(*message, "openai");
+                Ok(())
+            }
+            Step::Record(block) => {
+                let next = self.reader.next_id(next);
+                self.reader.compaction(*block, Some(next));
                 Ok(())
             }
             Step::Compaction(known) => {

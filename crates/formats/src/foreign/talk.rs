@@ -1,7 +1,7 @@
 //! A conversation of another tool, in terms that all tools share.
 
 use super::node::{Fault, Node, Reading};
-use crate::session::compacted::Known;
+use crate::session::compacted::{self, Block, Known};
 use context_window::{
     Message, Part, RagItem, Role, Tool, WireFormat, message::Reasoning, provider::StatedLimits,
 };
@@ -37,6 +37,8 @@ pub(crate) enum Step {
     Message(Box<Message>),
     /// What came before was archived.
     Compaction(Known),
+    /// A compaction of this library in another tool's message, or a fault in it.
+    Record(Box<Result<Block, String>>),
 }
 
 /// A message of another tool.
@@ -132,6 +134,19 @@ impl Answer {
         self.is_failed = is_failed;
         self
     }
+}
+
+/// Reads the compactions of this library that a message of another tool has: parts of their type, and the key
+/// `compaction`.
+pub(crate) fn own_compactions(node: &Node<'_>, list: &'static str) -> Vec<Step> {
+    if !node.json().contains("compaction") {
+        return Vec::new();
+    }
+    let Ok(fields) = node.object() else { return Vec::new() };
+    let beside = fields.get(compacted::KEY).and_then(|value| compacted::beside(value.json()));
+    let parts = fields.get(list).and_then(|parts| parts.list().ok()).unwrap_or_default();
+    let parts = parts.iter().filter_map(|part| compacted::from_part(part.json()));
+    parts.chain(beside).map(|block| Step::Record(Box::new(block))).collect()
 }
 
 /// Returns the arguments of a call: the text that they are, or their JSON.

@@ -4,6 +4,7 @@ use super::{content::Content, timestamp::Timestamp, wire};
 use context_window::{
     Conversation, ItemId, WireFormat,
     conversation::{Compaction, CompactionKind, PROVIDER_COMPACTION, ProviderSummary},
+    text::object::Object,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -67,6 +68,34 @@ pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, Strin
     taken.map(block).collect()
 }
 
+/// The key under which a message or a session may have a compaction beside its content.
+pub(crate) const KEY: &str = "compaction";
+
+/// Reads the compaction that a value under [`KEY`] is. Returns `None` for any other value: logs have keys of this name for
+/// things of their own.
+pub(crate) fn beside(json: &str) -> Option<Result<Block, String>> {
+    let object = Object::parse(json)?;
+    object.text("summary").or_else(|| object.text("first_active"))?;
+    Some(serde_json::from_str(json).map_err(|error| context_window::text::plain::without_place(&error)))
+}
+
+/// Takes the compaction that a message has beside its content.
+pub(crate) fn taken_from_key(message: &mut wire::Message) -> Option<Result<Block, String>> {
+    let at = message.keys.iter().position(|key| key.name == KEY)?;
+    let block = beside(message.keys[at].unread.as_ref()?.get())?;
+    message.keys.remove(at);
+    Some(block)
+}
+
+/// Reads a part of any tool's message that is a compaction of this library.
+pub(crate) fn from_part(json: &str) -> Option<Result<Block, String>> {
+    let part: wire::PartType = serde_json::from_str(json).ok()?;
+    let is_one = part.kind.as_deref() == Some(TYPE);
+    is_one.then(|| {
+        serde_json::from_str(json).map_err(|error| context_window::text::plain::without_place(&error))
+    })
+}
+
 /// What Anthropic made of the messages before it (rule C11).
 fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
     let is_one = part.kind.as_deref() == Some(PROVIDER_COMPACTION);
@@ -106,6 +135,12 @@ impl From<Known> for Block {
 }
 
 impl Block {
+    /// Checks that the block names the first message that stays.
+    pub(crate) fn with_place(self) -> Result<Self, String> {
+        let hint = "it stands beside the messages and names no `first_active`, the first message that stays";
+        if self.first_active.is_some() { Ok(self) } else { Err(hint.to_owned()) }
+    }
+
     /// A compaction that a provider made of everything before it.
     pub(crate) fn of_provider(made: ProviderSummary) -> Self {
         let known =

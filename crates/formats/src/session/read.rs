@@ -97,6 +97,8 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         Some(_) => None,
         None => Logged::read(place, &session, options.is_lenient)?,
     };
+    let beside = keys.0.iter().find(|(key, _)| key == compacted::KEY);
+    let compaction = beside.and_then(|(_, value)| compacted::beside(value.get()));
     let is_sharegpt = logged.as_ref().is_some_and(|logged| logged.is_sharegpt);
     let is_read = |key: &str| match key {
         "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
@@ -104,6 +106,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         "contents" | "systemInstruction" | "system_instruction" => session.messages.is_none(),
         "input" | "instructions" => session.messages.is_none() && session.contents.is_none(),
         "conversations" => is_sharegpt,
+        compacted::KEY => compaction.is_some(),
         key => KEYS.contains(&key) || of_body(key),
     };
     let mut reader = Reader::new(place);
@@ -126,6 +129,10 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         }
     }
     reader.log.check_ids(std::iter::empty())?;
+    if let Some(compaction) = compaction {
+        // Beside the messages it has no place of its own: the first message that stays tells it.
+        reader.compaction(compaction.and_then(compacted::Block::with_place), None);
+    }
     // A request for a completion is one question (Ollama's /api/generate).
     let asked = if is_bare { body.asked() } else { None };
     reader.query(session.query.or(asked));
@@ -278,16 +285,19 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
     reader.log_keys = LogKeys::of(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {
+        let beside = compacted::taken_from_key(&mut message);
         for lost in unread.look_at(at, &message, &reader.log_keys) {
             reader.leave(&format!("messages[{at}].{}", lost.key), &lost.detail)?;
         }
-        let compactions = compacted::taken_from(&mut message);
+        let mut compactions = compacted::taken_from(&mut message);
+        compactions.extend(beside);
         // What stands beside a compaction is a message right after it, so that none of it is archived unsent.
         let is_message = compactions.is_empty() || message.holds_anything();
         let next = if is_message { Some(&message) } else { messages.peek().map(|(_, next)| next) };
         reader.content = (format!("messages[{at}].content"), compactions.is_empty());
+        let next = next.map(|next| reader.next_id(next.id.as_ref().map(ToString::to_string)));
         for compaction in compactions {
-            reader.compaction(compaction, next);
+            reader.compaction(compaction, next.clone());
         }
         if is_message {
             reader.message(message)?;

@@ -119,17 +119,14 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Returns the id that the next message gets.
+    pub(crate) fn next_id(&self, own: Option<String>) -> ItemId {
+        own.map_or_else(|| ItemId::from(format!("m{}", self.read)), ItemId::from)
+    }
+
     /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
-    pub(crate) fn compaction(
-        &mut self,
-        block: Result<compacted::Block, String>,
-        next: Option<&wire::Message>,
-    ) {
+    pub(crate) fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<ItemId>) {
         self.compactions += 1;
-        let next = next.map(|next| match &next.id {
-            Some(name) => ItemId::from(name.to_string()),
-            None => ItemId::from(format!("m{}", self.read)),
-        });
         match block.and_then(|block| block.record(&self.log, next.as_ref())) {
             Ok(record) => self.log.record(Event::Compacted(Box::new(record))),
             Err(why) => self.ignored.push(format!("compaction {} is not used: {why}", self.compactions)),

@@ -73,6 +73,46 @@ fn what_stands_beside_a_compaction_is_a_message_after_it() {
     assert!(error.to_string().contains("messages[0].content: expected a part"), "{error}");
 }
 
+/// A compaction may stand beside what a message says, beside the messages, or in parts of the AI SDK.
+#[test]
+fn a_compaction_is_read_wherever_it_stands() {
+    let compaction = r#"{"compaction_number":1,"summary":"Kettles.","first_active":"u2"}"#;
+    let own = r#"{"type":"context_compaction","compaction_number":1,"summary":"Kettles."}"#;
+    for text in [
+        format!(
+            r#"{{"messages":[{{"role":"user","content":"old"}},{{"role":"assistant","content":"said"}},
+            {{"role":"user","id":"u2","content":"new","compaction":{compaction}}}]}}"#
+        ),
+        format!(
+            r#"{{"compaction":{compaction},"messages":[{{"role":"user","content":"old"}},
+            {{"role":"assistant","content":"said"}},{{"role":"user","id":"u2","content":"new"}}]}}"#
+        ),
+        format!(
+            r#"[{{"id":"u0","role":"user","parts":[{{"type":"text","text":"old"}}]}},
+            {{"id":"a1","role":"assistant","parts":[{{"type":"text","text":"said"}}]}},
+            {{"id":"c","role":"user","parts":[{own}]}},
+            {{"id":"u2","role":"user","parts":[{{"type":"text","text":"new"}}]}}]"#
+        ),
+        format!(
+            r#"{{"messages":[{{"id":"u0","role":"user","parts":[{{"type":"text","text":"old"}}]}},
+            {{"id":"a1","role":"assistant","parts":[{{"type":"text","text":"said"}}]}},
+            {{"id":"u2","role":"user","parts":[{{"type":"text","text":"new"}}],"compaction":{compaction}}}]}}"#
+        ),
+    ] {
+        let read = Session::from_json(&text).unwrap();
+        assert!(read.ignored().is_empty(), "{:?}\n{text}", read.ignored());
+        let record = read.log.compactions().next().unwrap_or_else(|| panic!("{text}"));
+        assert_eq!((record.messages_archived, record.summary.as_deref()), (2, Some("Kettles.")), "{text}");
+        let texts: Vec<&str> = read.log.messages().iter().map(Message::text).collect();
+        assert_eq!(texts, ["old", "said", "new"], "{text}");
+    }
+    let read = session(r#"{"role":"user","content":"old"},{"role":"user","content":"new"}"#);
+    assert_eq!(read.log.compactions().count(), 0);
+    let without = r#"{"compaction":{"summary":"Kettles."},"messages":[{"role":"user","content":"old"}]}"#;
+    let read = Session::from_json(without).unwrap();
+    assert!(read.ignored()[0].contains("names no `first_active`"), "{:?}", read.ignored());
+}
+
 #[test]
 fn a_time_of_serde_is_a_time() {
     let read = |time: &str| {

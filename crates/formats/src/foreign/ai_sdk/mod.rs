@@ -5,7 +5,7 @@ use super::{
     Reader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
-    talk::{Entry, Step, Talk},
+    talk::{Entry, Step, Talk, own_compactions},
 };
 use crate::format::FileFormat;
 use context_window::{Role, Tool};
@@ -82,15 +82,21 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let answered = model::answered(&messages);
     let mut left = Left::default();
     let mut requests = model::Requests::new(answered);
-    let entries = reading.each(messages, |node, reading| {
-        if is_of_ui(node)? {
-            ui::message(node, &mut left, reading)
+    let steps = reading.each(messages, |node, reading| {
+        let mut steps = own_compactions(node, "parts");
+        let is_compaction = !steps.is_empty();
+        let entries: Vec<Entry> = if is_of_ui(node)? {
+            ui::message(node, &mut left, reading)?.into_iter().collect()
         } else {
-            model::message(node, &mut requests, &mut left, reading)
-        }
+            model::message(node, &mut requests, &mut left, reading)?.into_iter().collect()
+        };
+        // A compaction alone is no message.
+        let entries = entries.into_iter().filter(|entry| !is_compaction || !entry.pieces.is_empty());
+        steps.extend(entries.map(Step::Entry));
+        Ok(steps)
     })?;
     reading.notes.extend(left.notes());
-    talk.steps.extend(entries.into_iter().flatten().map(Step::Entry));
+    talk.steps.extend(steps.into_iter().flatten());
     Ok(talk)
 }
 

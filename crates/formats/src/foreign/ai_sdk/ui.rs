@@ -31,6 +31,7 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
     };
     let id = fields.name("id")?;
     fields.ignore(&["metadata", "createdAt", "annotations", "chatId", "revisionId", "updatedAt", "data"]);
+    fields.ignore(&["compaction"]);
     let parts = fields.get("parts").map(|parts| parts.list()).transpose()?.unwrap_or_default();
     let has_parts = !parts.is_empty();
     let mut said = Said::new(&parts, role);
@@ -89,6 +90,8 @@ impl Said {
                 self.turn.say(Piece::Part(file::part(&fields, &["url", "data"], false)?));
             }
             "step-start" => self.turn.end_step(),
+            // Read before the message.
+            "context_compaction" => fields.ignore_all(),
             "tool-invocation" => {
                 let invocation = fields.need("toolInvocation")?;
                 self.invocation(&invocation, left, reading)?;
