@@ -103,7 +103,7 @@ impl Assembly<'_> {
             }
             Step::Record(block) => {
                 let next = self.reader.next_id(next);
-                self.reader.compaction(*block, Some(next));
+                self.reader.compaction(*block, Some(&next));
                 Ok(())
             }
             Step::Compaction(known) => {

@@ -215,9 +215,13 @@ pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Opt
 }
 
 /// Checks whether the values of a file are the messages of one session, one a line.
-pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, options: ReadOptions) -> bool {
+pub(crate) fn are_messages<'a>(
+    mut lines: impl Iterator<Item = &'a str> + Clone,
+    options: ReadOptions,
+) -> bool {
     const OF_SESSIONS: [&str; 5] = ["messages", "chat_messages", "chat_history", "contents", "history"];
-    let Some(first) = lines.clone().next() else { return false };
+    let all = lines.clone();
+    let Some(first) = lines.next() else { return false };
     let first = Shape::read(first, false);
     let by_name = options.format.and_then(Reader::by_format).filter(|reader| !reader.is_session_otherwise);
     if by_name.is_none() && first.has("role") && !first.has("messages") {
@@ -227,15 +231,13 @@ pub(crate) fn are_messages<'a>(lines: impl Iterator<Item = &'a str> + Clone, opt
     if OF_SESSIONS.contains(&&*first.container) {
         return false;
     }
-    let several = lines.clone().take(2).count() > 1;
-    let shape = || Shape::read_lines(lines.clone(), false);
-    match by_name {
-        Some(reader) => (reader.fits)(&shape()),
-        None => several && is_known(&shape()),
-    }
+    let several = lines.next().is_some();
+    let shape = Shape::read_lines(all, false);
+    by_name.map_or_else(|| several && is_known(&shape), |reader| (reader.fits)(&shape))
 }
 
 #[cfg(test)]
+#[expect(clippy::unnecessary_wraps, reason = "a reader may fail")]
 mod tests {
     use super::*;
     use context_window::Role;

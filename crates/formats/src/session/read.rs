@@ -75,15 +75,7 @@ pub(crate) fn session(text: &str, name: &str, line: usize, options: ReadOptions)
 }
 
 fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, Error> {
-    let Place { name, line } = place;
-    let session: wire::Session = match text.as_bytes().first() {
-        Some(b'{') => place.parse(text)?,
-        Some(b'[') => wire::Session { messages: Some(place.parse(text)?), ..wire::Session::default() },
-        _ => {
-            let detail = "expected a session: a JSON object, or an array of chat messages";
-            return Err(Error::input(format!("{name}:{line}"), detail));
-        }
-    };
+    let session = wire_session(text, place)?;
     let keys: KeysWithValues<'_> = serde_json::from_str(text).unwrap_or_default();
     let of_body = |key: &str| stated::KEYS.contains(&key);
     // Most sessions have none of these keys: they are not read once more for them.
@@ -183,6 +175,18 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         unread,
         ignored,
     })
+}
+
+/// Reads the shape of a session: an object, or a list of messages.
+fn wire_session(text: &str, place: Place<'_>) -> Result<wire::Session, Error> {
+    match text.as_bytes().first() {
+        Some(b'{') => place.parse(text),
+        Some(b'[') => Ok(wire::Session { messages: Some(place.parse(text)?), ..wire::Session::default() }),
+        _ => {
+            let detail = "expected a session: a JSON object, or an array of chat messages";
+            Err(Error::input(format!("{}:{}", place.name, place.line), detail))
+        }
+    }
 }
 
 /// Returns the keys of a session that are not read.
@@ -297,7 +301,7 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
         reader.content = (format!("messages[{at}].content"), compactions.is_empty());
         let next = next.map(|next| reader.next_id(next.id.as_ref().map(ToString::to_string)));
         for compaction in compactions {
-            reader.compaction(compaction, next.clone());
+            reader.compaction(compaction, next.as_ref());
         }
         if is_message {
             reader.message(message)?;

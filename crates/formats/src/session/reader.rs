@@ -125,9 +125,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
-    pub(crate) fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<ItemId>) {
+    pub(crate) fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<&ItemId>) {
         self.compactions += 1;
-        match block.and_then(|block| block.record(&self.log, next.as_ref())) {
+        match block.and_then(|block| block.record(&self.log, next)) {
             Ok(record) => self.log.record(Event::Compacted(Box::new(record))),
             Err(why) => self.ignored.push(format!("compaction {} is not used: {why}", self.compactions)),
         }
