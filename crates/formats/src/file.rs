@@ -216,7 +216,18 @@ impl SessionFile {
     /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
     /// be read.
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
-        self.read(self.place(id)?)
+        match self.place(id) {
+            Ok(place) => self.read(place),
+            Err(error) => Err(self.unreadable().filter(|_| id.is_none()).unwrap_or(error)),
+        }
+    }
+
+    /// Returns the error of the first session if none of the first can be read: no id would help.
+    fn unreadable(&self) -> Option<Error> {
+        const FIRST: usize = 3;
+        let mut errors = self.places().take(FIRST).map(|place| self.read(place).err());
+        let first = errors.next()??;
+        errors.all(|error| error.is_some()).then_some(first)
     }
 
     /// Iterates over the places of the sessions in the file.

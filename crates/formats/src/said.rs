@@ -41,6 +41,54 @@ pub(crate) fn is_something(json: &str) -> bool {
         && !json.starts_with(|first: char| first.is_ascii_digit() || first == '-')
 }
 
+/// Checks whether a key is the name of something that applications keep beside what was said: a title, an author, a time.
+pub(crate) fn is_metadata(key: &str) -> bool {
+    const NAMES: [&str; 40] = [
+        "title",
+        "author",
+        "authorname",
+        "displayname",
+        "username",
+        "useremail",
+        "email",
+        "user",
+        "customer",
+        "tags",
+        "label",
+        "labels",
+        "category",
+        "topic",
+        "status",
+        "model",
+        "modelname",
+        "provider",
+        "createdat",
+        "updatedat",
+        "created",
+        "updated",
+        "date",
+        "time",
+        "timestamp",
+        "feedback",
+        "rating",
+        "score",
+        "locale",
+        "language",
+        "timezone",
+        "useragent",
+        "device",
+        "browser",
+        "channel",
+        "platform",
+        "environment",
+        "version",
+        "source",
+        "url",
+    ];
+    let name: String = key.chars().filter(|c| !matches!(c, '_' | '-')).collect();
+    NAMES.contains(&&*name.to_ascii_lowercase())
+}
+
 /// Returns the prose that a JSON value is.
 pub(crate) fn prose(json: &str) -> Option<Found> {
     serde_json::from_str::<String>(json).ok().filter(|text| is_prose(text)).map(Found::text)

@@ -7,7 +7,12 @@ use super::{
 use crate::{
     error::Error,
     session::{
-        Session, bounded, open_calls::OpenCalls, place::Place, reader::Reader, unread_keys::UnreadKeys, wire,
+        Session, bounded,
+        open_calls::{self, OpenCalls},
+        place::Place,
+        reader::Reader,
+        unread_keys::UnreadKeys,
+        wire,
     },
 };
 use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning};
@@ -40,7 +45,7 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     let mut ignored = reading.into_notes();
     ignored.append(&mut reader.ignored);
     ignored.extend(open.note());
-    ignored.extend(without_calls(reader.log.messages()));
+    ignored.extend(open_calls::note_on_results(reader.log.messages()));
     if reader.log.messages().iter().all(Message::is_empty) && reader.log.system().is_empty() {
         let left = ignored.first().map(|note| format!(" ({note})")).unwrap_or_default();
         let detail = format!("holds no message that says anything{left}; expected at least one");
@@ -54,20 +59,6 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
     session.tools = talk.tools;
     session.rag = talk.rag;
     Ok(session.with_ignored(ignored))
-}
-
-/// Returns a note on results whose calls the file does not hold: no provider takes them.
-fn without_calls(messages: &[Message]) -> Option<String> {
-    let calls = messages.iter().flat_map(Message::tool_calls).map(|call| call.id.as_str());
-    let calls: BTreeSet<&str> = calls.collect();
-    let results = messages.iter().filter_map(Message::answers);
-    match results.filter(|id| !calls.contains(id)).count() {
-        0 => None,
-        1 => Some("1 result stands in the file without its call: no provider takes it so".into()),
-        lone => {
-            Some(format!("{lone} results stand in the file without their calls: no provider takes them so"))
-        }
-    }
 }
 
 struct Assembly<'a> {

@@ -106,10 +106,16 @@ impl Chat {
         let blocks = fields.get("content").map(|content| content.list()).transpose()?.unwrap_or_default();
         // Older exports have the text alone; newer ones repeat there what the blocks say.
         if blocks.is_empty() {
+            pieces.extend(text.clone().map(Piece::text));
+        }
+        let has_blocks = !blocks.is_empty();
+        let blocks: Vec<Piece> =
+            reading.each(blocks, |node, reading| self.block(node, reading))?.into_iter().flatten().collect();
+        // Blocks that say nothing do not stand for what the message says.
+        if has_blocks && blocks.is_empty() {
             pieces.extend(text.map(Piece::text));
         }
-        let blocks = reading.each(blocks, |node, reading| self.block(node, reading))?;
-        pieces.extend(blocks.into_iter().flatten());
+        pieces.extend(blocks);
         fields.finish(reading)?;
         let entry = Entry::new(role, pieces).with_id(id);
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))

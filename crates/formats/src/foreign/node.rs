@@ -279,7 +279,7 @@ impl<'a> Fields<'a> {
     /// Checks that no key is left that holds something said, called or answered.
     pub(crate) fn finish(&self, reading: &mut Reading) -> Result<(), Fault> {
         for field in self.all.iter().filter(|field| !field.is_read.get()) {
-            if !said::is_something(field.node.json) {
+            if !said::is_something(field.node.json) || said::is_metadata(&field.name) {
                 continue;
             }
             let near = plain::nearest(&field.name, self.asked.borrow().iter().copied());

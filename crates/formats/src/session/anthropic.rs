@@ -8,7 +8,7 @@ use context_window::{
     render::keep_as_written,
     text::{object::Object, plain::compact_json},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
 /// What a call, a result, a thought and an image bear; what other types hold is carried as it is.
@@ -21,11 +21,28 @@ struct Call {
     input: Option<Box<RawValue>>,
 }
 
+/// True, or any other value.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum IgnoredOr {
+    Bool(bool),
+    Other(IgnoredAny),
+}
+
+impl IgnoredOr {
+    fn is_true(&self) -> bool {
+        match self {
+            Self::Bool(value) => *value,
+            Self::Other(_) => false,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(expecting = "a result: an object with tool_use_id")]
 struct Answer {
-    #[serde(default)]
-    is_error: bool,
+    /// SDKs write null for false.
+    is_error: Option<IgnoredOr>,
     tool_use_id: Name,
     #[serde(default)]
     content: Content,
@@ -101,11 +118,10 @@ pub(crate) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
             let arguments = input.map_or_else(|| "{}".into(), |input| compact_json(input.get()));
             Piece::Call(ToolCall::new(id.into_text(), name, arguments))
         }),
-        "tool_result" => {
-            serde_json::from_str(json).map(|Answer { is_error: failed, tool_use_id, content }| {
-                Piece::Result { id: tool_use_id.into_text(), content, failed }
-            })
-        }
+        "tool_result" => serde_json::from_str(json).map(|Answer { is_error, tool_use_id, content }| {
+            let failed = is_error.is_some_and(|value| value.is_true());
+            Piece::Result { id: tool_use_id.into_text(), content, failed }
+        }),
         "thinking" => serde_json::from_str(json).map(|Thinking { thinking, signature }| {
             Piece::Reasoning(match signature {
                 Some(signature) => Reasoning::sealed(WireFormat::Anthropic, thinking, signature),

@@ -142,6 +142,8 @@ impl Around {
                 self.refusal = text();
                 "\"\"".to_owned()
             }
+            // An empty one says nothing: what is said stands elsewhere.
+            "refusal" if json == "\"\"" => "null".to_owned(),
             "images" if dialects::images(wire, json).is_some() => "[]".to_owned(),
             _ => json.to_owned(),
         };

@@ -266,7 +266,11 @@ impl Said {
     }
 
     fn part(&mut self, json: &str, at: usize, open: &mut OpenCalls) -> Result<(), String> {
-        let part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
+        let mut part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
+        let is_call = part.function_call.is_some() || part.function_response.is_some();
+        if part.text.take_if(|_| is_call).is_some_and(|text| !text.trim().is_empty()) {
+            return Err("holds a text beside a call or a result; expected a part for each".into());
+        }
         let kind = match part {
             WirePart { text, thought, thought_signature, .. }
                 if has_text_alone(json)
@@ -289,7 +293,8 @@ impl Said {
             }
             WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
-                let id = id.map_or_else(made_up, Name::into_text);
+                // Protocol buffers write an id that is not there as an empty text.
+                let id = id.map(Name::into_text).filter(|id| !id.is_empty()).unwrap_or_else(made_up);
                 let name = name.unwrap_or_default();
                 open.push(&name, &id);
                 let arguments = args.map_or_else(|| "{}".into(), |args| compact_json(args.get()));
@@ -368,7 +373,8 @@ fn opaque(json: &str) -> Part {
 /// Returns a result as a message of its own, with its media as parts.
 fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     let Response { id, name, value, parts } = response;
-    let (id, name) = (id.map(Name::into_text), name.unwrap_or_default());
+    let id = id.map(Name::into_text).filter(|id| !id.is_empty());
+    let name = name.unwrap_or_default();
     let called = open.answered(&name, id.as_deref());
     let nth = called.as_ref().map(|(_, nth)| *nth);
     let id = id.or(called.map(|(id, _)| id)).unwrap_or_else(|| format!("call_of_{name}"));

@@ -109,3 +109,27 @@ impl OpenCalls {
         }
     }
 }
+
+/// Returns a note on results whose calls the messages do not hold, and on those behind the first of a call: no provider takes
+/// them.
+pub(crate) fn note_on_results(messages: &[Message]) -> Option<String> {
+    let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
+    for call in messages.iter().flat_map(Message::tool_calls) {
+        *calls.entry(call.id.as_str()).or_default() += 1;
+    }
+    let mut lone: u64 = 0;
+    for id in messages.iter().filter_map(Message::answers) {
+        match calls.get_mut(id) {
+            Some(open) if *open > 0 => *open -= 1,
+            _ => lone += 1,
+        }
+    }
+    match lone {
+        0 => None,
+        1 => Some("1 result stands in the file without its call: no provider takes it so".into()),
+        lone => {
+            let lone = context_window::text::plain::grouped(lone);
+            Some(format!("{lone} results stand in the file without their calls: no provider takes them so"))
+        }
+    }
+}

@@ -1,8 +1,9 @@
 //! Wire shapes → a [`Session`].
 
 use super::{
-    Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged, place::Place,
-    reader::Reader, reader::named, stated, tools::tools, unread_keys::UnreadKeys, wire,
+    Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged,
+    open_calls::note_on_results, place::Place, reader::Reader, reader::named, stated, tools::tools,
+    unread_keys::UnreadKeys, wire,
 };
 use crate::{error::Error, format::ReadOptions, said};
 use context_window::{
@@ -151,6 +152,8 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     if holds_nothing && log.system().is_empty() && rag.is_empty() {
         return Err(nothing_said(place, &log, session.role.is_some(), &unread));
     }
+    let mut ignored = ignored;
+    ignored.extend(note_on_results(log.messages()));
     let tools = tools(&declared, session.functions.unwrap_or_default(), reader_unknown)
         .map_err(|(at, detail)| place.fault(&format!("tools[{at}]"), &detail))?;
     bounded::check(log.messages(), &tools).map_err(|(key, detail)| place.fault(&key, &detail))?;
@@ -283,9 +286,31 @@ pub(crate) fn pushed<'a>(
     Ok(reader)
 }
 
+/// Checks that messages which name their conversation name one: what others said is no part of this prompt.
+fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Result<(), Error> {
+    const NAMES: [&str; 6] =
+        ["session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"];
+    let mut first: Option<(&str, &str)> = None;
+    for (at, message) in messages.iter().enumerate() {
+        let named = message.keys.iter().filter(|key| NAMES.contains(&&*key.name));
+        let mut named = named.filter_map(|key| Some((key.name.as_ref(), key.unread.as_deref()?.get())));
+        let Some((name, value)) = named.find(|(_, value)| *value != "null") else { continue };
+        match first {
+            None => first = Some((name, value)),
+            Some((own, other)) if own == name && other != value => {
+                let detail = "is of another conversation than the messages before; expected one: split them by this key";
+                return reader.leave(&format!("messages[{at}].{name}"), detail);
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// The messages of a session, and the compactions among them.
 fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
     let mut unread = UnreadKeys::default();
+    one_conversation(reader, &messages)?;
     reader.log_keys = LogKeys::of(&messages);
     let mut messages = messages.into_iter().enumerate().peekable();
     while let Some((at, mut message)) = messages.next() {

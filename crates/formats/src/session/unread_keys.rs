@@ -144,6 +144,11 @@ fn found(
     }
     if json.starts_with('"') {
         let is_content = CONTENT.contains(&key) || !message.says_anything();
+        // One word is an answer where nothing else is said.
+        if CONTENT.contains(&key) && !message.says_anything() {
+            let text = serde_json::from_str::<String>(json).ok().filter(|text| !text.trim().is_empty());
+            return text.map(said::Found::text).and_then(says_more);
+        }
         return said::prose(json).filter(|_| is_content).and_then(says_more);
     }
     let found = if message.says_anything() { said::part(json) } else { said::any(json) };

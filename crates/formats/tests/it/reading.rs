@@ -266,7 +266,13 @@ fn the_turns_of_sharegpt_are_messages() {
     let answers: Vec<_> = read.log.messages().iter().filter_map(Message::answers).collect();
     let calls: Vec<_> = read.log.messages()[1].tool_calls().iter().map(|call| &*call.id).collect();
     assert_eq!((&answers[..2], answers[2]), (&calls[..], "call_of_6"));
-    assert_eq!(read.ignored(), ["2 turns are not read, their speakers are not known: 2 narrator"]);
+    assert_eq!(
+        read.ignored(),
+        [
+            "2 turns are not read, their speakers are not known: 2 narrator",
+            "1 result stands in the file without its call: no provider takes it so"
+        ]
+    );
     assert_eq!(read.unread_keys(), []);
     let said = format!(r#"{{"conversations":{}}}"#, turns.replace(r#""value":" ""#, r#""value":"A pause.""#));
     let error = Session::from_json(&said).unwrap_err().to_string();
@@ -312,4 +318,51 @@ fn the_turns_of_sharegpt_are_messages() {
             Session::from_json(&format!("{{\"query\":\"q\",\"tools\":{wrong}}}")).unwrap_err().to_string();
         assert!(error.contains("tools: ") && error.contains("a list of tools"), "{error}");
     }
+}
+
+/// Found by files that people might bring: each lost something without a word.
+#[test]
+fn what_was_lost_in_silence_is_read_or_refused() {
+    // An empty refusal is none.
+    let read = session(r#"{"role":"user","content":"q"},{"role":"assistant","content":"yes","refusal":""}"#);
+    assert_eq!(lines(&read)[1], "m1 assistant:yes");
+    let manager = context_window::ContextWindowManager::for_model("gpt-4o").unwrap();
+    let plan = manager.build_plan(&read.request()).unwrap();
+    let said = context_window::render::body_json(&plan, context_window::WireFormat::OpenAiChat, false);
+    assert!(said.contains(r#""content":"yes""#), "{said}");
+    // One word under another name of the content, where nothing else is said.
+    assert!(refused(r#"{"role":"assistant","content":"","text":"Yes"}"#).contains("messages[0].text"));
+    assert!(refused(r#"{"role":"tool","tool_call_id":"c","output":"Yes"}"#).contains("messages[0].output"));
+    // Results without calls, and the second of one call.
+    let call = r#"{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"done"}"#;
+    let note = "1 result stands in the file without its call: no provider takes it so";
+    assert_eq!(session(&format!("{call},{result},{result}")).ignored(), [note]);
+    assert_eq!(session(result).ignored(), [note]);
+    assert!(session(&format!("{call},{result}")).ignored().is_empty());
+    // A result of Anthropic with nulls, as an SDK dumps it.
+    let read = session(
+        r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"done","is_error":null}]}"#,
+    );
+    assert_eq!(lines(&read)[1], "m1 tool:done");
+    // A call of Gemini beside an empty text, and beside a text.
+    let gemini = |text: &str| {
+        Session::from_json(&format!(
+            r#"{{"contents":[{{"role":"user","parts":[{{"text":"q"}}]}},
+            {{"role":"model","parts":[{{"text":"{text}","functionCall":{{"id":"","name":"f","args":{{}}}}}}]}},
+            {{"role":"user","parts":[{{"functionResponse":{{"id":"","name":"f","response":{{"output":"done"}}}}}}]}}]}}"#
+        ))
+    };
+    let read = gemini("").unwrap();
+    assert_eq!(lines(&read)[1..], ["m1 assistant: f({})", "m2 tool:done"]);
+    assert!(gemini("words").unwrap_err().to_string().contains("a text beside a call"));
+    // Messages of two conversations.
+    let of = |id: &str| format!(r#"{{"role":"user","content":"q","session_id":"{id}"}}"#);
+    assert_eq!(session(&format!("{},{}", of("a"), of("a"))).log.messages().len(), 2);
+    assert!(refused(&format!("{},{}", of("a"), of("b"))).contains("messages[1].session_id: is of another"));
+    // No id helps where no session can be read.
+    let file = SessionFile::new("f", b"{\"a\":1}\n{\"b\":2}".to_vec()).unwrap();
+    let error = file.session(None).unwrap_err().to_string();
+    assert!(error.starts_with("f:1: is an empty session"), "{error}");
 }

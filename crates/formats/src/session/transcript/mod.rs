@@ -1,6 +1,9 @@
 //! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
 
-use super::{Session, bounded, document::Document, place::Place, reader::Reader, unread::Unread, wire};
+use super::{
+    Session, bounded, document::Document, open_calls::note_on_results, place::Place, reader::Reader,
+    unread::Unread, wire,
+};
 use crate::{error::Error, format::FileFormat, said};
 use context_window::{Message, Part, WireFormat};
 
@@ -124,6 +127,7 @@ fn whole(
         }
     }
     let mut ignored = reader.ignored;
+    ignored.extend(note_on_results(reader.log.messages()));
     ignored.extend(unread.note("event is not read", "events are not read"));
     ignored.extend(
         carried.note("block is kept as the JSON it came as", "blocks are kept as the JSON they came as"),
