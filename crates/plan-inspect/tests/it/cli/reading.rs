@@ -40,8 +40,9 @@ fn a_format_is_named_or_suggested() {
 #[cfg(unix)]
 #[test]
 fn a_session_names_no_tokenizer_file() {
-    let pipe = file("reading-pipe", b"");
-    std::fs::remove_file(&pipe).unwrap();
+    // A pipe that an earlier run left would hold whoever writes to it.
+    let pipe = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("reading-pipe");
+    drop(std::fs::remove_file(&pipe));
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (name, own) in [
         ("tokenizer", format!(r#""tokenizer":{pipe:?},"options":{{}}"#)),
