@@ -262,7 +262,7 @@ fn without_blank(lines: Vec<String>) -> Vec<String> {
 }
 
 fn counts() -> (u64, u64) {
-    if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (60, 600) }
+    if std::env::var_os("FULL").is_some() { (1_000, 20_000) } else { (30, 200) }
 }
 
 /// The shapes to try: all of them, or the one that `LAW_SHAPE` names.
