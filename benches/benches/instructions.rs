@@ -1,6 +1,6 @@
-//! Instructions of eleven cases, counted under valgrind: the same number on every run, whatever else a machine does. A case that
-//! takes over 3 % more than `instructions.in` says fails: `./check instructions`. A change that is meant to cost more writes the
-//! figures of its run there, and says why.
+//! Instructions of eleven cases, counted under valgrind: the same number on every run, whatever else a
+//! machine does. A case that takes over 3 % more than `instructions.in` says fails: `./check instructions`. A
+//! change that is meant to cost more writes the figures of its run there, and says why.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,
@@ -167,7 +167,8 @@ fn blocks() -> String {
     json!({ "model": "claude-sonnet-4-5", "messages": (0..2_001).map(one).collect::<Vec<_>>() }).to_string()
 }
 
-// Reading. The case that names the format looks at no shape: the difference to the first is what detection costs.
+// Reading. The case that names the format looks at no shape: the difference to the first is what detection
+// costs.
 #[library_benchmark]
 #[bench::read_chat(args = (None), setup = with_chat, config = limit("read_chat"))]
 #[bench::read_chat_by_name(args = (Some(FileFormat::Session)), setup = with_chat, config = limit("read_chat_by_name"))]

@@ -38,8 +38,8 @@ use validate::Fault;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
-    /// The preset these options started from (one of [`Config::presets`]); for information only: the preset's values
-    /// are already in the other fields.
+    /// The preset these options started from (one of [`Config::presets`]); for information only: the preset's
+    /// values are already in the other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Limits and tokenizer of a model that nothing else describes.
@@ -61,13 +61,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in errors.
-    /// [`ConfigLayers`] puts several texts, variables and flags together.
+    /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in
+    /// errors. [`ConfigLayers`] puts several texts, variables and flags together.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown keys and
-    /// presets, wrong types and values out of range.
+    /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown
+    /// keys and presets, wrong types and values out of range.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_text(origin, text).load()?.config)
     }
@@ -95,7 +95,8 @@ impl Config {
         Ok(ConfigLayers::new().with_pairs("preset", [("preset", name)]).load()?.config)
     }
 
-    /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its trigger.
+    /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its
+    /// trigger.
     ///
     /// # Errors
     ///
@@ -224,8 +225,8 @@ pub struct SystemPinnedOptions {
     pub share: u16,
     /// Hard limit in tokens; required items and undroppable pins may still exceed it.
     pub cap: Option<u64>,
-    /// How much of what there is to share out pins may take before conversation and documents get theirs, per mille
-    /// (rule S2; default: 500).
+    /// How much of what there is to share out pins may take before conversation and documents get theirs, per
+    /// mille (rule S2; default: 500).
     pub pins_limit: u16,
 }
 
@@ -283,8 +284,8 @@ impl From<SectionsForm> for Sections {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ConversationOptions {
-    /// When the window no longer fits, it is cut to this share of its budget, per mille (rule S5; default: 600). At
-    /// 1000 the window moves on with almost every turn.
+    /// When the window no longer fits, it is cut to this share of its budget, per mille (rule S5; default:
+    /// 600). At 1000 the window moves on with almost every turn.
     pub low_mark: u16,
     /// What to do about a tool call without a result.
     pub repair: Repair,
@@ -296,7 +297,7 @@ pub struct ConversationOptions {
     pub clear_at_least: u64,
     /// What is done about the reasoning of earlier replies (rule K1).
     pub reasoning: ReasoningPolicy,
-    /// What text between `<think>` and `</think>` is in a reply (rule K9).
+    /// The treatment of text between `<think>` and `</think>` in a reply (rule K9).
     pub think_tags: ThinkTags,
 }
 
@@ -319,7 +320,8 @@ impl Default for ConversationOptions {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReasoningPolicy {
-    /// It is sent as long as the provider takes it back, and left out where the provider would refuse it (default).
+    /// It is sent as long as the provider takes it back, and left out where the provider would refuse it
+    /// (default).
     #[default]
     Keep,
     /// None is sent.
@@ -328,12 +330,12 @@ pub enum ReasoningPolicy {
     Provider,
 }
 
-/// What text between `<think>` and `</think>` is in a reply (rule K9).
+/// The treatment of text between `<think>` and `</think>` in a reply (rule K9).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ThinkTags {
-    /// As the model's entry in the registry says (default).
+    /// The setting of the model's entry in the registry (default).
     #[default]
     Auto,
     /// Text like any other.
@@ -351,11 +353,12 @@ pub enum ToolResults {
     Keep,
     /// Old ones as stubs, once the sticky window no longer fits.
     Clear,
-    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit otherwise
-    /// (default): a prompt that holds part of a result is sent, one that is too long is refused.
+    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit
+    /// otherwise (default): a prompt that holds part of a result is sent, one that is too long is refused.
     #[default]
     Clip,
-    /// As they are: the provider leaves out old ones by itself, as the plan's `context_editing` asks it to (rule C12).
+    /// As they are: the provider leaves out old ones by itself, as the plan's `context_editing` asks it to
+    /// (rule C12).
     Provider,
 }
 
@@ -403,10 +406,12 @@ pub enum TtlPolicy {
 pub struct TokenOptions {
     /// Whether what providers report corrects counters that estimate (default: true).
     pub calibrate: bool,
-    /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default: 1000).
+    /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default:
+    /// 1000).
     pub calibration_per_mille: u32,
-    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608), or as many as one
-    /// request's documents need where that is more; 0 remembers none. It changes speed, never a plan.
+    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608), or
+    /// as many as one request's documents need where that is more; 0 remembers none. It changes speed, never
+    /// a plan.
     pub cache_bytes: u64,
 }
 

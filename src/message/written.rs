@@ -1,11 +1,13 @@
-//! The pieces of a message in the order in which a provider wrote them, with the JSON that the neutral fields do not hold.
-//! Input: a message, and what its wire format wrote of it; output: components in their order. Rule H6.
+//! The pieces of a message in the order in which a provider wrote them, with the JSON that the neutral fields
+//! do not hold. Input: a message, and what its wire format wrote of it; output: components in their order.
+//! Rule H6.
 
 use super::{Message, Part, Reasoning, ToolCall, WireFormat};
 use crate::text::object::Object;
 use serde::{Deserialize, Serialize};
 
-/// The pieces of a message as a provider wrote them: their order, and of each the JSON whose keys the neutral fields fill.
+/// The pieces of a message as a provider wrote them: their order, and of each the JSON whose keys the neutral
+/// fields fill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[doc(hidden)]
 pub struct Written {
@@ -68,7 +70,8 @@ impl<'a> Component<'a> {
         matches!(self, Self::Text { .. } | Self::Image { .. } | Self::Opaque { .. })
     }
 
-    /// Returns the JSON whose keys the neutral field fills. Returns `None` if nothing was written beside them.
+    /// Returns the JSON whose keys the neutral field fills. Returns `None` if nothing was written beside
+    /// them.
     pub(crate) fn json(&self) -> Option<&'a str> {
         match *self {
             Self::Text { json, .. }
@@ -88,7 +91,8 @@ impl Written {
         first.json.as_deref()
     }
 
-    /// Returns the pieces of messages that become one. Returns `None` if none of them has any, or they are of several formats.
+    /// Returns the pieces of messages that become one. Returns `None` if none of them has any, or they are of
+    /// several formats.
     pub(super) fn joined(messages: &[Message]) -> Option<Self> {
         let mut formats = messages.iter().filter_map(Message::written).map(|written| written.wire_format);
         let wire_format = formats.next()?;
@@ -134,7 +138,8 @@ impl Written {
                     object.remove(key);
                 }
             }),
-            // An item that its reasoning belongs to is refused without it if it goes by its id (coder/fantasy#30).
+            // An item that its reasoning belongs to is refused without it if it goes by its id
+            // (coder/fantasy#30).
             WireFormat::OpenAiResponses => {
                 for kind in [PieceKind::Around, PieceKind::Call] {
                     self.change(kind, |object| {
@@ -169,7 +174,8 @@ impl Written {
     }
 }
 
-/// Returns the output of a shell call with this text as all that it printed. Returns `None` for another output.
+/// Returns the output of a shell call with this text as all that it printed. Returns `None` for another
+/// output.
 fn shell_output(output: &str, text: &str) -> Option<String> {
     let mut printed: Vec<Object> = serde_json::from_str(output).ok()?;
     printed.truncate(1);
@@ -200,7 +206,8 @@ impl Message {
         self.edit(|extra| extra.rare.written = Some(Box::new(written)))
     }
 
-    /// Returns the pieces as a provider wrote them. Returns `None` for a message that every wire format writes in its own way.
+    /// Returns the pieces as a provider wrote them. Returns `None` for a message that every wire format
+    /// writes in its own way.
     #[doc(hidden)]
     #[must_use]
     pub fn written(&self) -> Option<&Written> {
@@ -221,8 +228,8 @@ impl Message {
         around.is_some_and(|json| json != RESULT_PLACE)
     }
 
-    /// Returns what the message holds, in the order in which this wire format is sent it: as it was written there, or reasoning,
-    /// content and calls.
+    /// Returns what the message holds, in the order in which this wire format is sent it: as it was written
+    /// there, or reasoning, content and calls.
     pub(crate) fn components(&self, wire_format: WireFormat) -> Vec<Component<'_>> {
         let mut fields = Fields::new(self);
         let mut all = Vec::new();
@@ -259,15 +266,16 @@ impl Message {
             .is_some_and(|output| matches!(output, "\"\"" | "[]") || shell_output(output, "").is_some())
     }
 
-    /// Returns true if this piece of reasoning was written in this wire format otherwise than neutral fields say.
+    /// Returns true if this piece of reasoning was written in this wire format otherwise than neutral fields
+    /// say.
     pub(crate) fn is_reasoning_written(&self, at: usize, wire_format: WireFormat) -> bool {
         let pieces = self.written_in(wire_format).map_or(&[][..], |written| &written.pieces);
         let mut own = pieces.iter().filter(|piece| piece.kind == PieceKind::Reasoning);
         own.nth(at).is_some_and(|piece| piece.json.is_some())
     }
 
-    /// Returns true if this piece of reasoning was written in a form that only servers of one kind have: in a content of Chat,
-    /// or under another key than `reasoning_content`.
+    /// Returns true if this piece of reasoning was written in a form that only servers of one kind have: in a
+    /// content of Chat, or under another key than `reasoning_content`.
     pub(crate) fn has_own_reasoning(&self, at: usize, wire_format: WireFormat) -> bool {
         let Some(written) =
             self.written_in(wire_format).filter(|written| written.wire_format == WireFormat::OpenAiChat)

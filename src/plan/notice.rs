@@ -3,7 +3,8 @@
 use crate::item::ItemId;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-/// Something the reader of a plan should know: a repair, a question about a TTL, what a provider does not accept.
+/// Something the reader of a plan should know: a repair, a question about a TTL, what a provider does not
+/// accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {

@@ -69,8 +69,8 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for options out of range, the default tokenizer among them, `ErrorKind::Count` when the model's
-    /// own is not part of this build.
+    /// `ErrorKind::Config` for options out of range, the default tokenizer among them, `ErrorKind::Count`
+    /// when the model's own is not part of this build.
     pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
         let counter = match &model.tokenizer {
             Some(name) => TokenCounter::named(name)?,
@@ -109,9 +109,10 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Budget` when the limits leave no room (rule B1), `ErrorKind::Input` for ids used twice (O5), scores
-    /// that are no numbers (S8) and calls without results that are to be rejected (H2), `ErrorKind::Count` when the
-    /// counter fails. A minimum that does not fit is no error but a plan with an overflow (S6).
+    /// `ErrorKind::Budget` when the limits leave no room (rule B1), `ErrorKind::Input` for ids used twice
+    /// (O5), scores that are no numbers (S8) and calls without results that are to be rejected (H2),
+    /// `ErrorKind::Count` when the counter fails. A minimum that does not fit is no error but a plan with an
+    /// overflow (S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let mut plan = self.plan(request)?;
         self.tell_of_unanswered(&mut plan, request)?;
@@ -161,8 +162,8 @@ impl ContextWindowManager {
         self.plan_from(request, &context, sticky)
     }
 
-    /// The stages of a plan: candidates, budget, select, assemble, conform, ledger. `sticky` is what to continue of the
-    /// last prompt.
+    /// The stages of a plan: candidates, budget, select, assemble, conform, ledger. `sticky` is what to
+    /// continue of the last prompt.
     pub(crate) fn plan_from(
         &self,
         request: &PlanRequest<'_>,
@@ -214,7 +215,8 @@ impl ContextWindowManager {
         Round::first(request.log, self.config.conversation.reasoning)
     }
 
-    /// Returns true if the model checks reasoning of this request, so that a plan may have to go without some of it.
+    /// Returns true if the model checks reasoning of this request, so that a plan may have to go without some
+    /// of it.
     pub(crate) fn may_lose_reasoning(&self, request: &PlanRequest<'_>) -> bool {
         self.model.thinking.is_some()
             && self.config.conversation.reasoning == ReasoningPolicy::Keep
@@ -299,9 +301,9 @@ impl ContextWindowManager {
         self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
     }
 
-    /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may demand (rule H5).
-    /// None where that cannot be said: where it depends on the messages, or pieces are counted as a whole (N3), as
-    /// documents are by most counters.
+    /// By how many tokens a prompt can come out larger than its parts, at the most: what the target may
+    /// demand (rule H5). None where that cannot be said: where it depends on the messages, or pieces are
+    /// counted as a whole (N3), as documents are by most counters.
     pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
         let demanded = self.meter.profile().may_demand().filter(|_| !joins);
@@ -371,8 +373,8 @@ impl ContextWindowManager {
         )
     }
 
-    /// How the provider's count follows from ours: only where something is estimated is that a question, by the counter or
-    /// of the media that are still in the conversation.
+    /// How the provider's count follows from ours: only where something is estimated is that a question, by
+    /// the counter or of the media that are still in the conversation.
     fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
         let learnt = calibrator.calibration.filter(|_| options.calibrate);
@@ -427,8 +429,8 @@ impl ContextWindowManager {
 /// Keys that change no plan: which preset the values came from, and how much is remembered.
 const WITHOUT_EFFECT: [&str; 2] = ["preset", "tokens.cache_bytes"];
 
-/// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of TOML in the
-/// order of their keys (rule O4): a key that a later version adds changes no name.
+/// `default`, or the first 16 digits of a hash over the options that differ from their defaults, as lines of
+/// TOML in the order of their keys (rule O4): a key that a later version adds changes no name.
 fn name_of(config: &Config) -> String {
     let default = Config::default().settings();
     let mut own = config.settings();

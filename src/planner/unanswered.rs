@@ -13,8 +13,8 @@ use crate::{
 use std::collections::BTreeSet;
 
 impl ContextWindowManager {
-    /// Adds a notice to a plan that leaves out messages of the user although nobody has answered them: only the last one is
-    /// protected, and the one before may hold what it is about.
+    /// Adds a notice to a plan that leaves out messages of the user although nobody has answered them: only
+    /// the last one is protected, and the one before may hold what it is about.
     pub(super) fn tell_of_unanswered(
         &self,
         plan: &mut ContextPlan,
@@ -59,7 +59,7 @@ impl ContextWindowManager {
         let Some(wide) = planned(largest)? else { return Ok(None) };
         let rows = wide.included.iter().filter(|row| ids.contains(&row.id));
         let tokens: u64 = rows.map(|row| row.tokens.n).sum();
-        // What is in and what was left out is enough, unless a rule takes the room for something else.
+        // Both together are enough, unless a rule takes the room for something else.
         for budget in [plan.total.n.saturating_add(tokens), wide.total.n] {
             if planned(budget)?.is_some() {
                 return Ok(Some((tokens, budget)));
@@ -78,8 +78,8 @@ fn left_out(plan: &ContextPlan, ids: &[ItemId]) -> Vec<ItemId> {
 /// So many messages in a row are looked at: where more come without an answer, nobody is asked.
 const MOST: usize = 1_000;
 
-/// Returns the messages of the user after the last that anybody else said. There are none where nobody else ever speaks, or where
-/// they come from several speakers: a meeting answers itself.
+/// Returns the messages of the user after the last message of anybody else. Returns none if nobody else ever
+/// speaks, or if they come from several speakers: a meeting answers itself.
 fn unanswered(log: &Conversation) -> Vec<ItemId> {
     let messages = log.messages();
     let is_users = |message: &Message| message.role() == Role::User || message.role().instructs();

@@ -1,4 +1,5 @@
-//! Options: what is shipped is what the code does, every key changes something, and every error says where and what.
+//! Options: what is shipped is what the code does, every key changes something, and every error says where
+//! and what.
 
 use context_window::{
     Config, ContextWindowManager, Conversation, Message, Model, PinnedItem, PlanRequest, RagItem,
@@ -31,7 +32,8 @@ fn every_key_that_has_a_default_is_shipped_and_no_other() {
     let settings = Config::default().settings();
     let missing: Vec<&String> = settings.keys().filter(|key| !shipped.contains(&key.as_str())).collect();
     assert!(missing.is_empty(), "config/default.toml does not show {missing:?}");
-    // Keys that are unset by default are known to the loader too: each line is valid with its comment taken off.
+    // Keys that are unset by default are known to the loader too: each line is valid with its comment taken
+    // off.
     let all = SHIPPED.replace("\n#", "\n");
     let lines =
         all.lines().filter(|line| line.starts_with('[') || (line.contains(" = ") && !line.starts_with(' ')));
@@ -118,7 +120,8 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("usage.approaching"), "default");
 }
 
-/// What a planner with these options shows of itself: one plan of a session that has everything, and its levels.
+/// What a planner with these options shows of itself: one plan of a session that has everything, and its
+/// levels.
 fn behaviour(config: &Config) -> String {
     let call = |id: &str| ToolCall::new(id, "look_up", "{}");
     let mut log = Conversation::new();
@@ -177,7 +180,8 @@ fn behaviour(config: &Config) -> String {
             (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
         format!("{:?}", levels.collect::<Vec<_>>())
     });
-    // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after a report.
+    // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
+    // a report.
     format!(
         "{}{}{}{}{}{}{}{levels:?}",
         with(None, None),
@@ -211,7 +215,8 @@ fn thoughts(config: &Config) -> String {
         .map_or_else(|error| error.to_string(), |plan| report::json(&plan))
 }
 
-/// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of it.
+/// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of
+/// it.
 fn compactions(config: &Config) -> String {
     let limits = RequestLimits::new().with_context_len(12_000).with_max_completion(500);
     let counter = TokenCounter::chars_per_4();
@@ -288,7 +293,8 @@ const OTHER_VALUES: [(&str, &str); 30] = [
     ("usage.base", "\"context\""),
 ];
 
-/// Values that have to change with another key, so that the options stay valid or the key has anything to act on.
+/// Values that have to change with another key, so that the options stay valid or the key has anything to act
+/// on.
 const WITH: [(&str, &str, &str); 9] = [
     ("compaction.strict", "compaction.messages", "16"),
     ("compaction.on_drop", "compaction.percent", "0"),
@@ -329,7 +335,8 @@ fn every_key_changes_something() {
         ("conversation.reasoning", "\"drop\""),
         ("conversation.think_tags", "\"reasoning\""),
     ]);
-    // How much is remembered changes speed only; `counts_in_plans` holds that. What `sent_with` holds takes many prompts.
+    // How much is remembered changes speed only; `counts_in_plans` holds that. What `sent_with` holds takes
+    // many prompts.
     let elsewhere = ["tokens.cache_bytes", "rag.leave"];
     for key in LoadedConfig::keys().filter(|key| !elsewhere.contains(key)) {
         let value = values.remove(key).unwrap_or_else(|| panic!("no test value for {key}"));

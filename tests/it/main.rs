@@ -1,5 +1,5 @@
-//! Every test that sees the crate from outside, in one binary: it is linked once. A module a subject; a name before `::`
-//! runs one of them: `cargo test --all-features --test it laws::`.
+//! Every test that sees the crate from outside, in one binary: it is linked once. A module a subject; a name
+//! before `::` runs one of them: `cargo test --all-features --test it laws::`.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

@@ -61,7 +61,7 @@ fn several_messages_are_named_in_one_notice() {
 }
 
 #[test]
-fn what_is_answered_or_said_by_many_gets_no_notice() {
+fn answered_messages_and_meetings_get_no_notice() {
     let mut answered = spec();
     answered.insert(3, Message::assistant("Read."));
     assert_eq!(notice(&log(answered), 200), None);

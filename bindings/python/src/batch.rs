@@ -327,10 +327,11 @@ fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 
 /// Plans the next prompt of each session of a record batch, a row each.
 ///
-/// Columns in: `session` (JSON text of a session), and where they are `id` (handed through), `documents` (a JSON list),
-/// `config` (TOML), `model`, `budget` (tokens); a row's own go before the arguments. Columns out: `id`, `plan` (JSON, with
-/// `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens that the last prompt had at the same place), `drops` (items left
-/// out), `cost` (billionths of a dollar), `error`. A row that cannot be planned has an `error` and nothing else.
+/// Columns in: `session` (JSON text of a session), and where they are `id` (handed through), `documents` (a
+/// JSON list), `config` (TOML), `model`, `budget` (tokens); a row's own go before the arguments. Columns out:
+/// `id`, `plan` (JSON, with `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens that the last prompt had
+/// at the same place), `drops` (items left out), `cost` (billionths of a dollar), `error`. A row that cannot
+/// be planned has an `error` and nothing else.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
 pub(crate) fn plan_batch<'py>(
@@ -345,10 +346,11 @@ pub(crate) fn plan_batch<'py>(
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
 }
 
-/// Plans every prompt of each session of a record batch, one after another, as an application would have sent them.
+/// Plans every prompt of each session of a record batch, one after another, as an application would have sent
+/// them.
 ///
-/// Columns in as `plan_batch`. Columns out: `id`, `plan` (the last one, with `plans=True`), `fingerprint` (a hash over those
-/// of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
+/// Columns in as `plan_batch`. Columns out: `id`, `plan` (the last one, with `plans=True`), `fingerprint` (a
+/// hash over those of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
 pub(crate) fn replay_batch<'py>(

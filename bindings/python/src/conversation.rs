@@ -27,7 +27,8 @@ use std::{
 /// A log that several threads may hold.
 pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
 
-/// The append-only log of a conversation: messages, pins, compactions, what was sent. Nothing is ever removed from it.
+/// The append-only log of a conversation: messages, pins, compactions, what was sent. Nothing is ever removed
+/// from it.
 ///
 /// It may be shared between threads. A call that changes it waits for plans of it that are being made.
 #[pyclass(frozen, module = "context_window")]
@@ -73,7 +74,8 @@ fn ttl(turns: Option<u32>) -> Ttl {
     turns.map_or(Ttl::Unlimited, Ttl::turns)
 }
 
-/// A message or a list of them as JSON. Dicts are taken as they are; what other objects are their attributes tell.
+/// A message or a list of them as JSON. Dicts are taken as they are; what other objects are their attributes
+/// tell.
 pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if let Ok(dict) = given.cast::<PyDict>()
@@ -204,8 +206,8 @@ impl Conversation {
         })
     }
 
-    /// Stores a reply beside the plan that was sent for it. `response` is what the provider answered (a dict with its `usage`
-    /// and why it stopped), or its usage alone.
+    /// Stores a reply beside the plan that was sent for it. `response` is what the provider answered (a dict
+    /// with its `usage` and why it stopped), or its usage alone.
     #[pyo3(signature = (plan, reply, response=None, *, wire_format="openai"))]
     fn push_reply(
         &self,
@@ -292,8 +294,9 @@ impl Conversation {
         self.change(py, |log| Ok(log.undo_compaction()))
     }
 
-    /// All messages as the dicts of a request to a provider, archived ones too. What the provider demands is done to them:
-    /// for Anthropic and Gemini the system texts are in `body`, and a conversation that ends in the middle is completed.
+    /// All messages as the dicts of a request to a provider, archived ones too. What the provider demands is
+    /// done to them: for Anthropic and Gemini the system texts are in `body`, and a conversation that ends in
+    /// the middle is completed.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
@@ -347,8 +350,8 @@ impl Conversation {
         self.read(py, |log| Ok(log.event_count()))
     }
 
-    /// Reads the conversation of a session file's JSON, as `Manager.session_json`, other logs and other tools have it.
-    /// What of it is not read is a warning.
+    /// Reads the conversation of a session file's JSON, as `Manager.session_json`, other logs and other tools
+    /// have it. Anything in it that is not read is a warning.
     #[staticmethod]
     #[pyo3(signature = (session, *, read_as=None, lenient=false))]
     fn from_session(py: Python<'_>, session: &str, read_as: Option<&str>, lenient: bool) -> PyResult<Self> {

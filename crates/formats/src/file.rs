@@ -25,8 +25,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty session,
-    /// and for a text that holds more than one.
+    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty
+    /// session, and for a text that holds more than one.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
     }
@@ -64,7 +64,7 @@ pub struct SessionFile {
     options: ReadOptions,
 }
 
-/// What the values of a file are.
+/// The kind of the values of a file.
 #[derive(Debug)]
 enum Holds {
     /// The conversation of a log on disk.
@@ -82,9 +82,9 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, for a file with nothing in it, and for one
-    /// that holds too much: more than 10,000,000 JSON values in a session (40,000,000 in a log on disk), or 10,000,000
-    /// sessions.
+    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, for a file with nothing in
+    /// it, and for one that holds too much: more than 10,000,000 JSON values in a session (40,000,000 in a
+    /// log on disk), or 10,000,000 sessions.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::with_options(name, bytes, ReadOptions::new())
     }
@@ -100,8 +100,8 @@ impl SessionFile {
         Self::counted(name, bytes, &tally, options)
     }
 
-    /// Reads a file, or anything else that holds sessions, and stops where it is too much: nothing is built of what has more
-    /// values than a session may have.
+    /// Reads a file, or anything else that holds sessions, and stops where it is too much: nothing is built
+    /// of what has more values than a session may have.
     ///
     /// # Errors
     ///
@@ -179,12 +179,12 @@ impl SessionFile {
             Holds::Messages
         } else {
             let shape = Shape::read(&text[first.start..first.end], false);
-            let by_name = || options.format.and_then(foreign::Reader::by_format).is_some();
+            let by_name = || options.format.and_then(foreign::FormatReader::by_format).is_some();
             let are_foreign = by_name() || options.format.is_none() && foreign::is_known(&shape);
             Holds::Sessions { are_foreign }
         };
         let documents = match holds {
-            Holds::Sessions { are_foreign: true } => apart(&text, documents, options),
+            Holds::Sessions { are_foreign: true } => split_foreign(&text, documents, options),
             _ => documents,
         };
         Ok(Self { name: name.into(), text, documents, holds, options })
@@ -202,7 +202,7 @@ impl SessionFile {
         Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), holds, options })
     }
 
-    /// How many sessions there are; never 0.
+    /// Returns the number of sessions; never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
@@ -213,8 +213,8 @@ impl SessionFile {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the session cannot
-    /// be read.
+    /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the
+    /// session cannot be read.
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
         match self.place(id) {
             Ok(place) => self.read(place),
@@ -249,7 +249,7 @@ impl SessionFile {
         log.into_iter().chain(threads).chain(documents.map(SessionPlace::Document))
     }
 
-    /// Where a session is in the file.
+    /// Finds the place of a session in the file.
     fn place(&self, id: Option<&str>) -> Result<SessionPlace<'_>, Error> {
         let fault = |detail: String| Err(Error::input(&self.name, detail));
         let mut places = self.places();
@@ -270,9 +270,10 @@ impl SessionFile {
         }
     }
 
-    /// The text of the file with one more compaction in one session, as an entry after its messages. Everything else
-    /// stays as it is, byte for byte, and a session on one line stays on one. None where its messages are no list of
-    /// chat messages (a log, a transcript, or a logged request of another wire format): [`Journal::create`] writes any conversation.
+    /// The text of the file with one more compaction in one session, as an entry after its messages.
+    /// Everything else stays as it is, byte for byte, and a session on one line stays on one. None where its
+    /// messages are no list of chat messages (a log, a transcript, or a logged request of another wire
+    /// format): [`Journal::create`] writes any conversation.
     ///
     /// # Errors
     ///
@@ -338,12 +339,12 @@ impl SessionFile {
         Ok(session)
     }
 
-    /// Reads a session from its JSON. What is no session of this library may be one of another tool that its first messages
-    /// did not show.
+    /// Reads a session from its JSON. What is no session of this library may be one of another tool that its
+    /// first messages did not show.
     fn document(&self, text: &str, line: usize) -> Result<Session, Error> {
         let place = Place { name: &self.name, line };
         if let Some(format) = self.options.format {
-            return match foreign::Reader::by_format(format) {
+            return match foreign::FormatReader::by_format(format) {
                 Some(reader) if reader.takes(text) => reader.session(text, place, self.options),
                 _ => read::session(text, &self.name, line, self.options),
             };
@@ -352,7 +353,7 @@ impl SessionFile {
             let shape = Shape::read(text, whole);
             match foreign::refusal(&shape) {
                 Some(detail) => Err(Error::input(format!("{}:{line}", self.name), detail)),
-                None => Ok(foreign::Reader::fitting(&shape)),
+                None => Ok(foreign::FormatReader::fitting(&shape)),
             }
         };
         if matches!(self.holds, Holds::Sessions { are_foreign: true } | Holds::Messages) {
@@ -440,7 +441,7 @@ impl SessionFile {
     }
 }
 
-/// Where a session is in its file.
+/// The place of a session in its file.
 #[derive(Clone, Copy)]
 enum SessionPlace<'a> {
     Log(&'a Session),
@@ -452,7 +453,7 @@ enum SessionPlace<'a> {
 }
 
 /// The sessions of another tool, each as a document of its own.
-fn apart(text: &str, documents: Vec<Document>, options: ReadOptions) -> Vec<Document> {
+fn split_foreign(text: &str, documents: Vec<Document>, options: ReadOptions) -> Vec<Document> {
     let mut all = Vec::with_capacity(documents.len());
     for document in documents {
         match foreign::conversations(&text[document.start..document.end], options) {
@@ -481,7 +482,7 @@ fn unfinished(line: usize, bytes: u64) -> String {
     format!("line {line} is unfinished ({bytes} bytes) and not used")
 }
 
-/// What a file packed with gzip begins with.
+/// The first bytes of a file packed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// So many bytes are read at once.

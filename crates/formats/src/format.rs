@@ -2,11 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
-/// A form that a file comes in: [`ReadOptions::read_as`](crate::ReadOptions::read_as) settles it where its shape does not.
+/// A form that a file comes in: [`ReadOptions::read_as`](crate::ReadOptions::read_as) settles it where its
+/// shape does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileFormat {
-    /// A session file of this library, a request body of `OpenAI`, Anthropic, Gemini or a compatible server, or `ShareGPT`.
+    /// A session file of this library, a request body of `OpenAI`, Anthropic, Gemini or a compatible server,
+    /// or `ShareGPT`.
     Session,
     /// The AI SDK of Vercel: `UIMessage`, `ModelMessage`, and those of version 4.
     AiSdk,
@@ -167,7 +169,8 @@ impl ReadOptions {
         self
     }
 
-    /// Leaves out what is not known, with a note in [`Session::ignored`](crate::Session::ignored), in place of an error.
+    /// Leaves out what is not known, with a note in [`Session::ignored`](crate::Session::ignored), in place
+    /// of an error.
     #[must_use]
     pub fn lenient(mut self) -> Self {
         self.is_lenient = true;

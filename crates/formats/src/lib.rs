@@ -17,14 +17,15 @@
 //! # Overview
 //!
 //! A [`SessionFile`] holds one session or many; a [`Session`] is a conversation and what its next prompt
-//! brings with it. The format of a file follows from its shape, or [`ReadOptions`] name it. A [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for
-//! clients of the Agent Client Protocol.
+//! brings with it. The format of a file follows from its shape, or [`ReadOptions`] name it. A [`FieldMap`]
+//! reads the documents of a retriever's answer. [`acp`] writes updates for clients of the Agent Client
+//! Protocol.
 
 pub mod acp;
 mod error;
 mod format;
 mod retrieval;
-mod said;
+mod scan;
 mod session;
 mod foreign;
 mod file;

@@ -167,8 +167,8 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     Some(format!("the prompt has {before} tokens, and would have {after}{joins}"))
 }
 
-/// Writes the session with these compactions in it, one after another, to a new file: its own text where that is a list of
-/// messages, a log otherwise.
+/// Writes the session with these compactions in it, one after another, to a new file: its own text where that
+/// is a list of messages, a log otherwise.
 pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compacted]) -> Result<()> {
     // Looked at again when it is written: another process may be faster.
     if path.exists() {

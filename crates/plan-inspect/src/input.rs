@@ -1,4 +1,5 @@
-//! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the file is called.
+//! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the
+//! file is called.
 
 use crate::{
     progress::Progress,

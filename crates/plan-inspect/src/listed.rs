@@ -32,7 +32,8 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// All sessions of the file or store that is asked about. Of one that cannot be read or planned, as much as is known.
+    /// All sessions of the file or store that is asked about. Of one that cannot be read or planned, as much
+    /// as is known.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>> {
         let file = match input::sessions(&request.session, request.reading.options())? {
             Sessions::File(file) => file,

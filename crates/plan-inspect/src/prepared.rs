@@ -164,7 +164,8 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
     Ok(model)
 }
 
-/// A logged request body is planned in its own wire format where the model's is not known, or where the model has two.
+/// A logged request body is planned in its own wire format where the model's is not known, or where the model
+/// has two.
 fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     let known = named && !model.unknown;
     match session.wire_format {

@@ -34,7 +34,7 @@ pub(crate) struct Changes {
     pub(crate) reasoning: bool,
     /// Reasoning with nothing in it is left out: nothing is lost with it.
     no_reasoning: bool,
-    /// Reasoning that stands in the text is left out (rule K9).
+    /// Reasoning inside of the text is left out (rule K9).
     think_tags: bool,
     /// An empty result says so (rule H3).
     empty_result: bool,
@@ -233,7 +233,8 @@ impl TargetProfile {
         matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini)
     }
 
-    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of Gemini.
+    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of
+    /// Gemini.
     fn joins_texts(&self, role: Role) -> bool {
         matches!(
             (self.wire_format, role),
@@ -284,7 +285,8 @@ impl TargetProfile {
         (text, parts, no_parts)
     }
 
-    /// Returns the numbers of the items that their provider takes behind their reasoning alone, if that is not sent.
+    /// Returns the numbers of the items that their provider takes behind their reasoning alone, if that is
+    /// not sent.
     fn items_without_reasoning(&self, message: &Message, turn_position: TurnPosition) -> Vec<usize> {
         let own = |reasoning: &Reasoning| reasoning.wire_format == Some(self.wire_format);
         let mut all = message.reasoning().iter().enumerate();
@@ -298,7 +300,8 @@ impl TargetProfile {
         message.written_in(self.wire_format).and_then(Written::around).is_some()
     }
 
-    /// Returns true for a message of the assistant of which this target takes nothing, though it holds something.
+    /// Returns true for a message of the assistant of which this target takes nothing, though it holds
+    /// something.
     pub(crate) fn takes_nothing_of(&self, message: &Message) -> bool {
         let blank = |text: &str| text.trim().is_empty();
         let takes_none = |part: &Part| match part {
@@ -339,8 +342,8 @@ impl TargetProfile {
         }
     }
 
-    /// Returns what replaces a part that this target does not take in a message of this role. Nothing is put into the
-    /// assistant's mouth.
+    /// Returns what replaces a part that this target does not take in a message of this role. Nothing is put
+    /// into the assistant's mouth.
     fn instead(&self, role: Role, part: &Part, message: &Message) -> Instead {
         let named =
             |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
@@ -436,8 +439,8 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
 }
 
-/// Returns what a text says behind the reasoning in tags that it begins with. Returns `None` if it has none, or if nothing
-/// would be left of the message.
+/// Returns the text behind the reasoning in tags that it begins with. Returns `None` if it has none, or if
+/// nothing would be left of the message.
 fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
     let (thought, spoken) = text.split_once(THINK_END)?;
     // Some templates open the tag in the prompt: the reply closes it only.

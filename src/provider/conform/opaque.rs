@@ -56,7 +56,8 @@ impl TargetProfile {
     }
 }
 
-/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if there were any.
+/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if
+/// there were any.
 fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
     // Blocks stand in results and documents, which stand in no others.
     const DEEPEST: usize = 4;
@@ -102,13 +103,14 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.parts().iter().any(is_one)
 }
 
-/// Returns true for a message that nobody wrote in a wire format and that holds nothing but parts of it: items by themselves.
+/// Returns true for a message that nobody wrote in a wire format and that holds nothing but parts of it:
+/// items by themselves.
 fn is_items(message: &Message) -> bool {
     message.text().is_empty() && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
 }
 
-/// Returns true for instructions that say nothing and hold only what the provider reads: those that add or remove tools do
-/// (rule S12).
+/// Returns true for instructions that say nothing and hold only what the provider reads: those that add or
+/// remove tools do (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
     const TOOLS: [&str; 3] = ["tool_addition", "tool_removal", "additional_tools"];
     let is_one =

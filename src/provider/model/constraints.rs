@@ -1,5 +1,5 @@
-//! What a target demands of the prompts it is sent, as data: `[provider]`, and `constraints` of a wire format or a model, in
-//! `config/models.toml`.
+//! What a target demands of the prompts it is sent, as data: `[provider]`, and `constraints` of a wire format
+//! or a model, in `config/models.toml`.
 
 use crate::{config::ThinkTags, message::WireFormat};
 use serde::{Deserialize, Serialize};
@@ -49,8 +49,8 @@ pub(crate) enum CallIds {
 
 macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
-        /// What a target demands beyond its wire format. A constraint that is not set is that of the provider, or else of the wire
-        /// format. Model files set them.
+        /// What a target demands beyond its wire format. A constraint that is not set is that of the
+        /// provider, or else of the wire format. Model files set them.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         #[non_exhaustive]
@@ -79,13 +79,13 @@ macro_rules! constraints {
     };
 }
 
-// A constraint that can add or join messages must also be in `TargetProfile::may_demand` and `changes_at`, or explain
-// is wrong.
+// A constraint that can add or join messages must also be in `TargetProfile::may_demand` and `changes_at`, or
+// explain is wrong.
 constraints! {
     /// Where instructions are accepted.
     system: SystemPlace = SystemPlace::Anywhere,
-    /// Whether a system message may be between others where a wire format has a field of its own for them: after a user
-    /// message, last or before an assistant message.
+    /// Whether a system message may be between others where a wire format has a field of its own for them:
+    /// after a user message, last or before an assistant message.
     inner_system: bool = false,
     /// Whether the developer role is known; otherwise it is sent as the system role.
     developer: bool = true,
@@ -105,9 +105,10 @@ constraints! {
     call_ids: CallIds = CallIds::Any,
     /// Which reasoning is sent back.
     reasoning: KeptReasoning = KeptReasoning::Always,
-    /// What text between `<think>` and `</think>` is in a reply; `auto` is `keep`.
+    /// The treatment of text between `<think>` and `</think>` in a reply; `auto` is `keep`.
     think_tags: ThinkTags = ThinkTags::Keep,
-    /// Whether an assistant message of a prompt with tools has to bear reasoning, an empty one where it has none.
+    /// Whether an assistant message of a prompt with tools has to bear reasoning, an empty one where it has
+    /// none.
     fills_reasoning: bool = false,
     /// Whether the first call of each step of the current turn has to bear a signature (Gemini 3).
     signed_calls: bool = false,

@@ -134,8 +134,8 @@ pub enum CacheLife {
 }
 
 impl Model {
-    /// The model of this name from the built-in registry; one that is not there gets the configured defaults, and says
-    /// so. [`Registry::model`] does the same for a registry of one's own.
+    /// The model of this name from the built-in registry; one that is not there gets the configured defaults,
+    /// and says so. [`Registry::model`] does the same for a registry of one's own.
     ///
     /// # Errors
     ///
@@ -144,8 +144,8 @@ impl Model {
         Ok(Registry::built_in()?.model(name))
     }
 
-    /// A model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits and tokenizer from
-    /// `[model.default]` of the options until its fields say otherwise.
+    /// A model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits and
+    /// tokenizer from `[model.default]` of the options until its fields say otherwise.
     #[must_use]
     pub fn custom(name: &str) -> Self {
         Self {
@@ -168,23 +168,24 @@ impl Model {
         }
     }
 
-    /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI` Chat only, so
-    /// counts in the others are estimates.
+    /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI`
+    /// Chat only, so counts in the others are estimates.
     #[must_use]
     pub fn with_wire_format(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         Self { wire_format, estimated: self.estimated || !published, ..self }
     }
 
-    /// This model, counted and sent with its own chat template. Its tokenizer is taken for the model's own, so that counts are
-    /// exact.
+    /// This model, counted and sent with its own chat template. Its tokenizer is taken for the model's own,
+    /// so that counts are exact.
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
         Self { wire_format: WireFormat::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
-    /// How a request asks the provider to leave out reasoning that it would refuse: none for a model that refuses nothing.
+    /// How a request asks the provider to leave out reasoning that it would refuse: none for a model that
+    /// refuses nothing.
     pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
         let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
         built_in::mismatch_switch(self.wire_format).filter(|_| refuses)
@@ -212,7 +213,8 @@ impl Model {
         built_in::context_editing(&self.provider).filter(|_| has_it)
     }
 
-    /// Returns true if the model reads the reasoning of another one, by whatever names both go (rules K3, B7).
+    /// Returns true if the model reads the reasoning of another one, by whatever names both go (rules K3,
+    /// B7).
     pub(crate) fn reads(&self, rule: &ThinkingRule, by: &str) -> bool {
         by == self.name || rule.reads(registry::known_name(&self.name), registry::known_name(by))
     }

@@ -1,5 +1,6 @@
-//! Messages that keep what a provider wrote of them, where the wire format would write the neutral fields otherwise (rule H6).
-//! Input: a message and the JSON of its pieces in their order; output: the message, with no more than it needs.
+//! Messages that keep what a provider wrote of them, where the wire format would write the neutral fields
+//! otherwise (rule H6). Input: a message and the JSON of its pieces in their order; output: the message, with
+//! no more than it needs.
 
 use super::{
     anthropic,
@@ -13,9 +14,9 @@ use crate::{
     text::{object::Object, plain::compact_json},
 };
 
-/// Returns the message with the order of its pieces and the JSON that came of each. A piece that the wire format writes in
-/// the same way keeps nothing, and a message of such pieces in the usual order is as it was. The JSON of an object around
-/// others comes with an empty content: `""`, `[]` or null.
+/// Returns the message with the order of its pieces and the JSON that came of each. A piece that the wire
+/// format writes in the same way keeps nothing, and a message of such pieces in the usual order is as it was.
+/// The JSON of an object around others comes with an empty content: `""`, `[]` or null.
 #[doc(hidden)]
 #[must_use]
 pub fn keep_as_written(
@@ -59,7 +60,7 @@ pub fn keep_as_written(
 #[doc(hidden)]
 #[must_use]
 pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
-    // What belongs into the schema is no field of a definition: a provider refuses it there.
+    // Keys of a schema are no fields of a definition: a provider refuses them there.
     const MISPLACED: [&str; 3] = ["required", "properties", "additionalProperties"];
     let usual = |tool: &Tool| match wire_format {
         WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
@@ -85,7 +86,8 @@ pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &st
     Tool { written: Some((wire_format, came.to_json())), ..tool }
 }
 
-/// Returns the definition of a function as its provider wrote it, as JSON. Returns `None` if no provider wrote it otherwise.
+/// Returns the definition of a function as its provider wrote it, as JSON. Returns `None` if no provider
+/// wrote it otherwise.
 #[doc(hidden)]
 #[must_use]
 pub fn definition_as_written(tool: &Tool) -> Option<String> {
@@ -125,8 +127,8 @@ fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
     Some(object)
 }
 
-/// Returns the JSON of a piece with empty keys where the neutral field fills them. Returns `None` if the wire format writes
-/// the same.
+/// Returns the JSON of a piece with empty keys where the neutral field fills them. Returns `None` if the wire
+/// format writes the same.
 fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: Object) -> Option<String> {
     if matches!(component, Component::Opaque { .. }) {
         return None;

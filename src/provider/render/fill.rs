@@ -67,7 +67,8 @@ fn change_inside(object: &mut Object, key: &str, change: impl Fn(&mut Object)) {
     }
 }
 
-/// Returns a provider's object with its keys filled, and a cache mark at its beginning. Returns `None` if it is no object.
+/// Returns a provider's object with its keys filled, and a cache mark at its beginning. Returns `None` if it
+/// is no object.
 pub(super) fn filled(json: &str, fills: &[Fill<'_>], mark: Option<(&str, String)>) -> Option<Box<RawValue>> {
     let mut object = Object::parse(json)?;
     fill(&mut object, fills);

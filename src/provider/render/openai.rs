@@ -22,8 +22,8 @@ pub struct ChatBody<'a> {
 }
 
 impl ChatBody<'_> {
-    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
-    /// changes nothing.
+    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later);
+    /// elsewhere it changes nothing.
     #[must_use]
     pub fn with_breakpoints(mut self) -> Self {
         self.marked = self.prompt.wants.breakpoints;
@@ -115,8 +115,8 @@ impl<'a> Usual<'a> {
         }
     }
 
-    /// Returns the message with the keys that it came with, in their order; what came since stands behind them. A key with
-    /// what is not sent any more is left out.
+    /// Returns the message with the keys that it came with, in their order; what came since stands behind
+    /// them. A key with what is not sent any more is left out.
     fn in_keys(&self, around: &str) -> Option<Box<RawValue>> {
         let mut object = Object::parse(around)?;
         object.set("role", json(&self.role));

@@ -20,8 +20,9 @@ const CORE_TYPES: usize = 154;
 
 /// The limits of each published crate.
 pub(crate) const SIZES: &[Sizes] = &[
-    // Hidden items are for the sibling crates, which are released together: none is to be added without need. The steps of
-    // a budget map are for pages alone; cut values and numbered ids are written alike by all crates.
+    // Hidden items are for the sibling crates, which are released together: none is to be added without need.
+    // The steps of a budget map are for pages alone; cut values and numbered ids are written alike by all
+    // crates.
     Sizes { name: "context-window", types: CORE_TYPES, hidden: 136, root: 46 },
     Sizes { name: "context-window-tokens", types: 8, hidden: 1, root: 12 },
     Sizes { name: "context-window-formats", types: 10, hidden: 0, root: 20 },

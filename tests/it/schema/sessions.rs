@@ -137,7 +137,8 @@ fn full_sessions() -> [Value; 4] {
     ]
 }
 
-/// Every value of a full session replaced by values of every kind: what the reader refuses the schema refuses.
+/// Every value of a full session replaced by values of every kind: what the reader refuses the schema
+/// refuses.
 #[test]
 fn a_wrong_type_in_a_session_is_refused_by_both() {
     let schema = Schema::named("session");

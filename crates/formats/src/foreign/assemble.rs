@@ -22,7 +22,8 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 ///
-/// Returns an error with the place for a conversation without a message, and for messages of the wire that cannot be read.
+/// Returns an error with the place for a conversation without a message, and for messages of the wire that
+/// cannot be read.
 pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<Session, Error> {
     let mut reader = Reader::new(place);
     reader.unknown = talk.wire_format.unwrap_or(reader.unknown);
@@ -92,20 +93,16 @@ impl Assembly<'_> {
                 self.reader.logged(*message, "openai");
                 Ok(())
             }
-            Step::Record(block) => {
+            Step::Compaction(block) => {
                 let next = self.reader.next_id(next);
                 self.reader.compaction(*block, Some(&next));
-                Ok(())
-            }
-            Step::Compaction(known) => {
-                self.reader.compaction(Ok(known.into()), None);
                 Ok(())
             }
         }
     }
 
-    /// Adds what a message says as messages of the log. Results are messages of their own: those that the assistant's
-    /// message bears come behind what it called, those of another before what it says.
+    /// Adds a message of the file as messages of the log. Results are messages of their own: those in the
+    /// assistant's message follow their calls, those in another message come before its text.
     fn entry(&mut self, entry: Entry) {
         let position = self.reader.read;
         self.reader.read += 1;
@@ -113,7 +110,7 @@ impl Assembly<'_> {
         let mut names = Names { position, own, calls: 0, messages: 0 };
         let is_assistant = entry.role == Role::Assistant;
         let mut said = Said::new(entry.role, entry.name);
-        // The last message has the id, but the assistant's first: what it called stands before the results.
+        // The last message has the id; of the assistant's, the first: its calls precede the results.
         let mut held: Option<Message> = None;
         for piece in entry.pieces {
             match piece {
@@ -155,7 +152,8 @@ impl Assembly<'_> {
         self.reader.log.push(message);
     }
 
-    /// Makes the message of a result: it answers the call of its id, or else of its name, or else the next one.
+    /// Makes the message of a result: it answers the call of its id, or else of its name, or else the next
+    /// one.
     fn result(&mut self, answer: Answer) -> Message {
         let id = answer.id.filter(|id| !id.is_empty());
         let id = id.or_else(|| {
@@ -205,7 +203,7 @@ impl Names {
     }
 }
 
-/// What one message of the log says.
+/// The content of one message of the log.
 struct Said {
     role: Role,
     name: Option<String>,

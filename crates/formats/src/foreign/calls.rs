@@ -1,4 +1,4 @@
-//! Calls that a message says more than once: as a block of its content and beside it, in the form of its
+//! Calls that a message has more than once: as a block of its content and beside it, in the form of its
 //! provider.
 
 use super::{
@@ -6,7 +6,7 @@ use super::{
     talk::{Call, Piece, arguments},
 };
 
-/// Adds calls to the pieces of a message. One that is there is not said again.
+/// Adds calls to the pieces of a message, each once.
 ///
 /// # Errors
 ///
@@ -65,7 +65,7 @@ fn is_same(said: &Call, other: &Call) -> bool {
     }
 }
 
-/// Completes a call with what is said of it again.
+/// Completes a call with the fields of its copy.
 fn join(said: &mut Call, other: Call) -> Result<(), String> {
     if said.name != other.name {
         return Err(format!(
@@ -73,7 +73,7 @@ fn join(said: &mut Call, other: Call) -> Result<(), String> {
             other.name, said.name
         ));
     }
-    // What a stream had not finished is whole in the other.
+    // The other copy is whole if a stream was not finished.
     if is_empty(&said.arguments) {
         said.arguments = other.arguments;
     } else if !is_empty(&other.arguments) && !is_equal(&said.arguments, &other.arguments) {

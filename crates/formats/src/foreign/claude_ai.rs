@@ -1,8 +1,8 @@
-//! Exports of Claude.ai: conversations with all their branches, of which the current one is read. Results stand in the
-//! assistant's messages.
+//! Exports of Claude.ai: conversations with all their branches, of which the current one is read. Results are
+//! in the assistant's messages.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
@@ -11,8 +11,8 @@ use crate::{format::FileFormat, session::unread::Unread};
 use context_window::{Part, Role, text::plain};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::ClaudeAi, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::ClaudeAi, fits, read).with_conversations(conversations);
 
 /// The parent of first messages.
 const ROOT: &str = "00000000-0000-4000-8000-000000000000";
@@ -66,7 +66,7 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
         let detail = format!("has no message `{}`, which is named", plain::short(id));
         by_id.get(id).copied().ok_or_else(|| Fault { path: "chat_messages".into(), detail })
     };
-    // The export of an account says no leaf: the newest message is the last.
+    // The export of an account names no leaf: the newest message is the last.
     let mut at = Some(leaf.map_or(Ok(all.len() - 1), find)?);
     let mut on_it = BTreeSet::new();
     while let Some(nth) = at.filter(|nth| on_it.insert(*nth)) {
@@ -80,7 +80,7 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
 struct Chat {
     talk: Talk,
     files: usize,
-    /// Blocks that hold nothing said.
+    /// Blocks without content.
     aside: Unread,
 }
 
@@ -104,14 +104,14 @@ impl Chat {
             fields.get("files").map(|files| files.list()).transpose()?.map_or(0, |files| files.len());
         let text = fields.text("text")?.filter(|text| !text.is_empty());
         let blocks = fields.get("content").map(|content| content.list()).transpose()?.unwrap_or_default();
-        // Older exports have the text alone; newer ones repeat there what the blocks say.
+        // Older exports have the text alone; newer ones repeat the text of the blocks there.
         if blocks.is_empty() {
             pieces.extend(text.clone().map(Piece::text));
         }
         let has_blocks = !blocks.is_empty();
         let blocks: Vec<Piece> =
             reading.each(blocks, |node, reading| self.block(node, reading))?.into_iter().flatten().collect();
-        // Blocks that say nothing do not stand for what the message says.
+        // Blank blocks do not replace the text of the message.
         if has_blocks && blocks.is_empty() {
             pieces.extend(text.map(Piece::text));
         }
@@ -198,7 +198,7 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         Some(content) => vec![Part::Text(content.text()?)],
         None => Vec::new(),
     };
-    // A server says the same in texts, unless it says it here alone.
+    // A server repeats this in its texts, unless it is only here.
     let structured = structured.filter(|_| parts.is_empty()).map(|node| Part::Text(node.compact()));
     Ok(Answer { id, name, parts: parts.into_iter().chain(structured).collect(), is_failed })
 }

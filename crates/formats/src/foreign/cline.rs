@@ -1,7 +1,7 @@
 //! Cline: `api_conversation_history.json`, and the messages of a newer session with the prompt around them.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::Talk,
@@ -10,7 +10,7 @@ use super::{
 use crate::format::FileFormat;
 use context_window::WireFormat;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Cline, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Cline, fits, read);
 
 /// The range of messages that are no longer sent, as Cline's list of tasks has it.
 const RANGE: &str = "conversationHistoryDeletedRange";

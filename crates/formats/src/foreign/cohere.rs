@@ -1,8 +1,8 @@
-//! Requests of Cohere's Chat: version 1 (`message` with `chat_history`), and of version 2 those with documents or a plan,
-//! which other servers of the kind do not know.
+//! Requests of Cohere's Chat: version 1 (`message` with `chat_history`), and of version 2 those with
+//! documents or a plan, which other servers of the kind do not know.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Call, Entry, Piece, Step, Talk},
@@ -11,7 +11,7 @@ use crate::format::FileFormat;
 use context_window::{RagItem, Role, Tool};
 use serde_json::{Map, Value, json};
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Cohere, fits, read).or_session();
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Cohere, fits, read).or_session();
 
 fn fits(shape: &Shape) -> bool {
     let is_turn = |message: &Value| {
@@ -28,7 +28,7 @@ fn fits(shape: &Shape) -> bool {
         || has_documents(shape)
 }
 
-/// Checks for a request of version 2 whose documents stand beside the messages.
+/// Checks for a request of version 2 with documents beside the messages.
 fn has_documents(shape: &Shape) -> bool {
     let of_version_2 = ["citation_options", "safety_mode", "strict_tools"];
     // Keys of a session file of this library: its documents are not those of a request.
@@ -122,7 +122,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
     if let Some(reply) = fields.get("text") {
         let text = reply.text()?;
         let last = fields.get("chat_history").and_then(|all| all.list().ok()?.pop());
-        // The history of a response says the answer too.
+        // The history of a response includes the answer.
         let is_said = last.is_some_and(|last| last.json().contains(reply.json()));
         if !text.is_empty() && !is_said {
             let call = fields.get("tool_calls");
@@ -201,7 +201,7 @@ fn called(node: &Node<'_>, reading: &mut Reading) -> Result<(String, String), Fa
     Ok((name, parameters))
 }
 
-/// Reads results. A call that nothing else says stands before its result: a request may name it there alone.
+/// Reads results. A call that is named in its result only is added before it.
 fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
     let mut calls = Vec::new();
     let answers = reading.each(node.list()?, |node, reading| {

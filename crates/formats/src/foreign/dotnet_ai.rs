@@ -1,8 +1,8 @@
-//! Messages of `Microsoft.Extensions.AI` (`contents` with `$type`), in the spelling of its own options or of plain
-//! `JsonSerializer`, and those of the Agent Framework in .NET and Python.
+//! Messages of `Microsoft.Extensions.AI` (`contents` with `$type`), in the spelling of its own options or of
+//! plain `JsonSerializer`, and those of the Agent Framework in .NET and Python.
 
 use super::{
-    Reader,
+    FormatReader,
     media::{self, Source},
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
@@ -13,7 +13,7 @@ use context_window::{Part, Role, message::Reasoning};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::DotnetAi, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::DotnetAi, fits, read);
 
 fn fits(shape: &Shape) -> bool {
     let is_message = |message: &Value| {
@@ -40,7 +40,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Reads what stands around the messages: a response, or the state of an agent.
+/// Reads the object around the messages: a response, or the state of an agent.
 fn around<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
     let fields = node.object()?;
     talk.model = fields.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
@@ -90,7 +90,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
         match found {
             Some(found) if messages.is_none() => messages = Some(found),
             Some(found) => return Err(found.fault("are more messages; expected those of one provider")),
-            None if crate::said::any(state.json()).is_some() => {
+            None if crate::scan::find_any(state.json()).is_some() => {
                 let name = context_window::text::plain::short(name);
                 reading.note(format!("the state of `{name}` is left out: it is no message"));
             }
@@ -100,7 +100,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
     messages.ok_or_else(|| node.fault("holds no messages: their service may keep them"))
 }
 
-/// The calls and results of a file by their ids, so that approvals do not say them twice.
+/// The calls and results of a file by their ids, so that approvals do not repeat them.
 #[derive(Default)]
 struct Calls {
     made: BTreeSet<String>,
@@ -154,7 +154,7 @@ fn message(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
     let pieces = reading.each(contents, |node, reading| content(node, calls, reading))?;
     fields.finish(reading)?;
     let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
-    // A message of approvals or of errors alone says nothing.
+    // A message of approvals or of errors alone has no content.
     let is_entry = !pieces.is_empty() || !matches!(role, Role::Tool | Role::Assistant);
     Ok(is_entry.then(|| Entry::new(role, pieces).with_id(id).with_name(name)))
 }
@@ -253,7 +253,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     }
 }
 
-/// Reads an error: a refusal is what the model said, any other is none of its words.
+/// Reads an error: a refusal is the model's text, any other error is not.
 fn error(fields: &Fields<'_>, calls: &mut Calls) -> Result<Option<Piece>, Fault> {
     let code = fields.first(&["errorCode", "ErrorCode", "error_code"]).map(|code| code.name()).transpose()?;
     fields.ignore(&["details", "Details", "error_details"]);

@@ -1,7 +1,7 @@
 //! Sessions of goose: an export, a list of messages, or JSON lines behind a header.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, data_url},
@@ -10,7 +10,7 @@ use crate::{format::FileFormat, session::unread::Unread};
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use std::collections::BTreeSet;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Goose, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Goose, fits, read);
 
 /// Types of content that no other tool has.
 const OWN: [&str; 10] = [
@@ -212,7 +212,7 @@ impl Goose {
                 let is_empty = content.is_empty();
                 let parts = reading.each(content, |node, reading| self.mcp(node, reading))?;
                 answer.parts = parts.into_iter().flatten().collect();
-                // A server says the same in texts, unless it says it here alone.
+                // A server repeats this in its texts, unless it is only here.
                 let structured = structured.filter(|_| is_empty);
                 answer.parts.extend(structured.map(|structured| Part::Text(structured.compact())));
                 answer

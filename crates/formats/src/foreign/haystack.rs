@@ -1,22 +1,22 @@
-//! Chat messages of Haystack: parts that are told by their key (`text`, `tool_call`, `tool_call_result`,
+//! Chat messages of Haystack: parts known by their key (`text`, `tool_call`, `tool_call_result`,
 //! ...), in `content` or, from 2.9 to 2.11, in `_content`; before, `content` was a text.
 
 use super::{
-    Reader, calls, media,
+    FormatReader, calls, media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments},
 };
 use crate::format::FileFormat;
-use crate::said;
+use crate::scan;
 use context_window::{Role, WireFormat, message::Reasoning};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Haystack, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Haystack, fits, read);
 
-/// Keys that tell a part.
+/// Keys that identify a part.
 const PARTS: [&str; 11] = [
     "text",
     "tool_call",
@@ -72,10 +72,10 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
-        if said::messages(value) || said::call(value).is_some() {
+        if scan::holds_messages(value) || scan::find_call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
-        } else if said::any(value).is_some() {
+        } else if scan::find_any(value).is_some() {
             reading.note(format!("`{key}` of the state is left out: it is no message"));
         }
     }
@@ -88,7 +88,7 @@ struct History {
     model: Option<String>,
     /// Calls by their ids: name and arguments.
     calls: BTreeMap<String, (String, Value)>,
-    /// Calls as results say them again: the id, the call, and the error if they are other ones.
+    /// Calls as results repeat them: the id, the call, and the error if they differ.
     origins: Vec<(String, (String, Value), Fault)>,
     /// The ids that calls without one got, until they are answered.
     open: Vec<String>,

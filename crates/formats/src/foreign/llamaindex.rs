@@ -2,7 +2,7 @@
 //! wrote beside them in `additional_kwargs`; also chat stores and memories, which hold them by keys.
 
 use super::{
-    Reader, calls, media,
+    FormatReader, calls, media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
@@ -12,8 +12,8 @@ use crate::format::FileFormat;
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use serde_json::Value;
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::LlamaIndex, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::LlamaIndex, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
     let is_store = shape.has("store") && shape.has("class_name") || shape.has("chat_store");

@@ -1,6 +1,10 @@
 //! Files in messages of other tools, as the parts that a provider takes.
 
 use super::node::{Fault, Node};
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
+};
 use context_window::{Part, WireFormat};
 use serde_json::json;
 
@@ -16,7 +20,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads a text that tools take for an address, a data URL or base64. Returns a data URL's media type too.
+    /// Reads a text that tools take for an address, a data URL or base64. Returns a data URL's media type
+    /// too.
     pub(crate) fn from_text(text: String) -> (Option<String>, Self) {
         let inline = text.strip_prefix("data:").and_then(|inside| inside.split_once(";base64,"));
         if let Some((media_type, data)) = inline {
@@ -31,8 +36,8 @@ impl Source {
     }
 }
 
-/// Reads bytes as the JSON of programs has them: base64, a list of numbers, `Buffer` and `Uint8Array` of JavaScript, and
-/// what Strands Agents writes. Returns base64.
+/// Reads bytes as the JSON of programs has them: base64, a list of numbers, `Buffer` and `Uint8Array` of
+/// JavaScript, and what Strands Agents writes. Returns base64.
 pub(crate) fn bytes(node: &Node<'_>) -> Result<String, Fault> {
     if node.is_text() {
         let text = node.text()?;
@@ -60,7 +65,8 @@ fn byte(value: &serde_json::Value) -> Option<u8> {
     value.as_u64().and_then(|value| u8::try_from(value).ok())
 }
 
-/// Makes the part of a file of which the tool says little. Returns `None` if no provider's form is known to hold it.
+/// Makes the part of a file of which little is known. Returns `None` if no provider's form is known to hold
+/// it.
 pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -> Option<Part> {
     let (own_type, source) = match source {
         Source::Data(data) => Source::from_text(data),
@@ -151,45 +157,27 @@ pub(crate) fn stored(node: &Node<'_>, provider: &str, id: &str, is_image: bool) 
     Ok(Part::Opaque { wire_format, json: json.to_string() })
 }
 
-/// Returns the media type that the first bytes of an image tell.
+/// Returns the media type of an image by its first bytes.
 pub(crate) fn image_type(data: &str) -> &'static str {
     let kinds = [("/9j/", "image/jpeg"), ("R0lG", "image/gif"), ("UklG", "image/webp")];
     kinds.into_iter().find(|(begin, _)| data.starts_with(begin)).map_or("image/png", |(_, kind)| kind)
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /// Returns bytes in base64.
 fn encoded(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*three.get(at).unwrap_or(&0)));
-        for at in 0..4 {
-            let six = (bits >> (18 - 6 * at)) as usize & 63;
-            text.push(if at > three.len() { '=' } else { char::from(ALPHABET[six]) });
-        }
-    }
-    text
+    STANDARD.encode(bytes)
 }
 
-/// Returns the bytes of base64, in either alphabet. Returns `None` if the text is none.
+/// Returns the bytes of base64, in either alphabet, with or without padding. Returns `None` for any other text.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(text.len() / 4 * 3), 0_u32, 0_u32);
-    for byte in text.bytes().filter(|byte| !b"=\r\n".contains(byte)) {
-        let byte = match byte {
-            b'-' => b'+',
-            b'_' => b'/',
-            byte => byte,
-        };
-        let six = ALPHABET.iter().position(|own| *own == byte)?;
-        bits = bits << 6 | u32::try_from(six).ok()?;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 255).ok()?);
-        }
-    }
-    Some(bytes)
+    let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let standard = text.chars().filter(|c| !matches!(c, '\r' | '\n')).map(|c| match c {
+        '-' => '+',
+        '_' => '/',
+        c => c,
+    });
+    let engine = GeneralPurpose::new(&alphabet::STANDARD, padding.with_decode_allow_trailing_bits(true));
+    engine.decode(standard.collect::<String>()).ok()
 }
 
 #[cfg(test)]

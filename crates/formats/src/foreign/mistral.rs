@@ -1,8 +1,8 @@
-//! Conversations of Mistral's agents: entries of a history, and requests that start or go on with one. Bodies of its Chat
-//! are sessions.
+//! Conversations of Mistral's agents: entries of a history, and requests that start or go on with one. Bodies
+//! of its Chat are sessions.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Call, Entry, Piece, Step, Talk, arguments, usual_piece},
@@ -11,7 +11,7 @@ use crate::format::FileFormat;
 use context_window::{Role, Tool, text::plain};
 use serde_json::Value;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Mistral, fits, read).or_session();
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Mistral, fits, read).or_session();
 
 const ENTRIES: [&str; 6] = [
     "message.input",

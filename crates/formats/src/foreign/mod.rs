@@ -1,8 +1,9 @@
-//! Readers for the files of other tools: each is a module with two functions, `fits` for the shape of a file and `read`
-//! for its conversation. What stands in all of them is here: which reader takes a file, and what becomes of what it reads.
+//! Readers for the files of other tools: each is a module with two functions, `fits` for the shape of a file
+//! and `read` for its conversation. This module chooses the reader of a file, and makes a session of the
+//! result.
 //!
-//! A reader takes every key that it knows; a key that nobody took is an error if it holds anything said, called or
-//! answered (rule J3).
+//! A reader takes every key that it knows; a key that nobody took is an error if it holds a text, a call or a
+//! result (rule J3).
 
 use crate::{
     error::Error,
@@ -45,22 +46,23 @@ mod roo;
 mod semantic_kernel;
 
 /// A reader for the files of one tool.
-pub(crate) struct Reader {
+pub(crate) struct FormatReader {
     pub(crate) format: FileFormat,
     /// Checks whether a file has the tool's shape: keys or types that no other format has.
     fits: fn(&Shape) -> bool,
     read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
     /// Returns the conversations of a value that may hold several.
     conversations: Option<Conversations>,
-    /// Is any other body of the tool a session of this library?
+    /// True if any other body of the tool is a session of this library.
     is_session_otherwise: bool,
 }
 
-/// Returns the conversations of a value, each with its id if it stands outside of it. Returns `None` for one conversation.
+/// Returns the conversations of a value, each with its id if that is outside of it. Returns `None` for one
+/// conversation.
 type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
 
 /// All readers. The order decides nothing: two that fit have to read the same.
-const READERS: &[Reader] = &[
+const READERS: &[FormatReader] = &[
     ai_sdk::READER,
     bedrock::READER,
     chatgpt::READER,
@@ -97,7 +99,7 @@ fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
     pieces.into_iter().map(part).collect()
 }
 
-impl Reader {
+impl FormatReader {
     const fn new(
         format: FileFormat,
         fits: fn(&Shape) -> bool,
@@ -106,17 +108,19 @@ impl Reader {
         Self { format, fits, read, conversations: None, is_session_otherwise: false }
     }
 
+    /// Sets how a value with several conversations is split.
     const fn with_conversations(mut self, conversations: Conversations) -> Self {
         self.conversations = Some(conversations);
         self
     }
 
+    /// Leaves any other body of the tool to the reader of sessions.
     const fn or_session(mut self) -> Self {
         self.is_session_otherwise = true;
         self
     }
 
-    /// Checks whether the reader takes a file that is said to be of its tool.
+    /// Checks whether the reader takes a file that was named as one of its tool.
     pub(crate) fn takes(&self, json: &str) -> bool {
         !self.is_session_otherwise || (self.fits)(&Shape::read(json, true))
     }
@@ -141,8 +145,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Returns an error with the place for what is not known, unless the reading is lenient, and for a conversation
-    /// without a message.
+    /// Returns an error with the place for what is not known, unless the reading is lenient, and for a
+    /// conversation without a message.
     pub(crate) fn session(
         &self,
         text: &str,
@@ -165,9 +169,9 @@ impl Reader {
 ///
 /// # Errors
 ///
-/// As [`Reader::session`]; also for a conversation that two readers read differently.
+/// As [`FormatReader::session`]; also for a conversation that two readers read differently.
 pub(crate) fn session(
-    readers: &[&Reader],
+    readers: &[&FormatReader],
     text: &str,
     place: Place<'_>,
     options: ReadOptions,
@@ -196,7 +200,8 @@ pub(crate) fn session(
     Ok(session)
 }
 
-/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other file.
+/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other
+/// file.
 pub(crate) fn refusal(shape: &Shape) -> Option<String> {
     refused::refusal(shape)
 }
@@ -208,9 +213,9 @@ pub(crate) fn is_known(shape: &Shape) -> bool {
 
 /// Returns the conversations of a value that holds several. Returns `None` for one conversation.
 pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Option<String>, &str)>> {
-    let fitting = || Reader::fitting(&Shape::read(json, false));
+    let fitting = || FormatReader::fitting(&Shape::read(json, false));
     let readers =
-        options.format.map_or_else(fitting, |format| Reader::by_format(format).into_iter().collect());
+        options.format.map_or_else(fitting, |format| FormatReader::by_format(format).into_iter().collect());
     readers.into_iter().find_map(|reader| reader.conversations(json))
 }
 
@@ -223,7 +228,8 @@ pub(crate) fn are_messages<'a>(
     let all = lines.clone();
     let Some(first) = lines.next() else { return false };
     let first = Shape::read(first, false);
-    let by_name = options.format.and_then(Reader::by_format).filter(|reader| !reader.is_session_otherwise);
+    let by_name =
+        options.format.and_then(FormatReader::by_format).filter(|reader| !reader.is_session_otherwise);
     if by_name.is_none() && first.has("role") && !first.has("messages") {
         return true;
     }
@@ -260,12 +266,12 @@ mod tests {
     /// Two formats that fit are an error only if they read a text differently.
     #[test]
     fn formats_that_read_differently_are_named() {
-        let reader = |format, read| Reader::new(format, |_| true, read);
+        let reader = |format, read| FormatReader::new(format, |_| true, read);
         let goose = reader(FileFormat::Goose, as_is);
         let roo = reader(FileFormat::Roo, reversed);
         let cline = reader(FileFormat::Cline, never);
         let place = Place { name: "talk.json", line: 1 };
-        let read = |readers: &[&Reader], text: &str| session(readers, text, place, ReadOptions::new());
+        let read = |readers: &[&FormatReader], text: &str| session(readers, text, place, ReadOptions::new());
         let said = |session: Session| session.log.messages()[0].text().to_owned();
         assert_eq!(
             read(&[&goose, &roo], "[1]").unwrap_err().to_string(),

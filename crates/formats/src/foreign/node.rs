@@ -1,7 +1,7 @@
-//! A JSON value of another tool's file, with its place and a record of the keys that were read: a key that nobody
-//! read and that holds something said is an error, so that no reader can lose it by not knowing it.
+//! A JSON value of another tool's file, with its place and a record of the keys that were read: a key that
+//! nobody read and that holds content is an error, so that no reader can lose it by not knowing it.
 
-use crate::{said, session::keys::KeysWithValues};
+use crate::{scan, session::keys::KeysWithValues};
 use context_window::text::{object::Object, plain};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
@@ -28,7 +28,7 @@ impl<'a> Node<'a> {
         Self { json: json.trim(), path: String::new() }
     }
 
-    /// Makes the node of JSON that stands at a place as a text, or in another form.
+    /// Makes the node of JSON that a place holds as a string, or in another form.
     pub(crate) fn at(json: &'a str, path: &str) -> Self {
         Self { json: json.trim(), path: path.to_owned() }
     }
@@ -74,7 +74,7 @@ impl<'a> Node<'a> {
         Fault { path: self.path.clone(), detail: detail.into() }
     }
 
-    /// Checks that the value does not stand too deep in others: readers that go down into it call themselves.
+    /// Checks that the value is not nested too deep: readers of it are recursive.
     pub(crate) fn check_depth(&self) -> Result<(), Fault> {
         const LONGEST: usize = 4_000;
         if self.path.len() <= LONGEST {
@@ -102,7 +102,8 @@ impl<'a> Node<'a> {
         serde_json::from_str(self.json).map_err(|_| self.expected("a text"))
     }
 
-    /// Returns the text that the value is, or its JSON if it is another value: tools answer and call with both.
+    /// Returns the text that the value is, or its JSON if it is another value: tools answer and call with
+    /// both.
     pub(crate) fn text_or_json(&self) -> String {
         serde_json::from_str(self.json).unwrap_or_else(|_| self.compact())
     }
@@ -276,14 +277,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Checks that no key is left that holds something said, called or answered.
+    /// Checks that no key is left that holds a text, a call or a result.
     pub(crate) fn finish(&self, reading: &mut Reading) -> Result<(), Fault> {
         for field in self.all.iter().filter(|field| !field.is_read.get()) {
-            if !said::is_something(field.node.json) || said::is_metadata(&field.name) {
+            if !scan::is_something(field.node.json) {
+                continue;
+            }
+            if scan::is_metadata(&field.name, field.node.json) {
+                if scan::find_prose(field.node.json).is_some() {
+                    let key = plain::short(&field.name);
+                    reading.note_once(&format!("keys `{key}` are not read; the first holds a text"));
+                }
                 continue;
             }
             let near = plain::nearest(&field.name, self.asked.borrow().iter().copied());
-            let found = said::any(field.node.json).map(|found| found.name);
+            let found = scan::find_any(field.node.json).map(|found| found.name);
             let Some(found) = found.or(near.map(|_| "a value")) else { continue };
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             reading.leave(field.node.fault(format!("is not known and holds {found}{near}")))?;
@@ -296,7 +304,7 @@ impl<'a> Fields<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) is_lenient: bool,
-    /// What is not read, and why.
+    /// Notes on values that are not read.
     pub(crate) notes: Vec<String>,
     left: u64,
 }

@@ -6,11 +6,12 @@ use serde_json::Value;
 /// A file of a tool that is not read.
 struct Refusal {
     fits: fn(&Shape) -> bool,
-    /// What it is, and what to do.
+    /// The kind of file, and the advice.
     says: &'static str,
 }
 
-/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other file.
+/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other
+/// file.
 pub(super) fn refusal(shape: &Shape) -> Option<String> {
     let refusal = REFUSALS.iter().find(|refusal| (refusal.fits)(shape))?;
     Some(refusal.says.to_owned())

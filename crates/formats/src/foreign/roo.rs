@@ -1,8 +1,8 @@
-//! `api_conversation_history.json` of Roo Code: messages that it condensed or took out to make room stay in the file, and
-//! bear marks.
+//! `api_conversation_history.json` of Roo Code: messages that it condensed or took out to make room stay in
+//! the file, and bear marks.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::Talk,
@@ -12,7 +12,7 @@ use crate::format::FileFormat;
 use context_window::WireFormat;
 use std::collections::BTreeSet;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Roo, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Roo, fits, read);
 
 /// Keys that only Roo Code writes.
 const OWN: [&str; 6] =
@@ -96,8 +96,8 @@ enum Fate {
     Truncated,
 }
 
-/// Returns the fate of each message, as Roo Code decides it before a request. A parent that is not there any more hides
-/// nothing: the user went back to before it.
+/// Returns the fate of each message, as Roo Code decides it before a request. A parent that is not there any
+/// more hides nothing: the user went back to before it.
 fn fates(all: &[Marks]) -> Vec<Fate> {
     let last = all.iter().rposition(|marks| marks.is_summary);
     let first = last.unwrap_or_default();

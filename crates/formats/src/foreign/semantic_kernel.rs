@@ -2,7 +2,7 @@
 //! are in either case.
 
 use super::{
-    Reader, calls, media,
+    FormatReader, calls, media,
     media::Source,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
@@ -12,7 +12,7 @@ use crate::format::FileFormat;
 use context_window::{Part, Role};
 use serde_json::Value;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::SemanticKernel, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::SemanticKernel, fits, read);
 
 fn fits(shape: &Shape) -> bool {
     let is_labelled = |message: &Value| {

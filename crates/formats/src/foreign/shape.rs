@@ -1,5 +1,5 @@
-//! The outside of a file: its keys and first messages, from which follows whose it is. A look at the first messages is
-//! enough for most files, and costs the same for a file of any size.
+//! The outside of a file: its keys and first messages, from which follows whose it is. A look at the first
+//! messages is enough for most files, and costs the same for a file of any size.
 
 use serde::{
     Deserializer,
@@ -30,14 +30,14 @@ const ENOUGH: [&str; 8] =
 /// So many messages are looked at first.
 const FIRST: usize = 8;
 
-/// What can be seen of a file from outside.
+/// The outside of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     /// The keys of the object around the messages, empty for a list and for lines.
     pub(crate) keys: Vec<String>,
     /// The key that holds the messages.
     pub(crate) container: String,
-    /// Is every message a line of its own?
+    /// True if every message is a line of its own.
     pub(crate) is_lines: bool,
     /// The first messages, or all of them.
     pub(crate) messages: Vec<Value>,

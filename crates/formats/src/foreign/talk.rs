@@ -1,7 +1,7 @@
 //! A conversation of another tool, in terms that all tools share.
 
 use super::node::{Fault, Node, Reading};
-use crate::session::compacted::{self, Block, Known};
+use crate::session::compacted::{self, Block};
 use context_window::{
     Message, Part, RagItem, Role, Tool, WireFormat, message::Reasoning, provider::StatedLimits,
 };
@@ -13,7 +13,7 @@ pub(crate) struct Talk {
     pub(crate) id: Option<String>,
     /// The model it names.
     pub(crate) model: Option<String>,
-    /// System texts that stand beside the messages.
+    /// System texts beside the messages.
     pub(crate) system: Vec<String>,
     /// Tool definitions.
     pub(crate) tools: Vec<Tool>,
@@ -21,24 +21,22 @@ pub(crate) struct Talk {
     pub(crate) rag: Vec<RagItem>,
     /// Limits that it states.
     pub(crate) stated: StatedLimits,
-    /// The wire format that it is sent in, where the file tells.
+    /// The wire format that it is sent in, if the file names it.
     pub(crate) wire_format: Option<WireFormat>,
-    /// What happened, in order.
+    /// The steps in their order.
     pub(crate) steps: Vec<Step>,
 }
 
 /// One thing that happened.
 pub(crate) enum Step {
-    /// Somebody said, called or answered something.
+    /// A message with texts, calls or results.
     Entry(Entry),
     /// A message of `OpenAI` Chat or Anthropic Messages, as JSON and with its keys: it goes back as it came.
     Wire { path: String, json: String },
     /// A message as the log has it.
     Message(Box<Message>),
-    /// What came before was archived.
-    Compaction(Known),
-    /// A compaction of this library in another tool's message, or a fault in it.
-    Record(Box<Result<Block, String>>),
+    /// Everything before it was archived. A faulty compaction archives nothing, with a note.
+    Compaction(Box<Result<Block, String>>),
 }
 
 /// A message of another tool.
@@ -109,11 +107,12 @@ pub(crate) struct Call {
     pub(crate) name: String,
     /// The arguments, as JSON text.
     pub(crate) arguments: String,
-    /// What proves the thought behind it (Gemini's `thoughtSignature`).
+    /// The proof of the thought behind it (Gemini's `thoughtSignature`).
     pub(crate) signature: Option<String>,
 }
 
-/// The result of a tool call: it answers the call of its id, or else of its name, or else the next one (rule J8).
+/// The result of a tool call: it answers the call of its id, or else of its name, or else the next one (rule
+/// J8).
 #[derive(Default)]
 pub(crate) struct Answer {
     pub(crate) id: Option<String>,
@@ -129,7 +128,7 @@ impl Answer {
         Self { id, name, parts: vec![Part::Text(text.into())], is_failed: false }
     }
 
-    /// Says whether the call failed.
+    /// Sets whether the call failed.
     pub(crate) fn failed(mut self, is_failed: bool) -> Self {
         self.is_failed = is_failed;
         self
@@ -146,7 +145,7 @@ pub(crate) fn own_compactions(node: &Node<'_>, list: &'static str) -> Vec<Step> 
     let beside = fields.get(compacted::KEY).and_then(|value| compacted::beside(value.json()));
     let parts = fields.get(list).and_then(|parts| parts.list().ok()).unwrap_or_default();
     let parts = parts.iter().filter_map(|part| compacted::from_part(part.json()));
-    parts.chain(beside).map(|block| Step::Record(Box::new(block))).collect()
+    parts.chain(beside).map(|block| Step::Compaction(Box::new(block))).collect()
 }
 
 /// Returns the arguments of a call: the text that they are, or their JSON.
@@ -159,7 +158,8 @@ pub(crate) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-/// Reads a part in the form of `OpenAI` Chat or Anthropic, which many tools keep. Returns `None` for any other.
+/// Reads a part in the form of `OpenAI` Chat or Anthropic, which many tools keep. Returns `None` for any
+/// other.
 pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     use crate::session::{anthropic::Piece as Block, content::Content, reader};
     if node.is_text() {

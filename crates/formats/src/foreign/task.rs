@@ -1,4 +1,5 @@
-//! Messages of a task, as Roo Code and Cline keep them: those of Anthropic, with blocks and keys of their own.
+//! Messages of a task, as Roo Code and Cline keep them: those of Anthropic, with blocks and keys of their
+//! own.
 
 use super::{
     node::{Fault, Fields, Node, Reading},
@@ -26,9 +27,10 @@ const OWN: [&str; 13] = [
 
 /// A reading of the messages that are still sent.
 pub(super) struct Task {
-    /// The ids of the calls that are left where messages were taken out: results of other calls went with them.
+    /// The ids of the calls that are left where messages were taken out: results of other calls went with
+    /// them.
     pub(super) calls: Option<BTreeSet<String>>,
-    /// How many results went with their calls.
+    /// The number of results that were left out with their calls.
     pub(super) orphans: usize,
 }
 
@@ -135,7 +137,7 @@ fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
 /// A block of a message.
 struct Block {
     piece: Option<Piece>,
-    /// Is it one of Anthropic's, which goes back as it came?
+    /// True for one of Anthropic's, which goes back as it came.
     is_usual: bool,
     /// The block without the keys that its tool has for itself.
     json: String,
@@ -201,7 +203,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
             usual(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted()))
         }
         "reasoning" => own(Some(Piece::Thought(reasoning(&fields)?))),
-        // It proves a thought to Gemini, and says nothing by itself.
+        // It proves a thought to Gemini, and is no content by itself.
         "thoughtSignature" => {
             fields.ignore(&["thoughtSignature"]);
             own(None)
@@ -218,7 +220,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
     Ok(Block { piece, is_usual, json })
 }
 
-/// Reads what a result holds, and says whether Anthropic takes it as it is.
+/// Reads the content of a result, and checks whether Anthropic takes it as it is.
 fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool), Fault> {
     let Some(content) = fields.get("content") else { return Ok((Vec::new(), true)) };
     if content.is_text() {
@@ -258,7 +260,7 @@ fn image(fields: &Fields<'_>) -> Result<(Option<Piece>, bool), Fault> {
     Ok((Some(Piece::image(url)), is_usual))
 }
 
-/// Reads a file that stands beside what the user says.
+/// Reads a file beside the user's text.
 fn file(fields: &Fields<'_>) -> Result<String, Fault> {
     fields.ignore(&["source"]);
     let path = fields.need("path")?.text()?;

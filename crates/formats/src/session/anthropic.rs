@@ -161,8 +161,9 @@ fn is_own(kind: &str, json: &str) -> bool {
     OWN.contains(&kind) && !is_other || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
 }
 
-/// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if there is any.
-/// `nested` reads what a result holds; `wire_format` is that of what Anthropic alone does not have.
+/// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if
+/// there is any. `nested` reads what a result holds; `wire_format` is that of what Anthropic alone does not
+/// have.
 pub(crate) fn apart(
     role: Role,
     pieces: Vec<Piece>,

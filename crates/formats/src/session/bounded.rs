@@ -1,5 +1,5 @@
-//! What a session holds as JSON inside of texts, or as it came: each piece is looked into as a whole later on, and all of
-//! them are sent in one body.
+//! What a session holds as JSON inside of texts, or as it came: each piece is looked into as a whole later
+//! on, and all of them are sent in one body.
 
 use context_window::{Message, Part, Tool, text::plain::grouped, text::size};
 
@@ -13,8 +13,8 @@ struct Sum {
     opaque_bytes: u64,
 }
 
-/// Fails where a part of an unknown type, the arguments of a call or a schema holds more values than are looked into, and
-/// where all of them together do.
+/// Fails where a part of an unknown type, the arguments of a call or a schema holds more values than are
+/// looked into, and where all of them together do.
 pub(crate) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
     let mut sum = Sum::default();
     for (at, message) in messages.iter().enumerate() {

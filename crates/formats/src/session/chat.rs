@@ -1,4 +1,5 @@
-//! The object around a message of `OpenAI` Chat, and around its calls, where they came in another form than ours (rule H6).
+//! The object around a message of `OpenAI` Chat, and around its calls, where they came in another form than
+//! ours (rule H6).
 
 use super::{
     content::Content,
@@ -142,7 +143,7 @@ impl Around {
                 self.refusal = text();
                 "\"\"".to_owned()
             }
-            // An empty one says nothing: what is said stands elsewhere.
+            // An empty refusal is none: the text is under another key.
             "refusal" if json == "\"\"" => "null".to_owned(),
             "images" if dialects::images(wire, json).is_some() => "[]".to_owned(),
             _ => json.to_owned(),
@@ -168,8 +169,8 @@ fn says(content: &Content) -> bool {
     }
 }
 
-/// Returns the JSON of a call with empty keys where its neutral fields fill them. Returns `None` for one that is written in
-/// the usual way.
+/// Returns the JSON of a call with empty keys where its neutral fields fill them. Returns `None` for one that
+/// is written in the usual way.
 pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
     let is = |keys: &[Key], expected: &[&str]| keys.iter().map(|key| &key.name).eq(expected);
     let is_function = |key: &Key| {
@@ -181,7 +182,8 @@ pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
         && call.keys.iter().all(is_function)
         && is(&call.function.keys, &["name", "arguments"])
         && is_text;
-    // A call without an id needs one, unless it came from a server that numbers no calls: that takes an object.
+    // A call without an id needs one, unless it came from a server that numbers no calls: that takes an
+    // object.
     if usual || call.id.is_none() && is_text {
         return None;
     }

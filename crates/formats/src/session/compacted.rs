@@ -47,8 +47,8 @@ fn is_summary(kind: &CompactionKind) -> bool {
     *kind == CompactionKind::Summary
 }
 
-/// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be read. What
-/// else stands in the message is still there.
+/// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be
+/// read. What else stands in the message is still there.
 pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
@@ -71,8 +71,8 @@ pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, Strin
 /// The key under which a message or a session may have a compaction beside its content.
 pub(crate) const KEY: &str = "compaction";
 
-/// Reads the compaction that a value under [`KEY`] is. Returns `None` for any other value: logs have keys of this name for
-/// things of their own.
+/// Reads the compaction that a value under [`KEY`] is. Returns `None` for any other value: logs have keys of
+/// this name for things of their own.
 pub(crate) fn beside(json: &str) -> Option<Result<Block, String>> {
     let object = Object::parse(json)?;
     object.text("summary").or_else(|| object.text("first_active"))?;
@@ -148,8 +148,9 @@ impl Block {
         Self { provider_summary: Some(made), ..known.into() }
     }
 
-    /// The record, in a log that is known up to this block only; `next` is the id of the message that
-    /// follows it. None where it is incomplete, or names what is not there: then the original messages stay (rule C1).
+    /// The record, in a log that is known up to this block only; `next` is the id of the message that follows
+    /// it. None where it is incomplete, or names what is not there: then the original messages stay (rule
+    /// C1).
     pub(crate) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
         let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
         if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {

@@ -69,9 +69,11 @@ impl Content {
         }
     }
 
-    /// Goes on with more of the same message. What stands in both, as it does where a writer repeats itself, is there once.
+    /// Goes on with more of the same message. What stands in both, as it does where a writer repeats itself,
+    /// is there once.
     pub(crate) fn extend(&mut self, more: Self) {
-        // A writer repeats what it has just written: looking at all there is would take forever in a file made for that.
+        // A writer repeats what it has just written: looking at all there is would take forever in a file
+        // made for that.
         const LOOKED_AT: usize = 32;
         let mut parts = std::mem::take(self).into_parts();
         for part in more.into_parts() {

@@ -1,4 +1,5 @@
-//! Keys and parts that servers of the kind of `OpenAI` Chat have for themselves: Mistral, `OpenRouter`, Cohere, Ollama.
+//! Keys and parts that servers of the kind of `OpenAI` Chat have for themselves: Mistral, `OpenRouter`,
+//! Cohere, Ollama.
 
 use super::{
     content::Content,
@@ -11,7 +12,8 @@ use context_window::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Returns the reasoning that a key of an assistant's message holds. Returns `None` if it holds none that can be read.
+/// Returns the reasoning that a key of an assistant's message holds. Returns `None` if it holds none that can
+/// be read.
 pub(super) fn reasoning(key: &str, json: &str) -> Option<String> {
     let text = match key {
         // Ollama, vLLM and `OpenRouter`, Cohere.
@@ -54,7 +56,8 @@ struct ChunkPart {
     text: Option<String>,
 }
 
-/// Returns the thought that a part of a content holds. Returns `None` for another part, and for one without a text.
+/// Returns the thought that a part of a content holds. Returns `None` for another part, and for one without a
+/// text.
 pub(super) fn thought(json: &str, unknown: WireFormat) -> Option<Reasoning> {
     let chunk: Chunk = serde_json::from_str(json).ok().filter(|chunk: &Chunk| chunk.r#type == "thinking")?;
     let text = match chunk.thinking {
@@ -70,8 +73,8 @@ pub(super) fn thought(json: &str, unknown: WireFormat) -> Option<Reasoning> {
     Some(reasoning).filter(|reasoning| !reasoning.text.trim().is_empty())
 }
 
-/// Returns the images that stand beside what a user says (Ollama), as addresses. Returns `None` if one of them is of a kind
-/// that no other wire format takes.
+/// Returns the images that stand beside what a user says (Ollama), as addresses. Returns `None` if one of
+/// them is of a kind that no other wire format takes.
 pub(super) fn images(wire: &wire::Message, json: &str) -> Option<Vec<String>> {
     let is_plain = wire.role == Role::User && !matches!(wire.content, Content::Parts(_));
     let images: Vec<String> = serde_json::from_str(json).ok().filter(|_| is_plain)?;

@@ -14,7 +14,7 @@ pub(crate) struct Document {
     pub(crate) line: usize,
     /// Which one on that line, from 1.
     pub(crate) nth: usize,
-    /// Its id, if that stands outside of it.
+    /// Its id, if that is outside of it.
     pub(crate) id: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl Documents<'_> {
     }
 }
 
-/// Returns the documents that stand in one.
+/// Returns the documents inside of one.
 pub(crate) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, &str)]) -> Vec<Document> {
     let mut documents = Documents { text, counted: whole.start, line: whole.line, found: Vec::new() };
     for (id, part) in parts {

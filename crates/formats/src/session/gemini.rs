@@ -105,8 +105,8 @@ pub(super) fn tool(declared: Declaration) -> Tool {
     Tool::new(declared.name, declared.description.unwrap_or_default(), schema)
 }
 
-/// Returns what the provider runs itself in the object of functions, which stay one tool with it: as a tool whose functions
-/// are empty. Returns `None` for functions alone.
+/// Returns what the provider runs itself in the object of functions, which stay one tool with it: as a tool
+/// whose functions are empty. Returns `None` for functions alone.
 pub(super) fn beside_functions(json: &str) -> Option<Tool> {
     let mut object = Object::parse(&compact_json(json))?;
     let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
@@ -180,8 +180,8 @@ pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
     Ok(messages)
 }
 
-/// Returns a content's object with empty parts. Returns `None` for one in the usual form that follows a content of the other
-/// role: neighbours of one role may become one.
+/// Returns a content's object with empty parts. Returns `None` for one in the usual form that follows a
+/// content of the other role: neighbours of one role may become one.
 fn around(json: &str, follows_its_like: bool) -> Option<String> {
     let mut object = Object::parse(json)?;
     if object.get("parts").is_some_and(|parts| parts.starts_with('[')) {
@@ -193,8 +193,8 @@ fn around(json: &str, follows_its_like: bool) -> Option<String> {
     (follows_its_like || !is_usual).then(|| object.to_json())
 }
 
-/// Calls without a result yet, each list the oldest first. A call is in two lists, and what was answered by the one is
-/// passed over in the other.
+/// Calls without a result yet, each list the oldest first. A call is in two lists, and what was answered by
+/// the one is passed over in the other.
 #[derive(Default)]
 struct OpenCalls {
     by_name: BTreeMap<String, VecDeque<usize>>,
@@ -214,7 +214,8 @@ impl OpenCalls {
         self.calls.push(Some(id.to_owned()));
     }
 
-    /// Returns id and number of the call that a result answers: the oldest one of its id, or of its name if it has no id.
+    /// Returns id and number of the call that a result answers: the oldest one of its id, or of its name if
+    /// it has no id.
     fn answered(&mut self, name: &str, id: Option<&str>) -> Option<(String, usize)> {
         let open = match id {
             Some(id) => self.by_id.get_mut(id),
@@ -401,7 +402,8 @@ fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     Answer { message, json, pieces, nth, is_usual: is_usual.unwrap_or(true) }
 }
 
-/// Returns the part of a result, emptied where the message and its call say the same, and whether it is in the usual form.
+/// Returns the part of a result, emptied where the message and its call say the same, and whether it is in
+/// the usual form.
 fn emptied(json: &str, id: &str, called: Option<&str>, usual: &str) -> Option<(String, bool)> {
     let mut object = Object::parse(&compact_json(json))?;
     let mut is_usual = object.iter().map(|(key, _)| key).eq(["functionResponse"]);

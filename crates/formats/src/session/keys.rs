@@ -69,8 +69,8 @@ pub(crate) struct Key {
     pub(crate) unread: Option<Box<RawValue>>,
 }
 
-/// The entries of an object on their way to who reads them, and beside it all keys in their order, with the values of those
-/// that are none of the known ones.
+/// The entries of an object on their way to who reads them, and beside it all keys in their order, with the
+/// values of those that are none of the known ones.
 pub(crate) struct Watched<'a, A> {
     map: A,
     known: &'static [&'static str],

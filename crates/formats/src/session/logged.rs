@@ -1,7 +1,7 @@
 //! What holds the messages of a session that has no `messages`: request bodies of providers, and `ShareGPT`.
 
 use super::{gemini, place::Place, responses, sharegpt, wire};
-use crate::{error::Error, said};
+use crate::{error::Error, scan};
 use context_window::{Message, WireFormat, text::plain};
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ pub(super) struct Logged {
     pub(super) instructions: Vec<String>,
     pub(super) messages: Vec<Message>,
     pub(super) is_sharegpt: bool,
-    /// What is not read, and why.
+    /// Notes on values that are not read.
     pub(super) ignored: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Logged {
                 "instructions" => serde_json::from_str(raw.get()).ok().into_iter().collect(),
                 _ => gemini::texts(raw),
             };
-            if !is_lenient && said::missing(raw.get(), &texts).is_some() {
+            if !is_lenient && scan::find_missing(raw.get(), &texts).is_some() {
                 return Err(
                     place.fault(key, "holds a text that is not read; expected a text, or parts with `text`")
                 );

@@ -1,5 +1,5 @@
-//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of either, a
-//! transcript of a coding agent, or a log on disk.
+//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of
+//! either, a transcript of a coding agent, or a log on disk.
 
 use crate::error::Error;
 use context_window::{
@@ -66,7 +66,8 @@ pub struct Session {
     pub id: Option<String>,
     /// The model it names.
     pub model: Option<String>,
-    /// The wire format of a logged request body, where its shape tells: none for a session of our own and for `OpenAI` Chat.
+    /// The wire format of a logged request body, where its shape tells: none for a session of our own and for
+    /// `OpenAI` Chat.
     pub wire_format: Option<WireFormat>,
     /// The limits it brings.
     pub limits: RequestLimits,
@@ -116,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Checks whether another reading of the same text says the same.
+    /// Checks whether another reading of the same file gives the same conversation.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         self.log.messages() == other.log.messages()
             && self.log.system() == other.log.system()
@@ -124,8 +125,8 @@ impl Session {
             && self.log.compactions().eq(other.log.compactions())
     }
 
-    /// Checks that the session names no tokenizer but a built-in one. Any other name is the path of a file, which whoever
-    /// wrote the session would choose for you to open.
+    /// Checks that the session names no tokenizer but a built-in one. Any other name is the path of a file,
+    /// which whoever wrote the session would choose for you to open.
     ///
     /// # Errors
     ///
@@ -157,17 +158,17 @@ impl Session {
         self
     }
 
-    /// The keys of the session that are not read although another one may have been meant, each with that one. Unknown
-    /// keys are no error: logs carry whatever their writers need.
+    /// The keys of the session that are not read although another one may have been meant, each with that
+    /// one. Unknown keys are no error: logs carry whatever their writers need.
     #[must_use]
     pub fn unread_keys(&self) -> Vec<(String, &'static str)> {
         let meant = |key: &String| Some((key.clone(), read::meant(key)?));
         self.unread.iter().filter_map(meant).collect()
     }
 
-    /// What of the session is not used, and why, as sentences: compactions that are incomplete or name what is not there (the
-    /// messages stay as they are), keys of messages that are probably misspelt, events of a transcript that are no part of
-    /// the conversation.
+    /// What of the session is not used, and why, as sentences: compactions that are incomplete or name what
+    /// is not there (the messages stay as they are), keys of messages that are probably misspelt, events of a
+    /// transcript that are no part of the conversation.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
@@ -189,5 +190,14 @@ impl Session {
 impl From<Conversation> for Session {
     fn from(log: Conversation) -> Self {
         Self::of(log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// A session may name what this build knows, and nothing else.
+    #[test]
+    fn built_in_tokenizers_are_those_of_the_counter() {
+        assert_eq!(super::BUILT_IN_TOKENIZERS, context_window::TokenCounter::NAMES);
     }
 }

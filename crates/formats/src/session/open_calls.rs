@@ -3,16 +3,18 @@
 use context_window::{Message, ToolCall};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The calls of a log that have no result yet. It is empty until a result without an id comes, and then catches up:
-/// logs whose results all bear ids pay nothing.
+/// The calls of a log that have no result yet. It is empty until a result without an id comes, and then
+/// catches up: logs whose results all bear ids pay nothing.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
     by_id: BTreeMap<String, usize>,
     /// Indexes of calls by name, those of one message together, the newest message last.
     by_name: BTreeMap<String, Vec<(usize, VecDeque<usize>)>>,
-    /// Indexes of calls by message, the newest message last.
+    /// Calls by message, the newest message last.
     groups: Vec<Group>,
+    /// Indexes of groups that may have open calls, the newest last.
+    nearest: Vec<usize>,
     /// Messages of the log that were looked at.
     seen: usize,
     /// Results that were given to a call by their position, where another call was open too.
@@ -21,12 +23,15 @@ pub(crate) struct OpenCalls {
 
 struct OpenCall {
     id: String,
+    group: usize,
     is_open: bool,
 }
 
+/// The calls of one message.
 struct Group {
     calls: VecDeque<usize>,
-    made: usize,
+    /// The number of those that are open.
+    open: usize,
 }
 
 impl OpenCalls {
@@ -42,11 +47,12 @@ impl OpenCalls {
                 Some((of, calls)) if *of == group => calls.push_back(at),
                 _ => named.push((group, VecDeque::from([at]))),
             }
-            self.calls.push(OpenCall { id: call.id.clone(), is_open: true });
+            self.calls.push(OpenCall { id: call.id.clone(), group, is_open: true });
         }
-        let made = self.calls.len() - first;
-        if made > 0 {
-            self.groups.push(Group { calls: (first..self.calls.len()).collect(), made });
+        let open = self.calls.len() - first;
+        if open > 0 {
+            self.groups.push(Group { calls: (first..self.calls.len()).collect(), open });
+            self.nearest.push(group);
         }
     }
 
@@ -55,46 +61,56 @@ impl OpenCalls {
         for message in messages.iter().skip(self.seen) {
             self.add(message.tool_calls());
             if let Some(at) = message.answers().and_then(|id| self.by_id.get(id)) {
-                self.calls[*at].is_open = false;
+                self.close(*at);
             }
         }
         self.seen = messages.len();
     }
 
-    /// Returns the id of the call that a result without an id answers: the first open call of its name in the nearest
-    /// message that has one, or without a name the first open call of the nearest message. Returns `None` if there is none.
+    /// Returns the id of the call that a result without an id answers: the first open call of its name in the
+    /// nearest message that has one, or without a name the first open call of the nearest message. Returns
+    /// `None` if there is none.
     pub(crate) fn answered_by(&mut self, name: Option<&str>) -> Option<String> {
         match name {
-            Some(name) => self.of_name(name),
+            Some(name) => self.next_with_name(name),
             None => self.next(),
         }
     }
 
-    fn of_name(&mut self, name: &str) -> Option<String> {
-        let groups = self.by_name.get_mut(name)?;
-        while let Some((_, calls)) = groups.last_mut() {
-            while let Some(at) = calls.pop_front() {
-                if std::mem::take(&mut self.calls[at].is_open) {
-                    return Some(self.calls[at].id.clone());
-                }
+    /// Closes a call, and returns true if it was open.
+    fn close(&mut self, at: usize) -> bool {
+        let call = &mut self.calls[at];
+        let was_open = std::mem::take(&mut call.is_open);
+        self.groups[call.group].open -= usize::from(was_open);
+        was_open
+    }
+
+    fn next_with_name(&mut self, name: &str) -> Option<String> {
+        loop {
+            let groups = self.by_name.get_mut(name)?;
+            let Some(at) = groups.last_mut()?.1.pop_front() else {
+                groups.pop();
+                continue;
+            };
+            if self.close(at) {
+                return Some(self.calls[at].id.clone());
             }
-            groups.pop();
         }
-        None
     }
 
     fn next(&mut self) -> Option<String> {
-        while let Some(group) = self.groups.last_mut() {
-            let is_guess = group.made > 1;
-            while let Some(at) = group.calls.pop_front() {
-                if std::mem::take(&mut self.calls[at].is_open) {
-                    self.guessed += u64::from(is_guess);
+        loop {
+            let nearest = *self.nearest.last()?;
+            let others = self.groups[nearest].open > 1;
+            match self.groups[nearest].calls.pop_front() {
+                Some(at) if self.close(at) => {
+                    self.guessed += u64::from(others);
                     return Some(self.calls[at].id.clone());
                 }
+                Some(_) => {}
+                None => drop(self.nearest.pop()),
             }
-            self.groups.pop();
         }
-        None
     }
 
     /// Returns a note on the results that were given to calls by their position, if there are any.
@@ -110,8 +126,8 @@ impl OpenCalls {
     }
 }
 
-/// Returns a note on results whose calls the messages do not hold, and on those behind the first of a call: no provider takes
-/// them.
+/// Returns a note on results whose calls the messages do not hold, and on those behind the first of a call:
+/// no provider takes them.
 pub(crate) fn note_on_results(messages: &[Message]) -> Option<String> {
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     for call in messages.iter().flat_map(Message::tool_calls) {

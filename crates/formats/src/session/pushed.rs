@@ -9,10 +9,11 @@ const MESSAGES: &str = "messages";
 /// What errors call the JSON of tools.
 const TOOLS: &str = "tools";
 
-/// Appends messages in the form of a provider, a JSON array of them or a single one, and returns the ids of what was
-/// appended: the same messages as a session file with this array has. Chat messages of `OpenAI` and of Anthropic
-/// (content blocks) are read alike, so any `wire_format` but two takes both: Gemini takes `contents`, `OpenAI`
-/// Responses takes `input` items. A result that stands inside of a user message becomes a message of its own.
+/// Appends messages in the form of a provider, a JSON array of them or a single one, and returns the ids of
+/// what was appended: the same messages as a session file with this array has. Chat messages of `OpenAI` and
+/// of Anthropic (content blocks) are read alike, so any `wire_format` but two takes both: Gemini takes
+/// `contents`, `OpenAI` Responses takes `input` items. A result that stands inside of a user message becomes
+/// a message of its own.
 ///
 /// ```
 /// use context_window::{Conversation, WireFormat};
@@ -29,9 +30,9 @@ const TOOLS: &str = "tools";
 ///
 /// # Errors
 ///
-/// `ErrorKind::Input` with the place and the key for JSON that holds no messages, for an id that is taken, for a
-/// record of a compaction, which belongs to a session file, and for more than 10,000,000 JSON values. Nothing is appended
-/// then.
+/// `ErrorKind::Input` with the place and the key for JSON that holds no messages, for an id that is taken,
+/// for a record of a compaction, which belongs to a session file, and for more than 10,000,000 JSON values.
+/// Nothing is appended then.
 pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) -> Result<Vec<ItemId>, Error> {
     let place = Place { name: MESSAGES, line: 1 };
     within(json, MESSAGES)?;
@@ -74,7 +75,8 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
 ///
 /// # Errors
 ///
-/// `ErrorKind::Input` with the place for JSON that is no list of tools, and for more than 10,000,000 JSON values.
+/// `ErrorKind::Input` with the place for JSON that is no list of tools, and for more than 10,000,000 JSON
+/// values.
 pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
     let place = Place { name: TOOLS, line: 1 };
     within(json, TOOLS)?;

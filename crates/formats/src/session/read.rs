@@ -5,11 +5,12 @@ use super::{
     open_calls::note_on_results, place::Place, reader::Reader, reader::named, stated, tools::tools,
     unread_keys::UnreadKeys, wire,
 };
-use crate::{error::Error, format::ReadOptions, said};
+use crate::{error::Error, format::ReadOptions, scan};
 use context_window::{
     Conversation, ItemId, Message, Model, RagItem, WireFormat, plan::RemoteContextKind,
     provider::StatedLimits, text::plain,
 };
+use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet};
 
 /// The id of a session, when its text is an object that has one.
@@ -102,9 +103,9 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         compacted::KEY => compaction.is_some(),
         key => KEYS.contains(&key) || of_body(key),
     };
+    let unread: Vec<(String, &RawValue)> = keys.0.into_iter().filter(|(key, _)| !is_read(key)).collect();
     let mut reader = Reader::new(place);
     reader.is_lenient = options.is_lenient;
-    let unread = unread_keys(&mut reader, text, keys, &is_read)?;
     reader.unknown = dialect(text, session.model.as_deref());
     let options = gemini::config(&session);
     let texts = logged.as_ref().map(|logged| logged.instructions.clone()).unwrap_or_default();
@@ -122,8 +123,9 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
         }
     }
     reader.log.check_ids(std::iter::empty())?;
+    let unread = unread_keys(&mut reader, unread)?;
     if let Some(compaction) = compaction {
-        // Beside the messages it has no place of its own: the first message that stays tells it.
+        // Beside the messages it has no place of its own: the first message that stays marks it.
         reader.compaction(compaction.and_then(compacted::Block::with_place), None);
     }
     // A request for a completion is one question (Ollama's /api/generate).
@@ -192,41 +194,44 @@ fn wire_session(text: &str, place: Place<'_>) -> Result<wire::Session, Error> {
     }
 }
 
-/// Returns the keys of a session that are not read.
+/// Checks the keys of a session that are not read, and returns their names.
 ///
 /// # Errors
 ///
-/// Returns an error for a key that holds messages, or the text of a prompt under a misspelt name (rule J3), unless the
-/// reader is lenient.
-fn unread_keys(
-    reader: &mut Reader<'_>,
-    text: &str,
-    keys: KeysWithValues<'_>,
-    is_read: &dyn Fn(&str) -> bool,
-) -> Result<Vec<String>, Error> {
+/// Returns an error for a key that holds messages, or the text of a prompt under a misspelt name (rule J3),
+/// unless the reader is lenient.
+fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Result<Vec<String>, Error> {
     const OF_PROMPT: [&str; 4] = ["system", "instructions", "system_instruction", "systemInstruction"];
-    // More keys than any writer has: whether the text has the same twice is looked up for so many.
+    // More keys than any writer has: the log is searched for so many texts.
     const MOST: usize = 32;
     let mut unread = Vec::new();
-    for (key, value) in keys.0.into_iter().filter(|(key, _)| !is_read(key)) {
-        let says_more = |found: &said::Found| unread.len() >= MOST || !found.is_in_another_value(text);
+    for (key, value) in keys {
+        let is_lost = |found: &scan::Found| unread.len() >= MOST || !has_text(&reader.log, found);
         let meant = meant(&key);
         let hint = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
         let is_of_prompt = meant.is_some_and(|meant| OF_PROMPT.contains(&meant));
-        let held = if is_of_prompt && said::prose(value.get()).is_some_and(|found| says_more(&found)) {
+        let held = if is_of_prompt && scan::find_prose(value.get()).is_some_and(|found| is_lost(&found)) {
             Some("a text")
         } else {
-            said::messages(value.get()).then_some("messages")
+            scan::holds_messages(value.get()).then_some("messages")
         };
         if let Some(held) = held {
             reader.leave(&key, &format!("is not read and holds {held}{hint} (--lenient leaves it out)"))?;
-        } else if meant.is_none() && said::part_or_prose(value.get()).is_some_and(|found| says_more(&found)) {
+        } else if meant.is_none()
+            && scan::find_part_or_prose(value.get()).is_some_and(|found| is_lost(&found))
+        {
             let key = plain::short(&key);
             reader.ignored.push(format!("the session's key `{key}` is not read; it holds a text"));
         }
         unread.push(key);
     }
     Ok(unread)
+}
+
+/// Checks whether a text was read from another key too: some logs have everything twice.
+fn has_text(log: &Conversation, found: &scan::Found) -> bool {
+    let Some(text) = found.text.as_deref() else { return false };
+    log.system().iter().chain(log.messages()).flat_map(Message::texts).any(|own| own.contains(text))
 }
 
 /// Makes the error of a session that would be an empty prompt.
@@ -243,8 +248,8 @@ fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: 
     Error::input(format!("{}:{}", place.name, place.line), detail.to_owned() + &near.unwrap_or_default())
 }
 
-/// Returns the wire format that messages are taken to be written in where a part does not tell: that of Anthropic if nothing
-/// else than its keys are in the session.
+/// Returns the wire format that messages are taken to be written in where a part does not tell: that of
+/// Anthropic if nothing else than its keys are in the session.
 fn dialect(text: &str, model: Option<&str>) -> WireFormat {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["\"tool_calls\"", "\"tool_call_id\"", "\"image_url\""]) {
@@ -286,7 +291,8 @@ pub(crate) fn pushed<'a>(
     Ok(reader)
 }
 
-/// Checks that messages which name their conversation name one: what others said is no part of this prompt.
+/// Checks that messages which name their conversation name one: other conversations are no part of this
+/// prompt.
 fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Result<(), Error> {
     const NAMES: [&str; 6] =
         ["session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"];

@@ -10,7 +10,7 @@ use super::{
     place::Place,
     unread_keys, wire,
 };
-use crate::{error::Error, said};
+use crate::{error::Error, scan};
 use context_window::{
     Conversation, ItemId, Message, Part, PinnedItem, RagItem, Role, ToolCall, Usage, WireFormat,
     config::DocumentHeader,
@@ -26,13 +26,14 @@ use serde_json::value::RawValue;
 pub(crate) struct Reader<'a> {
     pub(crate) place: Place<'a>,
     pub(crate) log: Conversation,
-    /// Where a part stands that is read next: the key of its message's content, and whether its number there is known.
+    /// Where a part stands that is read next: the key of its message's content, and whether its number there
+    /// is known.
     pub(crate) content: (String, bool),
     /// The wire format that a part of an unknown type came in.
     pub(crate) unknown: WireFormat,
     /// Keys that the log has for itself.
     pub(crate) log_keys: LogKeys,
-    /// Is what is not known left out, with a note?
+    /// True if unknown values are left out with a note.
     pub(crate) is_lenient: bool,
     /// Calls that wait for results without an id.
     pub(crate) open: OpenCalls,
@@ -124,7 +125,8 @@ impl<'a> Reader<'a> {
         own.map_or_else(|| ItemId::from(format!("m{}", self.read)), ItemId::from)
     }
 
-    /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages as they are.
+    /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages
+    /// as they are.
     pub(crate) fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<&ItemId>) {
         self.compactions += 1;
         match block.and_then(|block| block.record(&self.log, next)) {
@@ -133,7 +135,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A message of a logged request; one that is what the provider made of those before it is a compaction (rule C11).
+    /// A message of a logged request; one that is what the provider made of those before it is a compaction
+    /// (rule C11).
     pub(crate) fn logged(&mut self, message: Message, provider: &str) {
         let made = match message.parts() {
             [Part::Opaque { wire_format, json }] => ProviderSummary::from_block(provider, *wire_format, json),
@@ -182,8 +185,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What a provider reported on the reply that comes next. No plan of ours stands behind it, so it teaches no window and
-    /// no counter: it is what a replay and the bill know of that prompt.
+    /// What a provider reported on the reply that comes next. No plan of ours stands behind it, so it teaches
+    /// no window and no counter: it is what a replay and the bill know of that prompt.
     pub(crate) fn reported(&mut self, usage: Usage) {
         self.log.record(Event::Sent {
             counted: 0,
@@ -231,14 +234,12 @@ impl<'a> Reader<'a> {
         };
         self.of_anthropic |= pieces.iter().flatten().any(own);
         let answers = match wire.role {
-            wire::Role::Tool => match wire.tool_call_id {
-                Some(id) => Some(id.into_text()),
-                None => self.answered(tool_name.as_deref()),
+            wire::Role::Tool => match (wire.tool_call_id, tool_name) {
+                (Some(id), _) => Some(id.into_text()),
+                (None, Some(name)) => Some(self.answered_by_name(&name)),
+                (None, None) => self.answered_by_place(),
             },
-            wire::Role::Function => {
-                let made_up = || format!("call_of_{}", wire.name.as_deref().unwrap_or_default());
-                Some(self.answered(Some(wire.name.as_deref().unwrap_or_default())).unwrap_or_else(made_up))
-            }
+            wire::Role::Function => Some(self.answered_by_name(wire.name.as_deref().unwrap_or_default())),
             _ => None,
         };
         let (mut results, mut message) = match (answers, pieces) {
@@ -258,7 +259,8 @@ impl<'a> Reader<'a> {
                 (all, last)
             }
         };
-        // Positions are those of the file: results that stood in a message bear its number and one of their own.
+        // Positions are those of the file: results that stood in a message bear its number and one of their
+        // own.
         let shifted = !results.is_empty() || self.log.messages().len() != position;
         let id = wire.id.map(wire::Id::into_text).or_else(|| shifted.then(|| format!("m{position}")));
         for (nth, result) in results.iter_mut().enumerate() {
@@ -347,7 +349,7 @@ impl<'a> Reader<'a> {
         let message = self.content.0.strip_suffix(".content").unwrap_or_default().to_owned();
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.function.arguments.is_none()) {
             let unread = call.function.keys.iter().chain(&call.keys);
-            let lost = unread.filter_map(|key| Some((key, said::any(key.unread.as_deref()?.get())?)));
+            let lost = unread.filter_map(|key| Some((key, scan::find_any(key.unread.as_deref()?.get())?)));
             for (key, found) in lost {
                 let key = format!("{message}.tool_calls[{at}].function.{}", key.name);
                 let hint = "did you mean `arguments`? (--lenient leaves it out)";
@@ -370,10 +372,16 @@ impl<'a> Reader<'a> {
         all
     }
 
-    /// Returns the id of the call that a result without an id answers, made up if there is none.
-    fn answered(&mut self, name: Option<&str>) -> Option<String> {
+    /// Returns the id of the call that a result of this tool answers, made up if there is none.
+    fn answered_by_name(&mut self, name: &str) -> String {
         self.open.catch_up(self.log.messages());
-        self.open.answered_by(name)
+        self.open.answered_by(Some(name)).unwrap_or_else(|| format!("call_of_{name}"))
+    }
+
+    /// Returns the id of the call that a result without an id and a name answers. Returns `None` if no call is open.
+    fn answered_by_place(&mut self) -> Option<String> {
+        self.open.catch_up(self.log.messages());
+        self.open.answered_by(None)
     }
 
     /// The query is the live question where no user message has anything in it.
@@ -387,7 +395,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a message of Chat with the object around it and the JSON of its calls, where they came in another form than ours.
+/// Returns a message of Chat with the object around it and the JSON of its calls, where they came in another
+/// form than ours.
 fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> Message {
     if around.is_none() && calls.iter().all(Option::is_none) {
         return message;

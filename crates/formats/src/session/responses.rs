@@ -221,8 +221,8 @@ impl Log {
         })
     }
 
-    /// Returns the id of the call that a result answers. Returns `None` for an item of another kind, and for one that answers
-    /// a tool that the provider ran itself.
+    /// Returns the id of the call that a result answers. Returns `None` for an item of another kind, and for
+    /// one that answers a tool that the provider ran itself.
     fn answered(&self, kind: &str, object: &Object) -> Option<String> {
         if !is_output(kind) {
             return None;
@@ -360,7 +360,8 @@ impl Log {
         Ok(())
     }
 
-    /// Adds an item of another kind: to the message of the reasoning that it belongs to, or as a message of its own.
+    /// Adds an item of another kind: to the message of the reasoning that it belongs to, or as a message of
+    /// its own.
     fn carry(&mut self, json: &str) {
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: json.into() };
         let follows = self.open.as_ref().is_some_and(|open| !open.reasonings.is_empty());

@@ -1,4 +1,5 @@
-//! The `conversations` of `ShareGPT`, as messages. Calls have no ids there: results answer them in their order.
+//! The `conversations` of `ShareGPT`, as messages. Calls have no ids there: results answer them in their
+//! order.
 
 use super::{unread::Unread, wire};
 use context_window::{Message, ToolCall, text::plain};

@@ -1,9 +1,10 @@
-//! Halves of UTF-16 pairs that stand alone, as logs have them that were cut between the two: no text can hold them.
+//! Halves of UTF-16 pairs that stand alone, as logs have them that were cut between the two: no text can hold
+//! them.
 
 use std::borrow::Cow;
 
-/// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside it, and how
-/// many there are. Its length does not change, so that byte offsets stay valid.
+/// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside
+/// it, and how many there are. Its length does not change, so that byte offsets stay valid.
 pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     let bytes = json.as_bytes();
     let (mut mended, mut lone, mut at) = (String::new(), 0, 0);

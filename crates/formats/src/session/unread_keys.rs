@@ -1,15 +1,16 @@
-//! Keys that nobody reads although they hold something said, called or answered (rule J3), and keys that are probably misspelt.
+//! Keys that nobody reads although they hold a text, a call or a result (rule J3), and keys that are probably
+//! misspelt.
 
 use super::{
     chat::LogKeys,
     content::Content,
     wire::{self, MESSAGE_KEYS},
 };
-use crate::said;
+use crate::scan;
 use context_window::{text::plain, text::plain::short};
 use std::collections::BTreeMap;
 
-/// Other names of what a message says.
+/// Other names of the content of a message.
 const CONTENT: [&str; 12] = [
     "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output",
     "response",
@@ -24,11 +25,11 @@ pub(crate) struct UnreadKeys {
     /// Looked up once: the keys of a log are the same in every message.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
-    /// How often there was another one, after so many.
+    /// The number of further keys.
     more: usize,
 }
 
-/// So many different keys are told.
+/// The most keys that are named.
 const MOST: usize = 8;
 
 /// A key in one message or more.
@@ -48,7 +49,8 @@ pub(crate) struct Lost {
 }
 
 impl UnreadKeys {
-    /// Takes down the keys of the message at this index that nobody reads, and returns those whose values would be lost.
+    /// Takes down the keys of the message at this index that nobody reads, and returns those whose values
+    /// would be lost.
     pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
         // More keys than any message has, and longer ones, are no slips of the hand.
         const MOST_KEYS: usize = 32;
@@ -64,7 +66,7 @@ impl UnreadKeys {
                 let detail = format!("is not known and holds {found}{hint} (--lenient leaves it out)");
                 lost.push(Lost { key: name.to_owned(), detail });
             } else if meant.is_some() || is_own_text(message, name, json, log_keys) {
-                self.meet(at, message, name, meant);
+                self.note_key(at, message, name, meant);
             }
         }
         lost
@@ -77,11 +79,11 @@ impl UnreadKeys {
         }
         let says = CONTENT.contains(&key) && !message.holds_anything();
         let meant = says.then_some("content").or(self.meant[key]);
-        // Where the right key is there too, the other one is something else.
+        // If the right key is there too, the other one is something else.
         meant.filter(|meant| !has(message, meant))
     }
 
-    fn meet(&mut self, at: usize, message: &wire::Message, key: &str, meant: Option<&'static str>) {
+    fn note_key(&mut self, at: usize, message: &wire::Message, key: &str, meant: Option<&'static str>) {
         if let Some(met) = self.met.iter_mut().find(|met| met.key == key && met.meant == meant) {
             met.messages += 1;
         } else if self.met.len() == MOST {
@@ -122,10 +124,10 @@ fn found(
     meant: Option<&'static str>,
     log_keys: &LogKeys,
 ) -> Option<&'static str> {
-    if !said::is_something(json) {
+    if !scan::is_something(json) {
         return None;
     }
-    let says_more = |found: said::Found| (!is_said(message, &found)).then_some(found.name);
+    let says_more = |found: scan::Found| (!is_said(message, &found)).then_some(found.name);
     let is_read =
         matches!(key, "refusal" | "reasoning" | "reasoning_details" | "thinking" | "tool_plan" | "images");
     if is_read && log_keys.is_sent(message.role, key) {
@@ -133,43 +135,44 @@ fn found(
     }
     if log_keys.is_sent(message.role, key) && message.says_anything() {
         // It goes back with its message: a call in it would be none that anybody knows of.
-        return said::call(json).and_then(says_more);
+        return scan::find_call(json).and_then(says_more);
     }
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
-        // A key of another name holds what it says, whatever that is.
+        // Under a misspelt name, any value is content.
         return Some(if meant == "content" { "a text" } else { "a value" }).filter(|_| {
             serde_json::from_str(json)
-                .map_or(true, |text: String| !is_said(message, &said::Found::text(text)))
+                .map_or(true, |text: String| !is_said(message, &scan::Found::text(text)))
         });
     }
     if json.starts_with('"') {
         let is_content = CONTENT.contains(&key) || !message.says_anything();
-        // One word is an answer where nothing else is said.
+        // One word may be the whole answer if the message has no other content.
         if CONTENT.contains(&key) && !message.says_anything() {
             let text = serde_json::from_str::<String>(json).ok().filter(|text| !text.trim().is_empty());
-            return text.map(said::Found::text).and_then(says_more);
+            return text.map(scan::Found::text).and_then(says_more);
         }
-        return said::prose(json).filter(|_| is_content).and_then(says_more);
+        return scan::find_prose(json).filter(|_| is_content).and_then(says_more);
     }
-    let found = if message.says_anything() { said::part(json) } else { said::any(json) };
+    let found = if message.says_anything() { scan::find_part(json) } else { scan::find_any(json) };
     found.and_then(says_more)
 }
 
-/// Checks whether a key holds a text that is neither sent nor said in the message, as logs have them beside what was said.
+/// Checks whether a key holds a text that is neither sent nor in the content of the message. Logs have such
+/// texts of their own.
 fn is_own_text(message: &wire::Message, key: &str, json: &str, log_keys: &LogKeys) -> bool {
-    let found = || said::prose(json).filter(|found| !is_said(message, found));
+    let found = || scan::find_prose(json).filter(|found| !is_said(message, found));
     json.starts_with('"') && !log_keys.is_sent(message.role, key) && found().is_some()
 }
 
-/// Checks whether the content of a message says a text too: some logs say everything twice.
-fn is_said(message: &wire::Message, found: &said::Found) -> bool {
+/// Checks whether the content of a message has a text too: some logs have everything twice.
+fn is_said(message: &wire::Message, found: &scan::Found) -> bool {
     let Some(text) = found.text.as_deref().map(str::trim) else { return false };
     match &message.content {
         Content::Null => false,
         Content::Text(content) => content.contains(text),
         Content::Parts(parts) => {
-            let json = serde_json::to_string(text).unwrap_or_default();
-            parts.iter().any(|part| part.get().contains(json.trim_matches('"')))
+            let escaped = scan::escaped(text);
+            parts.iter().any(|part| part.get().contains(&escaped))
         }
     }
 }
@@ -193,7 +196,8 @@ fn has(message: &wire::Message, key: &str) -> bool {
     }
 }
 
-/// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it holds.
+/// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it
+/// holds.
 pub(crate) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
     const OF_TOOLS: [&str; 8] = [
         "\"toolCallId\"",
@@ -206,8 +210,8 @@ pub(crate) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static st
         "\"$type\"",
     ];
     if kind.is_none() {
-        return said::any(json).map(|found| found.name);
+        return scan::find_any(json).map(|found| found.name);
     }
     let has = OF_TOOLS.iter().any(|key| json.contains(key));
-    has.then(|| said::call(json)).flatten().map(|found| found.name)
+    has.then(|| scan::find_call(json)).flatten().map(|found| found.name)
 }

@@ -48,8 +48,8 @@ pub(crate) struct Session {
     pub(crate) system_instruction: Option<Box<RawValue>>,
     /// The options of Google's Python SDK, which hold its system text and tools.
     pub(crate) config: Option<Box<RawValue>>,
-    /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no `messages`:
-    /// logs carry keys of these names for things of their own.
+    /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no
+    /// `messages`: logs carry keys of these names for things of their own.
     pub(crate) input: Option<Box<RawValue>>,
     pub(crate) instructions: Option<Box<RawValue>>,
     /// The messages of `ShareGPT`, read where there are none of the others.
@@ -73,7 +73,8 @@ pub(crate) struct GoogleConfig {
     pub(crate) tools: Option<Vec<Box<RawValue>>>,
 }
 
-/// What only this crate writes: the options, the tokenizer, and the conversation with everything that happened to it.
+/// What only this crate writes: the options, the tokenizer, and the conversation with everything that
+/// happened to it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Own {
@@ -310,7 +311,7 @@ impl Message {
         self.says_anything() || self.tool_call_id.is_some()
     }
 
-    /// Checks whether it says, calls or thinks anything: a result that only names its call does not.
+    /// Checks whether it has content, calls or reasoning: a result that only names its call has none.
     pub(crate) fn says_anything(&self) -> bool {
         let says = match &self.content {
             Content::Null => false,
@@ -478,7 +479,8 @@ pub(crate) struct OnlyId {
     pub(crate) id: Option<Id>,
 }
 
-/// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON itself.
+/// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON
+/// itself.
 pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
     let raw = raw.map_or("", RawValue::get);
     serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.into())

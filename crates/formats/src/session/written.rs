@@ -21,8 +21,8 @@ const VERSION: u32 = 1;
 pub enum SessionTexts {
     /// As they are.
     Kept,
-    /// Each replaced by one of the same number of tokens that says nothing; images by others of the same kind. Names, ids,
-    /// tool definitions and sealed reasoning, which its provider alone can read, stay.
+    /// Each replaced by one of the same number of tokens that says nothing; images by others of the same
+    /// kind. Names, ids, tool definitions and sealed reasoning, which its provider alone can read, stay.
     Redacted,
 }
 
@@ -60,7 +60,8 @@ struct Document {
 /// no text of the conversation, its documents, state or focus is in it, and the same items come in with the
 /// same tokens. A tool result that is cleared or clipped may take others, because that goes by bytes.
 ///
-/// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a session file.
+/// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a
+/// session file.
 ///
 /// # Errors
 ///

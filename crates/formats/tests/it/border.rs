@@ -1,4 +1,5 @@
-//! What a provider wrote goes back to it as it was; what only it can read is never said by the assistant elsewhere (H6).
+//! What a provider wrote goes back to it as it was; what only it can read is never said by the assistant
+//! elsewhere (H6).
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
@@ -10,7 +11,8 @@ use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-/// Plans a body for a model, with room for all of it, and returns the body that is sent and the codes of the notices.
+/// Plans a body for a model, with room for all of it, and returns the body that is sent and the codes of the
+/// notices.
 fn sent(body: &str, model: &str) -> (String, Vec<NoticeCode>) {
     let session = Session::from_json(body).unwrap_or_else(|error| panic!("{error}: {body}"));
     let mut model = Model::named(model).unwrap();
@@ -353,7 +355,7 @@ fn an_item_leaves_with_its_reasoning() {
     let never = sent_with("never");
     assert!(["rs_1", "ws_1", "msg_1"].iter().all(|id| !never.contains(id)), "{never}");
     assert!(never.contains("Six."), "{never}");
-    // Where older reasoning goes otherwise, that of an item stays with it.
+    // Reasoning of an item stays with it, even if older reasoning is left out.
     let live = sent_with("live");
     assert!(["rs_1", "ws_1", "msg_1", "Six."].iter().all(|text| live.contains(text)), "{live}");
     // Another provider's reasoning takes nothing along.

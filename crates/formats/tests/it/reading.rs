@@ -1,7 +1,7 @@
 //! Nothing vanishes on reading: what a session file holds is in the log, or a note says that it is not.
 
 use context_window::{Message, Role, conversation::ActiveEntry};
-use context_window_formats::{ReadOptions, Session, SessionFile};
+use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use std::fmt::Write as _;
 
 fn session(messages: &str) -> Session {
@@ -322,7 +322,7 @@ fn the_turns_of_sharegpt_are_messages() {
 
 /// Found by files that people might bring: each lost something without a word.
 #[test]
-fn what_was_lost_in_silence_is_read_or_refused() {
+fn silent_losses_are_read_or_refused() {
     // An empty refusal is none.
     let read = session(r#"{"role":"user","content":"q"},{"role":"assistant","content":"yes","refusal":""}"#);
     assert_eq!(lines(&read)[1], "m1 assistant:yes");
@@ -365,4 +365,77 @@ fn what_was_lost_in_silence_is_read_or_refused() {
     let file = SessionFile::new("f", b"{\"a\":1}\n{\"b\":2}".to_vec()).unwrap();
     let error = file.session(None).unwrap_err().to_string();
     assert!(error.starts_with("f:1: is an empty session"), "{error}");
+}
+
+/// Values that applications keep beside a message of another tool are noted if they are short, and refused if not.
+#[test]
+fn metadata_of_other_tools_is_noted_or_refused() {
+    let read = |beside: &str| {
+        let text = format!(r#"[{{"role":"user","content":[{{"text":"Is the Heron free?"}}],{beside}}}]"#);
+        Session::read_as(&text, FileFormat::Bedrock)
+    };
+    for beside in [
+        r#""title":"Looking up boats""#,
+        r#""created_at":"Fri Nov 27 2026 10:00:00 GMT""#,
+        r#""author_name":"Bo Miller","feedback":"thumbs up there""#,
+    ] {
+        let session = read(beside).unwrap();
+        assert_eq!(lines(&session), ["m0 user:Is the Heron free?"], "{beside}");
+        let key = beside.split('"').nth(1).unwrap();
+        assert_eq!(session.ignored()[0], format!("keys `{key}` are not read; the first holds a text"));
+    }
+    let long = "plank and rope ".repeat(20);
+    for beside in [
+        format!(r#""source":"{long}""#),
+        format!(r#""user":{{"data":"{long}"}}"#),
+        r#""status":{"name":"f","arguments":{"n":1}}"#.to_owned(),
+        r#""nickname":"Looking up boats""#.to_owned(),
+    ] {
+        let error = read(&beside).unwrap_err().to_string();
+        let key = beside.split('"').nth(1).unwrap();
+        assert!(error.contains(&format!("[0].{key}: is not known and holds")), "{error}");
+    }
+}
+
+/// A text that only unread keys hold has a note, however often it is there; one that was read too has none.
+#[test]
+fn a_text_of_two_unread_keys_is_noted() {
+    let read = |beside: &str| {
+        let text =
+            format!(r#"{{{beside},"messages":[{{"role":"user","content":"Is the \"Heron\" free?"}}]}}"#);
+        Session::from_json(&text).unwrap().ignored().len()
+    };
+    assert_eq!(read(r#""aside":"words of a log","more":"words of a log""#), 2);
+    assert_eq!(read(r#""aside":"Is the \"Heron\" free?""#), 0);
+    let twice = r#"{"system_prompt":"Be kind to boats.","note":"Be kind to boats.","messages":[{"role":"user","content":"q"}]}"#;
+    let error = Session::from_json(twice).unwrap_err().to_string();
+    assert!(error.contains("system_prompt: is not read and holds a text; did you mean `system`?"), "{error}");
+    // A message that has a quotation twice.
+    let part = r#"{"role":"user","content":[{"type":"text","text":"\"Heron\" or \"Otter\""}],"text":"\"Heron\" or \"Otter\""}"#;
+    assert!(session(part).ignored().is_empty());
+}
+
+/// A result that names another tool than those that wait is nobody's, whatever its place.
+#[test]
+fn a_result_of_another_tool_is_no_answer_by_its_place() {
+    let call = |name: &str| format!(r#"{{"function":{{"name":"{name}","arguments":{{}}}}}}"#);
+    let read = session(&format!(
+        r#"{{"role":"user","content":"q"}},{{"role":"assistant","content":"","tool_calls":[{},{}]}},
+        {{"role":"tool","tool_name":"moon","content":"FULL"}},{{"role":"tool","tool_name":"wind","content":"WIND"}},
+        {{"role":"tool","content":"TIDE"}}"#,
+        call("tide"),
+        call("wind"),
+    ));
+    let calls: Vec<&str> = read.log.messages()[1].tool_calls().iter().map(|call| &*call.id).collect();
+    let answers: Vec<&str> = read.log.messages().iter().skip(2).filter_map(Message::answers).collect();
+    assert_eq!(answers, ["call_of_moon", calls[1], calls[0]]);
+    assert_eq!(read.ignored(), ["1 result stands in the file without its call: no provider takes it so"]);
+    // Two without a name: the first is a guess.
+    let read = session(&format!(
+        r#"{{"role":"assistant","content":"","tool_calls":[{},{}]}},
+        {{"role":"tool","content":"TIDE"}},{{"role":"tool","content":"WIND"}}"#,
+        call("tide"),
+        call("wind"),
+    ));
+    assert_eq!(read.ignored(), ["1 result bears no id and no name: it is taken for that of the next call"]);
 }

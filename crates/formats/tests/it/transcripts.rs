@@ -1,5 +1,5 @@
-//! Transcripts of coding agents, and files of ShareGPT, as sessions: small ones that are written for this, each event and
-//! block at least once.
+//! Transcripts of coding agents, and files of ShareGPT, as sessions: small ones that are written for this,
+//! each event and block at least once.
 
 use crate::foreign::said as lines_of;
 use crate::support::laws::{self, Case};
@@ -267,7 +267,8 @@ fn said_in(session: &Session) -> Vec<&str> {
 #[test]
 fn threads_are_sessions() {
     let user = |uuid, parent, more| said("user", uuid, parent, more);
-    // A session that was resumed goes on under another id, and its events may follow on what nobody wrote down.
+    // A session that was resumed goes on under another id, and its events may follow on what nobody wrote
+    // down.
     let resumed = lines(&[
         json!({"type": "summary", "summary": "t", "leafUuid": "x"}),
         json!({"type": "queue-operation", "sessionId": "other"}),
@@ -279,7 +280,8 @@ fn threads_are_sessions() {
     let session = only(&resumed);
     assert_eq!(said_in(&session), ["a", "b", "c", "d"]);
     assert_eq!(session.ignored(), ["2 events are not read: 1 queue-operation, 1 summary"]);
-    // Two transcripts in one file are two sessions, and sub-agents are known by their agent or by where they begin.
+    // Two transcripts in one file are two sessions, and sub-agents are known by their agent or by where they
+    // begin.
     let side = |agent: Value| json!({"isSidechain": true, "agentId": agent});
     let several = lines(&[
         user("a", None, json!({})),
@@ -389,7 +391,8 @@ fn a_rollout_is_compacted() {
     assert_eq!(sealed.matches("text \"a\"").count(), 2, "{sealed}");
 }
 
-/// What is read as a session today is read as one, whatever else it holds; and a list or a session among events is no event.
+/// What is read as a session today is read as one, whatever else it holds; and a list or a session among
+/// events is no event.
 #[test]
 fn no_session_is_taken_for_an_event() {
     let event = said("user", "u", None, json!({}));
@@ -420,9 +423,10 @@ fn no_session_is_taken_for_an_event() {
     }
 }
 
-/// An error of the interface is not what the model said, and what only the transcript shows is not what it heard.
+/// An error of the interface is not what the model said, and what only the transcript shows is not what it
+/// heard.
 #[test]
-fn claude_code_errors_and_what_the_transcript_alone_shows_are_left_out() {
+fn errors_and_messages_for_the_transcript_alone_are_left_out() {
     let event = |uuid: &str, parent: &str, kind: &str, beside: Value, text: &str| {
         let mut event = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
             "message": {"role": kind, "content": [{"type": "text", "text": text}]}});
@@ -527,8 +531,8 @@ fn an_unfinished_event_is_noted() {
     }
 }
 
-/// Every value of every event replaced by values of every kind, and every key left out: an error names file and line, or
-/// the session plans. Nothing panics.
+/// Every value of every event replaced by values of every kind, and every key left out: an error names file
+/// and line, or the session plans. Nothing panics.
 #[test]
 fn a_hostile_transcript_is_an_error_or_a_session() {
     let kinds = [

@@ -18,15 +18,16 @@ use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 /// A session, and what its next prompt is planned for and with.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Request {
-    /// Session file, a logged request body, or a file of another tool: .json, .jsonl, either of them with .gz, or -
-    /// for standard input; or a store: sqlite:FILE, postgres://...
+    /// Session file, a logged request body, or a file of another tool: .json, .jsonl, either of them with
+    /// .gz, or - for standard input; or a store: sqlite:FILE, postgres://...
     pub(crate) session: PathBuf,
     /// The session to take from a file or a store of several: its id, or its line number if it has none
     #[arg(long)]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same file
+    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same
+    /// file
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
     #[command(flatten)]
@@ -47,7 +48,7 @@ impl Request {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Session file")]
 pub(crate) struct Reading {
-    /// The format of the file, where its shape does not tell
+    /// The format of the file, if its shape is ambiguous
     #[arg(long, value_name = "NAME", value_parser = format_name())]
     from: Option<FileFormat>,
     /// Leave out what is not known, with a note, in place of an error
@@ -81,7 +82,8 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The files that are read for them: options, models, and what stands beside the tokenizers that any of these name.
+    /// The files that are read for them: options, models, and what stands beside the tokenizers that any of
+    /// these name.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
         let of_options = &self.options.config()?.config.model.default.tokenizer;
@@ -242,7 +244,8 @@ pub(crate) struct Target {
     /// Wire format to count and print in, in place of the model's own
     #[arg(long, alias = "provider", value_enum)]
     pub(crate) wire_format: Option<FormatName>,
-    /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or its folder
+    /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or
+    /// its folder
     #[arg(long, value_name = "NAME|PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) tokenizer: Option<String>,
     /// Open the tokenizer file that the session names
@@ -432,7 +435,8 @@ impl Counts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CertaintyAsked {
-    /// Counted in full where that takes no time to notice: up to 2,000,000 bytes of texts, and not in JSON; else bounds
+    /// Counted in full where that takes no time to notice: up to 2,000,000 bytes of texts, and not in JSON;
+    /// else bounds
     Auto,
     /// Bounds that need no counting
     Bounds,

@@ -103,14 +103,16 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// What is wrong with them, or the help or version that they ask for, to be printed in the colours they ask for.
+    /// What is wrong with them, or the help or version that they ask for, to be printed in the colours they
+    /// ask for.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let mut arguments: Vec<OsString> = env::args_os().collect();
         let at = first_word(&arguments);
         let bare = arguments.get(at).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
-            // A word that is neither a file nor looks like one is a misspelt command, and clap knows the right one.
+            // A word that is neither a file nor looks like one is a misspelt command, and clap knows the
+            // right one.
             let word = name.chars().all(|c| c.is_ascii_alphabetic()) && !Path::new(first).exists();
             !of_the_tool && !word && !Command::has_subcommand(&name)
         });
@@ -175,7 +177,8 @@ fn flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
 /// Flags with a value that every command takes.
 const EVERYWHERE: [&str; 2] = ["--color", "--width"];
 
-/// What `--color` says, for help and for errors about arguments, which are printed before any argument has been read.
+/// What `--color` says, for help and for errors about arguments, which are printed before any argument has
+/// been read.
 fn colour_asked(arguments: &[OsString]) -> ColorChoice {
     value_of("--color", arguments).and_then(|value| value.parse().ok()).unwrap_or_default()
 }
@@ -230,7 +233,8 @@ pub(crate) struct Plan {
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     // First of all: what comes behind the options would stand under the last heading of theirs.
-    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default: all items]
+    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default:
+    /// all items]
     #[arg(value_name = "ID", index = 2)]
     pub(crate) item: Option<String>,
     #[command(flatten)]
@@ -414,8 +418,8 @@ pub(crate) struct Tui {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Import every session of these files, each in a transaction of its own; makes the store where there is none. Sessions that
-    /// are there already are left as they are
+    /// Import every session of these files, each in a transaction of its own; makes the store where there is
+    /// none. Sessions that are there already are left as they are
     Import {
         /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
         #[arg(value_name = "STORE")]
@@ -441,8 +445,8 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         id: Option<String>,
     },
-    /// Check every entry of every session: numbers, checksums, order; plan with and without archived texts. Exits with 1 where
-    /// one is damaged
+    /// Check every entry of every session: numbers, checksums, order; plan with and without archived texts.
+    /// Exits with 1 where one is damaged
     Check {
         /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
         #[arg(value_name = "STORE")]

@@ -1,4 +1,5 @@
-//! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new file.
+//! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new
+//! file.
 
 use crate::stdout::print;
 use crate::{

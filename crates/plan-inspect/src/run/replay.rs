@@ -65,7 +65,8 @@ struct Sums {
     /// How many of them for each cause, and what they cost.
     causes: BTreeMap<&'static str, u64>,
     break_cost: u64,
-    /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a price.
+    /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a
+    /// price.
     cost: Option<(u64, u64)>,
 }
 
@@ -164,7 +165,8 @@ fn figures(args: &Replay, screen: &Screen) -> Result<String> {
 /// A session that is asked for.
 enum Asked<'a> {
     Read(Box<Session>),
-    /// By its id in a store: it is read when its turn comes, since a store may hold more than fits into memory.
+    /// By its id in a store: it is read when its turn comes, since a store may hold more than fits into
+    /// memory.
     Stored {
         address: &'a str,
         id: String,
@@ -217,8 +219,8 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
     Ok(all)
 }
 
-/// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions, and where several
-/// fail, the first of them says so.
+/// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions,
+/// and where several fail, the first of them says so.
 fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
     let shown = Progress::bar("replaying sessions", sessions.len());
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);

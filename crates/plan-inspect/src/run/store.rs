@@ -169,7 +169,8 @@ struct Checked {
     session: String,
     entries: u64,
     messages: u64,
-    /// Items of its last prompt that a plan makes again with the hash that was recorded, of those that are in the log.
+    /// Items of its last prompt that a plan makes again with the hash that was recorded, of those that are in
+    /// the log.
     repeated: Option<(usize, usize)>,
     faults: Vec<String>,
 }
@@ -234,8 +235,9 @@ fn planned(log: &Conversation, limits: RequestLimits) -> Result<ContextPlan, con
     manager.build_plan(&PlanRequest::new(log).with_limits(limits))
 }
 
-/// How many items of the newest prompt a plan of that time makes again with the hash that was recorded, of those whose
-/// texts are in the log. Options of the application may have sent others otherwise, so that fewer are no fault.
+/// How many items of the newest prompt a plan of that time makes again with the hash that was recorded, of
+/// those whose texts are in the log. Options of the application may have sent others otherwise, so that fewer
+/// are no fault.
 fn repeats(log: &Conversation) -> Option<(usize, usize)> {
     let anchor: &Anchor = log.anchor()?;
     let recorded = anchor.prompt.as_ref()?;

@@ -21,7 +21,7 @@ pub(super) fn part(fields: &Fields<'_>, keys: &[&'static str], is_image: bool) -
     data_part(&data, &media_type, name, is_image)
 }
 
-/// Reads the data of a file: a text or bytes, or since version 7 an object that says which of them.
+/// Reads the data of a file: a text or bytes, or since version 7 an object with either of them.
 fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: bool) -> Result<Part, Fault> {
     let tagged = if node.is_object() { Some(node.object()?) } else { None };
     let tag = tagged.as_ref().map(|fields| fields.text("type")).transpose().ok().flatten().flatten();
@@ -51,7 +51,7 @@ fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: 
     let media_type = match (media_type, told) {
         ("", None) if is_image || is_image_address(&source) => "image".to_owned(),
         ("", Some(told)) => told,
-        // A name without its second half says less than the data URL.
+        // A media type without its second half is less exact than the data URL.
         (kind, Some(told)) if !kind.contains('/') && told.starts_with(kind) => told,
         (kind, _) => kind.to_owned(),
     };

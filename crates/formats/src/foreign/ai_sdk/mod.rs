@@ -1,8 +1,8 @@
-//! The AI SDK of Vercel: messages of its user interface (`parts`; in version 4 also `toolInvocations`) and messages for
-//! models (`ModelMessage`, `CoreMessage` in version 4), alone or in the body of a request.
+//! The AI SDK of Vercel: messages of its user interface (`parts`; in version 4 also `toolInvocations`) and
+//! messages for models (`ModelMessage`, `CoreMessage` in version 4), alone or in the body of a request.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::{Entry, Step, Talk, own_compactions},
@@ -17,8 +17,8 @@ mod turn;
 mod ui;
 mod model;
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
     // A list of chats is no list of messages.
@@ -115,7 +115,7 @@ fn is_of_ui(node: &Node<'_>) -> Result<bool, Fault> {
     Ok(is_data || KEYS.iter().any(|key| fields.has(key)))
 }
 
-/// Reads what stands around the messages, and returns them.
+/// Reads the fields around the messages, and returns the messages.
 fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
     let fields = node.object()?;
     talk.id = fields.name("id")?;

@@ -13,7 +13,7 @@ use context_window::{Part, Role};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys of what a provider is told beside a message or a part.
+/// Keys of options for a provider beside a message or a part.
 const OPTIONS: [&str; 3] = ["providerOptions", "providerMetadata", "experimental_providerMetadata"];
 
 /// Requests for a user's approval: a denied call without a result gets one.
@@ -213,7 +213,7 @@ fn typed(output: &Node<'_>, mut answer: Answer, reading: &mut Reading) -> Result
         |value: Option<Node<'_>>| value.map_or_else(|| "null".to_owned(), |value| value.text_or_json());
     match &*kind.text()? {
         "text" => answer.parts.push(Part::Text(fields.need("value")?.text()?)),
-        // A JSON value that is a text is sent with its quotes: the text is what it says.
+        // The SDK sends a JSON string with its quotes: the content is the string itself.
         "json" => answer.parts.push(Part::Text(text(value))),
         "error-text" | "error-json" => {
             answer.parts.push(Part::Text(text(value)));

@@ -1,12 +1,13 @@
-//! The steps of an assistant's message: what it says and calls, then the results.
+//! The steps of an assistant's message: texts and calls, then the results.
 
 use super::super::talk::{Answer, Call, Piece};
 use context_window::{WireFormat, message::Reasoning, text::plain};
 use serde_json::Value;
 
-/// The pieces of a message in the order in which they happened. The results of a step come behind all of its calls.
+/// The pieces of a message in the order in which they happened. The results of a step come behind all of its
+/// calls.
 pub(super) struct Turn {
-    /// Does the message say where its steps begin?
+    /// True if the message marks the beginning of its steps.
     has_steps: bool,
     pieces: Vec<Piece>,
     answers: Vec<Answer>,
@@ -25,8 +26,8 @@ impl Turn {
         self.is_hosted = false;
     }
 
-    /// Adds something said or thought. It came after the results before it if those are the provider's, or if nothing
-    /// says that it belongs to the same step.
+    /// Adds a text or a thought. It came after the results before it if those are the provider's, or if no
+    /// mark puts it into the same step.
     pub(super) fn say(&mut self, piece: Piece) {
         if self.is_hosted || !self.has_steps {
             self.end_step();
@@ -104,7 +105,7 @@ pub(super) fn signature(beside: Option<&Value>) -> Option<String> {
     beside?.as_object()?.values().find_map(of)
 }
 
-/// What is not sent to a model, and how often it was met.
+/// Content that is not sent to a model, with counts.
 #[derive(Default)]
 pub(super) struct Left {
     pub(super) sources: u64,

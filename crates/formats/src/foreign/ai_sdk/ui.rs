@@ -1,4 +1,5 @@
-//! Messages of the user interface: version 5 and later (`parts` with `tool-NAME`) and version 4 (`tool-invocation`).
+//! Messages of the user interface: version 5 and later (`parts` with `tool-NAME`) and version 4
+//! (`tool-invocation`).
 
 use super::{
     super::{
@@ -14,7 +15,7 @@ use serde_json::Value;
 /// The words of the SDK for a call that the user did not allow.
 pub(super) const DENIED: &str = "Tool call execution denied.";
 
-/// Reads a message: more than one if the user said something between the assistant's steps.
+/// Reads a message: more than one if the user spoke between the assistant's steps.
 pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
     let fields = node.object()?;
     let kind = fields.need("role")?;
@@ -41,11 +42,11 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
     Ok(said.into_entries(role, id))
 }
 
-/// What the parts of a message say.
+/// The content of the parts of a message.
 struct Said {
     role: Role,
     turn: Turn,
-    /// What version 4 says once more beside the parts.
+    /// Texts that version 4 repeats beside the parts.
     texts: String,
     thoughts: String,
     invocations: Vec<(String, Value)>,
@@ -241,7 +242,7 @@ impl Said {
         Ok(())
     }
 
-    /// Reads what the user said while the assistant was at work.
+    /// Reads a text that the user sent while the assistant was at work.
     fn steering(&mut self, fields: &Fields<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
         let before = self.turn.take();
         if !before.is_empty() {
@@ -305,7 +306,7 @@ impl Said {
         self.attachments(fields, reading)
     }
 
-    /// Reads files beside what the user says, unless a part is the same file.
+    /// Reads files beside the user's text, unless a part is the same file.
     fn attachments(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(), Fault> {
         let attachments = fields.first(&["experimental_attachments", "attachments"]);
         for node in attachments.map(|all| all.list()).transpose()?.unwrap_or_default() {
@@ -342,13 +343,13 @@ pub(super) fn metadata(fields: &Fields<'_>, keys: &[&'static str]) -> Option<Val
     serde_json::from_str(fields.first(keys)?.json()).ok()
 }
 
-/// Checks whether a result is one of a server of the Model Context Protocol that says that it failed.
+/// Checks whether a result of a server of the Model Context Protocol is marked as failed.
 fn is_mcp_error(node: &Node<'_>) -> bool {
     let Ok(fields) = node.object() else { return false };
     fields.get("content").is_some_and(|content| content.is_list()) && fields.is_true("isError")
 }
 
-/// Checks whether a text stands in another, whatever white space is between their words.
+/// Checks whether a text is part of another, whatever white space is between their words.
 fn repeats(whole: &str, part: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>();
     bare(whole).contains(&bare(part))

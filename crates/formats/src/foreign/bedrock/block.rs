@@ -1,4 +1,4 @@
-//! Content blocks of Converse: objects with one key, which says what they are.
+//! Content blocks of Converse: objects with one key, which is their kind.
 
 use super::super::{
     media::{self, Source},
@@ -17,7 +17,7 @@ pub(super) fn system(node: &Node<'_>, reading: &mut Reading) -> Result<Option<St
     }
 }
 
-/// Reads a block. Returns `None` for one that says nothing.
+/// Reads a block. Returns `None` for one without content.
 pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     if node.is_text() {
         return Ok(Some(Piece::text(node.text()?)));
@@ -260,7 +260,7 @@ fn guarded(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     Ok(part)
 }
 
-/// Reads what the assistant said with citations, which are not sent back.
+/// Reads the assistant's text with citations, which are not sent back.
 fn cited(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     let fields = node.object()?;
     fields.ignore(&["citations"]);

@@ -1,8 +1,8 @@
-//! Amazon Bedrock's Converse: its requests, the messages alone, and lines of the log of model invocations. Strands Agents
-//! keeps its messages in the same form.
+//! Amazon Bedrock's Converse: its requests, the messages alone, and lines of the log of model invocations.
+//! Strands Agents keeps its messages in the same form.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Entry, Step, Talk},
@@ -13,8 +13,8 @@ use serde_json::Value;
 
 mod block;
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::Bedrock, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::Bedrock, fits, read).with_conversations(conversations);
 
 /// Blocks that no other format has without a type.
 const BLOCKS: [&str; 6] =

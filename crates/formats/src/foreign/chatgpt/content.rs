@@ -101,7 +101,7 @@ impl Chat {
     }
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Default)]
 pub(super) struct Said {
     pub(super) parts: Vec<Part>,

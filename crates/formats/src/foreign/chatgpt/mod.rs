@@ -1,8 +1,8 @@
-//! Exports of `ChatGPT`: conversations as trees of messages, of which the current branch is read. Calls have no ids: what a
-//! tool says answers the call before it.
+//! Exports of `ChatGPT`: conversations as trees of messages, of which the current branch is read. Calls have
+//! no ids: what a tool writes answers the call before it.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::Shape,
     talk::{Answer, Call, Entry, Piece, Step, Talk},
@@ -17,8 +17,8 @@ mod content;
 use branch::branch;
 use content::{Said, text};
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::ChatGpt, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::ChatGpt, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
     // A line of a file is a whole conversation.
@@ -63,9 +63,9 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
 struct Chat {
     talk: Talk,
     entries: Vec<Entry>,
-    /// Thoughts that belong to what the assistant says next.
+    /// Thoughts that belong to the assistant's next text.
     thoughts: Vec<Piece>,
-    /// The newest call: its id, its tool, and where its result stands, if it has one.
+    /// The newest call: its id, its tool, and the place of its result, if it has one.
     call: Option<(String, String, Option<usize>)>,
     calls: usize,
     hidden: usize,
@@ -126,7 +126,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Reads what a message says of itself: its model, its files, and whether the user sees it.
+    /// Reads the metadata of a message: its model, its files, and whether the user sees it.
     fn about(&mut self, fields: &Fields<'_>) -> Result<bool, Fault> {
         let Some(about) = fields.get("metadata") else { return Ok(false) };
         let about = about.object()?;
@@ -134,7 +134,7 @@ impl Chat {
         let files = about.get("attachments").map(|files| files.list()).transpose()?.unwrap_or_default();
         let kind = |file: &Node<'_>| file.as_object().and_then(|file| file.text("mime_type"));
         let is_image = |file: &&Node<'_>| kind(file).is_some_and(|kind| kind.starts_with("image/"));
-        // An image is counted where it stands.
+        // An image is counted with its part.
         self.files += files.len() - files.iter().filter(is_image).count();
         Ok(about.is_true("is_visually_hidden_from_conversation"))
     }
@@ -161,7 +161,8 @@ impl Chat {
         self.call.as_ref().is_some_and(|(_, called, _)| is_of(called))
     }
 
-    /// Adds what a tool says: the result of the call before it, or more of that. What nobody asked for is a context.
+    /// Adds a tool's text: the result of the call before it, or more of that. A text without a call is a
+    /// context.
     fn answered(&mut self, id: Option<String>, tool: Option<String>, said: Said) {
         self.thought();
         if !self.is_called(tool.as_deref()) {
@@ -184,7 +185,7 @@ impl Chat {
         self.entries.push(Entry::new(Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
     }
 
-    /// Adds thoughts behind which the assistant says nothing.
+    /// Adds thoughts that no text of the assistant follows.
     fn thought(&mut self) {
         if !self.thoughts.is_empty() {
             let pieces = std::mem::take(&mut self.thoughts);

@@ -1,7 +1,7 @@
 //! Gemini CLI: checkpoints of `/chat save`, files of `/chat share` and `/restore`, and recorded sessions.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::{Step, Talk},
@@ -14,7 +14,7 @@ mod recorded;
 
 use recorded::Recorded;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::GeminiCli, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::GeminiCli, fits, read);
 
 /// Keys of a part of Gemini's.
 const PARTS: [&str; 8] = [
@@ -62,7 +62,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         None => {
             let fields = node.object()?;
             fields.ignore(&["authType"]);
-            // The screen's items stand under `history` where the contents have a key of their own.
+            // `history` holds the screen's items if the contents have a key of their own.
             let client = fields.get("clientHistory");
             match client.or_else(|| fields.get("history")) {
                 Some(history) => {

@@ -59,7 +59,7 @@ impl<'a> Recorded<'a> {
         self.put(node)
     }
 
-    /// Reads what a session says of itself, with its messages.
+    /// Reads the fields of a session, with its messages.
     fn about(&mut self, fields: &Fields<'a>, talk: &mut Talk, replaces: bool) -> Result<(), Fault> {
         fields.ignore(&["projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad"]);
         fields.ignore(&["directories", "kind"]);
@@ -75,7 +75,7 @@ impl<'a> Recorded<'a> {
         Ok(())
     }
 
-    /// Adds a message. A line that was written before takes the place of that, if it says the same: it has its calls and
+    /// Adds a message. A line that repeats an earlier one replaces it: it has its calls and
     /// results since.
     fn put(&mut self, node: &Node<'a>) -> Result<(), Fault> {
         let own = node.object()?;
@@ -232,7 +232,8 @@ fn content(role: &str, parts: &[String]) -> String {
     format!("{{\"role\":\"{role}\",\"parts\":[{}]}}", parts.join(","))
 }
 
-/// Checks whether what the user typed is for the tool: a command, the question mark for help, or a context that it made.
+/// Checks whether what the user typed is for the tool: a command, the question mark for help, or a context
+/// that it made.
 fn is_command(parts: &[String]) -> bool {
     let text = |part: &String| Node::root(part).object().ok()?.text("text").ok()?;
     let texts: Vec<String> = parts.iter().filter_map(text).collect();

@@ -61,7 +61,7 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
             let text = fields.get("output").map(|output| output.text_or_json()).unwrap_or_default();
             Some(Piece::Answer(Answer::text(id, None, text).failed(is_failed)))
         }
-        // The arguments of a call that comes in pieces stand whole in `tool_calls`.
+        // `tool_calls` has the whole arguments of a call that comes in pieces.
         "input_json_delta" => {
             fields.ignore(&["partial_json", "input"]);
             None
@@ -150,8 +150,8 @@ fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     })
 }
 
-/// Adds calls, reasoning and items of the provider's own tools that stand beside the content of an
-/// assistant's message. Its blocks may say the calls too.
+/// Adds calls, reasoning and items of the provider's own tools from beside the content of an
+/// assistant's message. Its blocks may repeat the calls.
 pub(super) fn add_beside(
     pieces: &mut Vec<Piece>,
     fields: &Fields<'_>,

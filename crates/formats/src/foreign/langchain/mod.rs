@@ -2,19 +2,19 @@
 //! (`messages_to_dict`, `toDict`), or flat (`model_dump`); and the states of `LangGraph` around them.
 
 use super::{
-    Reader, calls,
+    FormatReader, calls,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Entry, Piece, Step, Talk},
 };
 use crate::format::FileFormat;
-use crate::said;
+use crate::scan;
 use context_window::{Part, Role};
 use serde_json::Value;
 
 mod content;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::LangChain, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::LangChain, fits, read);
 
 fn fits(shape: &Shape) -> bool {
     let is_state =
@@ -87,17 +87,17 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     let list = fields.need("messages")?.list()?;
     for key in fields.names().filter(|key| *key != "messages") {
         let value = fields.peek(key).map(Node::json).unwrap_or_default();
-        if said::messages(value) || value.contains("\"kwargs\"") || said::call(value).is_some() {
+        if scan::holds_messages(value) || value.contains("\"kwargs\"") || scan::find_call(value).is_some() {
             reading
                 .leave(node.fault(format!("has messages under `{key}` too; expected `messages` alone")))?;
-        } else if said::any(value).is_some() {
+        } else if scan::find_any(value).is_some() {
             reading.note(format!("`{key}` of the state is left out: it is no message"));
         }
     }
     Ok(list)
 }
 
-/// A message of the file: one that says something, or one that takes another out.
+/// A message of the file: one with content, or one that removes another.
 enum Said {
     Entry(Entry),
     /// The message of this id is taken out.
@@ -164,7 +164,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     Ok(Said::Entry(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool))))
 }
 
-/// Checks that what `JavaScript` spreads of a message, its `lc_kwargs`, says the same.
+/// Checks that the copy of a message in its `lc_kwargs` (JavaScript) is the same.
 fn check_again(fields: &Fields<'_>) -> Result<(), Fault> {
     let Some(again) = fields.get("lc_kwargs") else { return Ok(()) };
     let inner = again.object()?;
@@ -200,7 +200,7 @@ fn answer(
         Some("error") => true,
         Some(_) => return Err(fields.node().fault("has an unknown `status`; expected success or error")),
     };
-    if fields.get("artifact").is_some_and(|artifact| said::any(artifact.json()).is_some()) {
+    if fields.get("artifact").is_some_and(|artifact| scan::find_any(artifact.json()).is_some()) {
         reading.note_once("artifacts of results, which no model sees, are left out");
     }
     let parts: Vec<Part> = super::parts_of(fields.node(), pieces)?;

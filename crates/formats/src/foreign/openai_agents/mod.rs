@@ -3,7 +3,7 @@
 //! those of `JavaScript` become such.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::{Step, Talk},
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 
 mod item;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::OpenAiAgents, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::OpenAiAgents, fits, read);
 
 /// Types of items that no message of another format has.
 const ITEMS: [&str; 7] = [
@@ -146,7 +146,7 @@ impl Items {
             self.calls.extend(Object::parse(&json).and_then(|item| item.text("call_id")));
             self.all.push((path, json));
         }
-        // A call that waits for an approval stands among the items too.
+        // A call that waits for an approval is among the items too.
         for (path, json) in waiting {
             let id = Object::parse(&json).and_then(|item| item.text("call_id"));
             if id.is_none_or(|id| self.calls.insert(id)) {
@@ -157,7 +157,7 @@ impl Items {
     }
 }
 
-/// Keys of the state of a run that hold nothing of the conversation, or what stands among its items too.
+/// Keys of the state of a run that hold nothing of the conversation, or repeat its items.
 const BESIDE: [&str; 29] = [
     "$schemaVersion",
     "current_turn",

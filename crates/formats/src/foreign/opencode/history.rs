@@ -60,7 +60,7 @@ pub(super) fn take_back(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) ->
     Ok(())
 }
 
-/// Leaves the messages out that the newest summary stands for, but those that it keeps.
+/// Leaves out the messages that the newest summary replaces.
 pub(super) fn without_compacted(messages: &mut Vec<Message<'_>>) {
     let summarised: BTreeSet<String> = messages.iter().filter_map(Message::summarises).collect();
     let is_request = |message: &Message<'_>| {
@@ -70,7 +70,7 @@ pub(super) fn without_compacted(messages: &mut Vec<Message<'_>>) {
     let Some(at) = messages.iter().rposition(is_request) else { return };
     let tail = messages[at].part("compaction").and_then(|part| part.name("tail_start_id").ok().flatten());
     let tail = tail.and_then(|id| messages[..at].iter().position(|message| message.id.as_ref() == Some(&id)));
-    // The summary stands before the messages that it keeps.
+    // The summary precedes the messages that it keeps.
     let kept: Vec<Message<'_>> = messages.drain(tail.unwrap_or(at)..at).collect();
     messages.drain(..tail.unwrap_or(at));
     let behind = messages.len().min(2);

@@ -1,7 +1,7 @@
 //! Sessions of opencode: `opencode export`, or the list of messages that its server returns.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Entry, Piece, Step, Talk},
@@ -15,7 +15,7 @@ mod parts;
 use history::{Message, take_back, without_compacted};
 use parts::Said;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::Opencode, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Opencode, fits, read);
 
 fn fits(shape: &Shape) -> bool {
     let is_message = |message: &serde_json::Value| {
@@ -80,7 +80,7 @@ struct Opencode {
     failed: usize,
     cleared: usize,
     elsewhere: usize,
-    /// Parts that hold nothing said.
+    /// Parts without content.
     aside: Unread,
 }
 
@@ -106,7 +106,7 @@ impl Opencode {
         for node in &message.parts {
             match self.part(node, message.is_user, reading) {
                 Ok(Said::Nothing) => {}
-                // Calls of one step stand together, their results behind them.
+                // Calls of one step are together, followed by their results.
                 Ok(Said::Step) => pieces.append(&mut answers),
                 Ok(Said::Piece(piece)) => pieces.push(piece),
                 Ok(Said::Called(call, answer)) => {
@@ -160,7 +160,7 @@ impl Opencode {
     }
 }
 
-/// Checks whether a reply that ended in an error is one that the user broke off, with something said.
+/// Checks whether a reply that ended in an error is one that the user interrupted, with some content.
 fn is_half(error: &Fields<'_>, message: &Message<'_>) -> bool {
     let is_aborted = error.text("name").ok().flatten().as_deref() == Some("MessageAbortedError");
     let kind = |node: &Node<'_>| node.object().ok()?.text("type").ok()?;

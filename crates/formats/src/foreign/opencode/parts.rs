@@ -120,7 +120,8 @@ impl Opencode {
         Ok((call, answer))
     }
 
-    /// Reads a file. Returns `None` for one whose text stands in a part beside it, and for one that is not in the session.
+    /// Reads a file. Returns `None` for one whose text is in a part beside it, and for one that is not in the
+    /// session.
     fn file(&mut self, fields: &Fields<'_>) -> Result<Option<Part>, Fault> {
         fields.ignore(&["source"]);
         let (mime, url) = (fields.need("mime")?.text()?, fields.need("url")?.text()?);
@@ -140,7 +141,7 @@ impl Opencode {
     }
 }
 
-/// What a part says.
+/// The content of a part.
 pub(super) enum Said {
     Nothing,
     /// A step of the reply is over, or begins.

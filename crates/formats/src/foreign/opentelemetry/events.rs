@@ -4,7 +4,7 @@
 use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, value};
 use crate::{
     foreign::{calls, node::Fields, talk::usual_piece},
-    said,
+    scan,
 };
 use context_window::{Part, Role};
 
@@ -127,7 +127,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
             return reading
                 .each(list.node().list()?, |node, reading| message(&node.object()?, Role::User, reading));
         }
-        _ if said::part(node.json()).is_some() => {
+        _ if scan::find_part(node.json()).is_some() => {
             return Err(node.fault(format!("is an event `{name}`, which is not known, with a text")));
         }
         _ => return Ok(Vec::new()),

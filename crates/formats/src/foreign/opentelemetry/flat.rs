@@ -58,7 +58,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
     Ok(())
 }
 
-/// Sets what one attribute says of a message.
+/// Sets the field of a message that one attribute holds.
 fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(), Fault> {
     let is_step = |step: &&str| !matches!(*step, "message" | "tool_call" | "function" | "message_content");
     let steps: Vec<&str> = key.split('.').filter(is_step).collect();

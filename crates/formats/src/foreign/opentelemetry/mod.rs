@@ -2,10 +2,10 @@
 //! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
 //!
 //! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold
-//! what the others say.
+//! the content of the others.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Entry, Piece, Step, Talk},
@@ -21,8 +21,8 @@ mod events;
 mod flat;
 mod span;
 
-pub(super) const READER: Reader =
-    Reader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);
+pub(super) const READER: FormatReader =
+    FormatReader::new(FileFormat::OpenTelemetry, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
     let is_key = |key: &str| key.starts_with("gen_ai.") || key.starts_with("llm.input_messages.");
@@ -75,7 +75,7 @@ struct Span {
 }
 
 impl Span {
-    /// Returns everything that the span says, for comparison: texts, calls and results.
+    /// Returns the whole content of the span, for comparison: texts, calls and results.
     fn said(&self) -> BTreeSet<String> {
         let of_part = |part: &Part| match part {
             Part::Text(text) => format!("text {text}"),
@@ -100,11 +100,11 @@ impl Span {
 /// The spans of one conversation, and which of them is read.
 struct Told {
     longest: usize,
-    /// Everything that it says.
+    /// Its whole content.
     said: BTreeSet<String>,
 }
 
-/// Sorts spans by the conversations that they tell.
+/// Sorts spans by their conversations.
 fn told(spans: &[Span]) -> Vec<Told> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
     order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));

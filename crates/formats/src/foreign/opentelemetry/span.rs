@@ -1,10 +1,10 @@
-//! Spans and events in what an exporter wrote, and what their attributes say.
+//! Spans and events in the output of an exporter, and their attributes.
 
 use super::{
     Answer, Fault, Node, Piece, Reading, Span, events, flat, messages,
     value::{get, plain},
 };
-use crate::{foreign::node::Fields, said};
+use crate::{foreign::node::Fields, scan};
 use context_window::Part;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
     Ok(spans)
 }
 
-/// Keys of OTLP that hold spans or events, and what stands beside them.
+/// Keys of OTLP that hold spans or events, and those beside them.
 const AROUND: [&str; 7] = [
     "resourceSpans",
     "resourceLogs",
@@ -123,7 +123,7 @@ fn time(node: &Node<'_>) -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Reads what attributes say. Values are JSON, or texts that are JSON.
+/// Reads attributes. Values are JSON, or strings that hold JSON.
 pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Span, Fault> {
     let plain = plain(node)?;
     let node = Node::at(&plain, node.path());
@@ -170,7 +170,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     span.ran = ran(&fields)?;
     let is_of_model = fields.names().any(is_own);
     for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
-        let Some(found) = said::any(unread.json()) else { continue };
+        let Some(found) = scan::find_any(unread.json()) else { continue };
         if is_own(key) {
             reading.leave(node.fault(format!("has `{key}`, which is not known and holds {}", found.name)))?;
         } else {
@@ -186,7 +186,7 @@ fn is_own(key: &str) -> bool {
     key.contains("gen_ai") || key.starts_with("llm.")
 }
 
-/// Checks whether an attribute repeats what others say, or says nothing of a conversation.
+/// Checks whether an attribute repeats others, or is no part of a conversation.
 fn is_beside(key: &str) -> bool {
     const STARTS: [&str; 6] =
         ["logfire.", "traceloop.", "input.", "output.", "gen_ai.usage.", "gen_ai.retrieval."];

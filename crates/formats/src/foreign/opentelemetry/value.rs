@@ -17,7 +17,7 @@ pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
     Ok(Value::Object(object).to_string())
 }
 
-/// Returns the JSON that a value of OTLP says.
+/// Returns a value of OTLP as JSON.
 pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
     node.check_depth()?;
     let fields = node.object()?;

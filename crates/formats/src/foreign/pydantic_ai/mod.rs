@@ -1,7 +1,7 @@
 //! Messages of Pydantic AI: requests and responses, whose `parts` have a `part_kind`.
 
 use super::{
-    Reader,
+    FormatReader,
     node::{Fault, Fields, Node, Reading},
     shape::{Shape, text},
     talk::{Answer, Entry, Piece, Step, Talk},
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod parts;
 
-pub(super) const READER: Reader = Reader::new(FileFormat::PydanticAi, fits, read);
+pub(super) const READER: FormatReader = FormatReader::new(FileFormat::PydanticAi, fits, read);
 
 fn fits(shape: &Shape) -> bool {
     let is_message = |message: &Value| {
@@ -109,7 +109,8 @@ impl History {
                 }
                 Read::Compaction(summary) => {
                     steps.extend(said(role, &mut open));
-                    steps.push(Step::Compaction(Known { summary: Some(summary), ..Known::default() }));
+                    let known = Known { summary: Some(summary), ..Known::default() };
+                    steps.push(Step::Compaction(Box::new(Ok(known.into()))));
                 }
             }
         }
@@ -170,7 +171,7 @@ impl History {
                 | "instruction-baseline",
                 true,
             ) => {
-                // Records for the application: what the model sees of them stands elsewhere.
+                // Records for the application: the model sees other parts.
                 fields.ignore_all();
                 Read::nothing()
             }

@@ -68,7 +68,7 @@ pub(super) fn file(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Faul
 pub(super) fn call(fields: &Fields<'_>) -> Result<Call, Fault> {
     fields.ignore(&["otel_metadata"]);
     let mut given = fields.get("args");
-    // The first versions said in which of two ways the arguments are written.
+    // The first versions named which of two forms the arguments have.
     if let Some(inner) = given.clone().filter(Node::is_object) {
         let inner = inner.object()?;
         let is_wrapped = inner.names().eq(["args_dict"]) || inner.names().eq(["args_json"]);
@@ -112,7 +112,7 @@ fn is_file(node: &Node<'_>) -> bool {
     kind.is_some_and(|kind| kind == "binary" || kind == "uploaded-file" || kind.ends_with("-url"))
 }
 
-/// Reads what the model is told of a failure: the result of a call, or a text of the application.
+/// Reads a report of a failure to the model: the result of a call, or a text of the application.
 pub(super) fn retry(fields: &Fields<'_>) -> Result<Piece, Fault> {
     let (id, name) = (fields.name("tool_call_id")?, fields.text("tool_name")?);
     let text = fields.need("content")?.text_or_json();
@@ -124,7 +124,7 @@ pub(super) fn retry(fields: &Fields<'_>) -> Result<Piece, Fault> {
 
 pub(super) fn compaction(fields: &Fields<'_>, is_request: bool) -> Result<Read, Fault> {
     Ok(match fields.text("content")?.filter(|text| !text.is_empty()) {
-        // A summary of the application is said as it stands; what it sums up has been taken out by then.
+        // A summary of the application is read as a text; the messages behind it were removed by then.
         Some(text) if is_request => Read::Pieces(vec![Piece::text(text)]),
         Some(text) => Read::Compaction(text),
         None => {

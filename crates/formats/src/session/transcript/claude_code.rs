@@ -103,7 +103,7 @@ impl Figures {
     }
 }
 
-/// Types of events that stand beside the conversation: titles, snapshots, and what the screen showed.
+/// Types of events beside the conversation: titles, snapshots, and output of the screen.
 const BESIDE: [&str; 25] = [
     "system",
     "attachment",
@@ -348,8 +348,8 @@ impl<'a> Thread<'a> {
         self.push(place, message, reported)
     }
 
-    /// The user speaks: the assistant's message is over. Where this does not follow on the end of the conversation, and
-    /// the user spoke after what it follows on, that is taken back.
+    /// The user speaks: the assistant's message is over. Where this does not follow on the end of the
+    /// conversation, and the user spoke after what it follows on, that is taken back.
     fn prompt(&mut self, before: Option<usize>) {
         self.open = None;
         if let Some(before) = before

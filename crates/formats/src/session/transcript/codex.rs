@@ -304,7 +304,8 @@ impl Rollout {
         }
     }
 
-    /// What stands before is archived, and what takes its place is said again, as far as it does not stay anyway.
+    /// What stands before is archived, and what takes its place is said again, as far as it does not stay
+    /// anyway.
     fn compacted(
         &mut self,
         place: Place<'_>,

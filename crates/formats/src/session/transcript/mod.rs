@@ -1,10 +1,11 @@
-//! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never by their names.
+//! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never
+//! by their names.
 
 use super::{
     Session, bounded, document::Document, open_calls::note_on_results, place::Place, reader::Reader,
     unread::Unread, wire,
 };
-use crate::{error::Error, format::FileFormat, said};
+use crate::{error::Error, format::FileFormat, scan};
 use context_window::{Message, Part, WireFormat};
 
 mod event;
@@ -46,8 +47,8 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// The transcript that the values of a file are, if they are one: at least one event of an agent, and nothing that is read
-    /// as a session by itself.
+    /// The transcript that the values of a file are, if they are one: at least one event of an agent, and
+    /// nothing that is read as a session by itself.
     pub(crate) fn of(text: &str, documents: &[Document]) -> Option<Self> {
         let mut writer = None;
         let mut events = Vec::with_capacity(documents.len());
@@ -88,13 +89,14 @@ impl Transcript {
     }
 }
 
-/// Checks that an event of an unknown type holds nothing of the conversation: no message, text, call or result.
+/// Checks that an event of an unknown type holds nothing of the conversation: no message, text, call or
+/// result.
 fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> {
     let has_role = || {
         let object = context_window::text::object::Object::parse(json);
         object.is_some_and(|object| object.get("role").is_some() || object.get("message").is_some())
     };
-    let found = said::part(json).map(|found| found.name).or_else(|| has_role().then_some("a message"));
+    let found = scan::find_part(json).map(|found| found.name).or_else(|| has_role().then_some("a message"));
     match found {
         Some(found) => {
             let kind = context_window::text::plain::short(kind);

@@ -12,15 +12,17 @@ pub(crate) struct Thread {
     pub(crate) events: Vec<usize>,
 }
 
-/// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the first.
+/// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the
+/// first.
 pub(crate) fn of_codex(events: &[Envelope]) -> Thread {
     let id = events.iter().find(|event| event.is_session_meta()).and_then(|event| event.payload_id.clone());
     Thread { id, events: (0..events.len()).collect() }
 }
 
-/// An event belongs to the thread of its agent; without an agent, to that of its parent. A sidechain without an agent's id
-/// begins one of its own, named after its first event. A session that is resumed goes on under another id in the same file,
-/// and its events may name parents that nobody wrote down: only a message without a parent begins another main thread.
+/// An event belongs to the thread of its agent; without an agent, to that of its parent. A sidechain without
+/// an agent's id begins one of its own, named after its first event. A session that is resumed goes on under
+/// another id in the same file, and its events may name parents that nobody wrote down: only a message
+/// without a parent begins another main thread.
 pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
     let mut threads = Threads::default();
     let mut speaks = BTreeSet::new();
@@ -71,7 +73,8 @@ impl Threads {
         })
     }
 
-    /// The threads in which anybody says anything. Events of the others go with the first, which notes what is not read.
+    /// The threads in which anybody says anything. Events of the others go with the first, which notes what
+    /// is not read.
     fn speaking(self, speaks: &BTreeSet<usize>) -> Vec<Thread> {
         let (mut speaking, mut silent) = (Vec::new(), Vec::new());
         for (nth, thread) in self.found.into_iter().enumerate() {
@@ -88,8 +91,8 @@ impl Threads {
         speaking
     }
 
-    /// The main thread of a session. What names none stands beside the conversation (titles, snapshots of files) and goes
-    /// with the main thread that there is, or that comes.
+    /// The main thread of a session. What names none stands beside the conversation (titles, snapshots of
+    /// files) and goes with the main thread that there is, or that comes.
     fn main(&mut self, session: Option<String>, begins: bool) -> usize {
         let key = (false, session.clone());
         if let Some(nth) = self.by_name.get(&key) {

@@ -146,7 +146,7 @@ fn unknown_parts_states_and_outputs_are_errors() {
 }
 
 #[test]
-fn the_steps_of_a_result_are_refused_with_what_to_do() {
+fn the_steps_of_a_result_are_refused_with_advice() {
     let content = json!([{ "type": "text", "text": "It is free." }]);
     let messages = json!([{ "role": "assistant", "content": content }]);
     let step = json!({ "content": content, "finishReason": "stop", "response": { "messages": messages } });

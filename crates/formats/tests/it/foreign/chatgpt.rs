@@ -5,7 +5,7 @@ const LEFT: &str = "3 contents are not in the export or for the screen alone, an
                     1 real_time_user_audio_video_asset_pointer, 1 reasoning_recap";
 
 #[test]
-fn the_current_branch_is_read_with_calls_and_what_tools_say() {
+fn the_current_branch_is_read_with_calls_and_texts_of_tools() {
     let session = sample("chatgpt.json");
     assert_says(
         &session,
@@ -78,7 +78,7 @@ fn an_export_holds_many_conversations() {
 }
 
 #[test]
-fn what_a_tool_says_unasked_is_a_context() {
+fn a_text_of_a_tool_without_a_call_is_a_context() {
     let nodes = [("a", "root", "user", "Read my list.", 1.0), ("b", "a", "tool", "The list is loaded.", 2.0)];
     let text = conversation("x", &nodes, Some("b"))
         .replace(r#""role":"tool""#, r#""role":"tool","name":"file_search""#);

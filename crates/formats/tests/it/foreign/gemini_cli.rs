@@ -26,7 +26,7 @@ fn a_checkpoint_is_read_as_an_object_and_as_a_list() {
 }
 
 #[test]
-fn a_session_is_read_without_what_is_for_the_screen() {
+fn a_session_is_read_without_items_of_the_screen() {
     let session = sample("gemini-cli-session.json");
     assert_says(
         &session,

@@ -1,7 +1,7 @@
 use super::{assert_says, read, sample, try_read};
 
 #[test]
-fn an_export_is_read_without_what_is_for_the_screen() {
+fn an_export_is_read_without_items_of_the_screen() {
     let session = sample("goose.json");
     assert_says(
         &session,

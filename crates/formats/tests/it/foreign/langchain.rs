@@ -2,7 +2,7 @@ use super::{assert_says, read, said, sample, try_read};
 use context_window::WireFormat;
 
 #[test]
-fn what_dumps_writes_is_read_with_each_call_once() {
+fn constructors_are_read_with_each_call_once() {
     let session = sample("langchain.json");
     assert_says(
         &session,
@@ -93,7 +93,7 @@ fn messages_of_a_graphs_state_are_read() {
 }
 
 #[test]
-fn what_else_a_state_holds_is_left_out_with_a_note() {
+fn other_keys_of_a_state_are_left_out_with_a_note() {
     let text = r#"{"values":{"messages":[{"type":"human","content":"Is it free?","id":"h1"}],"todos":["Ask the desk"]},
         "next":["agent"],"checkpoint":{"thread_id":"t"},"tasks":[]}"#;
     let note = "`todos` of the state is left out: it is no message";
@@ -164,7 +164,7 @@ fn results_whose_calls_were_not_kept_are_noted() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_by_its_place() {
+fn unknown_content_is_refused_by_its_place() {
     let cases = [
         (r#"{"type":"chat","role":"critic","content":"A critic says this"}"#, "[1].role"),
         (r#"{"type":"ai","content":[{"type":"hologram","text":"It is free"}]}"#, "[1].content[0]"),

@@ -74,7 +74,7 @@ fn a_call_that_waits_for_an_approval_is_read_once() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_by_its_place() {
+fn unknown_content_is_refused_by_its_place() {
     let hello = r#"{"role":"user","content":"Is it free?"}"#;
     for (item, place) in [
         (

@@ -36,7 +36,7 @@ fn an_export_is_read_as_it_is_sent() {
 }
 
 #[test]
-fn a_summary_stands_before_what_it_keeps() {
+fn a_summary_precedes_the_messages_that_it_keeps() {
     assert_says(
         &sample("opencode-compacted.json"),
         &[

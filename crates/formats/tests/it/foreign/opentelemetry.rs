@@ -130,7 +130,7 @@ fn content_that_was_not_captured_is_refused() {
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_an_error() {
+fn values_nested_too_deep_are_errors() {
     let (open, close) = (r#"{"arrayValue":{"values":["#.repeat(20_000), "]}}".repeat(20_000));
     let text = format!(
         r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{"attributes":[{{"key":"gen_ai.prompt","value":{open}{close}}}]}}]}}]}}]}}"#

@@ -67,7 +67,7 @@ fn a_prompt_for_one_request_is_in_that_alone() {
 }
 
 #[test]
-fn a_providers_summary_archives_what_came_before() {
+fn a_providers_summary_archives_earlier_messages() {
     let reply = r#"{"parts":[{"content":"A talk about boats.","provider_name":"anthropic","part_kind":"compaction"},
         {"content":"Go on.","part_kind":"text"}],"kind":"response"}"#;
     let session = read("talk", &format!("[{},{reply},{}]", request(HELLO, "null"), request(HELLO, "null")));
@@ -77,7 +77,7 @@ fn a_providers_summary_archives_what_came_before() {
 }
 
 #[test]
-fn what_the_model_is_told_of_failures_is_said() {
+fn reports_of_failures_to_the_model_are_read() {
     let parts = r#"{"content":"Return a text.","retry":{"cause":"model_retry"},"part_kind":"retry-feedback"},
         {"content":"Try again.","tool_name":null,"tool_call_id":"x","part_kind":"retry-prompt"}"#;
     let expected = ["user: Return a text.", "user: Try again."];
@@ -85,7 +85,7 @@ fn what_the_model_is_told_of_failures_is_said() {
 }
 
 #[test]
-fn what_a_provider_ran_is_a_call_with_its_result() {
+fn a_tool_of_the_provider_is_a_call_with_its_result() {
     let reply = r#"{"parts":[{"tool_name":"web_search","args":{"query":"boats"},"tool_call_id":"s1","part_kind":"builtin-tool-call"},
         {"tool_name":"web_search","content":[{"title":"Boats"}],"tool_call_id":"s1","part_kind":"builtin-tool-return"},
         {"content":"Found.","part_kind":"text"}],"kind":"response"}"#;
@@ -99,7 +99,7 @@ fn what_a_provider_ran_is_a_call_with_its_result() {
 }
 
 #[test]
-fn what_is_not_known_is_refused_by_its_place() {
+fn unknown_content_is_refused_by_its_place() {
     for (part, place) in [
         (r#"{"content":"Is it free?","part_kind":"dream"}"#, "[0].parts[0].part_kind"),
         (

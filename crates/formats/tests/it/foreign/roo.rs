@@ -54,7 +54,7 @@ fn the_newest_summary_counts_and_results_without_their_calls_go() {
 }
 
 #[test]
-fn what_was_taken_out_to_make_room_is_left_out_while_its_marker_stands() {
+fn truncated_messages_are_left_out_while_their_marker_is_there() {
     let marked = |marker: &str| {
         format!(
             r#"[{{"role":"user","content":"Paint the Teal.","ts":1}},
@@ -84,7 +84,7 @@ fn what_was_taken_out_to_make_room_is_left_out_while_its_marker_stands() {
 }
 
 #[test]
-fn reasoning_of_openai_keeps_what_holds_it() {
+fn reasoning_of_openai_keeps_its_encrypted_content() {
     let session = read(
         "task.json",
         r#"[{"role":"user","content":"Is the Heron dry?","ts":1},

@@ -1,4 +1,5 @@
-//! Exports of Claude.ai: a list with one conversation, a conversation, and one of the time before calls had ids.
+//! Exports of Claude.ai: a list with one conversation, a conversation, and one of the time before calls had
+//! ids.
 
 use super::{ALL, Event, Keeps, Shape};
 use context_window_formats::FileFormat;

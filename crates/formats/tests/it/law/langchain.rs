@@ -32,7 +32,7 @@ pub fn shapes() -> Vec<Shape> {
     ]
 }
 
-/// Where calls and reasoning stand.
+/// The places of calls and reasoning.
 #[derive(Clone, Copy, PartialEq)]
 enum Blocks {
     None,

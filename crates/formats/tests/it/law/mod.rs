@@ -1,8 +1,9 @@
-//! The law of reading (rule J3): every text, call and result of a file is in its session, or reading it is an error.
+//! The law of reading (rule J3): every text, call and result of a file is in its session, or reading it is an
+//! error.
 //!
-//! A generated conversation is written in the shape of a tool by a writer that shares nothing with the reader, read back and
-//! compared; then the file is damaged in many ways, and whatever still stands in it has to be in what was read. To add a
-//! tool, write its module with `shapes()` and name it in [`shapes`].
+//! A generated conversation is written in the shape of a tool by a writer that shares nothing with the
+//! reader, read back and compared; then the file is damaged in many ways, and whatever still stands in it has
+//! to be in what was read. To add a tool, write its module with `shapes()` and name it in [`shapes`].
 
 use context_window::{Message, Part, Role};
 use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
@@ -31,7 +32,7 @@ mod servers;
 mod transcripts;
 mod wire;
 
-/// What happens in a generated conversation.
+/// One event of a generated conversation.
 #[derive(Debug, Clone)]
 pub enum Event {
     System(String),
@@ -56,7 +57,7 @@ pub struct Shape {
     pub keeps: Keeps,
 }
 
-/// What of a conversation a shape can say. What it cannot is left out before it is written.
+/// The features of a conversation that a shape can hold. The others are left out before it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeps {
     pub system: bool,
@@ -271,7 +272,9 @@ fn wanted() -> Vec<Shape> {
         .and_then(|name| name.into_string().ok())
         .filter(|name| !name.is_empty());
     let is_wanted = |shape: &Shape| wanted.as_deref().is_none_or(|wanted| shape.name.starts_with(wanted));
-    shapes().into_iter().filter(is_wanted).collect()
+    let shapes: Vec<Shape> = shapes().into_iter().filter(is_wanted).collect();
+    assert!(!shapes.is_empty(), "no shape has the name {wanted:?}");
+    shapes
 }
 
 #[test]
@@ -360,7 +363,7 @@ fn damage(shape: &Shape) {
     assert!(read > 0 && refused > 0, "{}: {read} read, {refused} refused", shape.name);
 }
 
-/// How many notes say that something is not read.
+/// Returns the number of notes on values that are not read.
 fn notes(session: &Session) -> usize {
     session.ignored().len() + session.unread_keys().len()
 }

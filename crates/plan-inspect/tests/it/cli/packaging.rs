@@ -177,7 +177,8 @@ fn every_command_has_a_manual_page() {
     assert!(fails(&["man", "plan", "x"]).contains("`plan-inspect plan` has no command `x`"));
 }
 
-/// Every command of docs/reference/tool.md does what it says, in a folder with the examples and the vectors; the page knows every command.
+/// Every command of docs/reference/tool.md does what it says, in a folder with the examples and the vectors;
+/// the page knows every command.
 #[test]
 fn the_page_of_the_tool_is_true() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/tool.md")).unwrap();

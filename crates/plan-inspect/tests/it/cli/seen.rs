@@ -1,4 +1,5 @@
-//! What a person saw on reports and screens, each mended: where flags stand in the help, numbers that say something, colours, pages.
+//! What a person saw on reports and screens, each mended: where flags stand in the help, numbers that say
+//! something, colours, pages.
 
 use super::{fails, file, out};
 use crate::support::data;
@@ -41,7 +42,8 @@ fn help_is_as_wide_as_asked() {
     }
 }
 
-/// What is out is counted in full where that takes no time; in JSON, whose plans are compared, only where that is asked for.
+/// What is out is counted in full where that takes no time; in JSON, whose plans are compared, only where
+/// that is asked for.
 #[test]
 fn what_is_out_is_counted_where_that_is_quick() {
     let report = out(&[CHAT, "--budget", "400"]);
@@ -122,7 +124,8 @@ fn sessions_are_listed_and_picked() {
     assert!(of_the_first.starts_with("one · ") && of_the_first.contains("Sections"), "{of_the_first}");
 }
 
-/// Every report has colours where they are asked for, says the same without, and our own errors have them too.
+/// Every report has colours where they are asked for, says the same without, and our own errors have them
+/// too.
 #[test]
 fn reports_and_errors_have_colours() {
     let commands: [&[&str]; 5] = [

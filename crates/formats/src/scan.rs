@@ -1,11 +1,11 @@
-//! Values that hold something said, called or answered, whatever their keys are called.
+//! A search for texts, calls and results in JSON values, under any keys.
 
 use serde_json::{Map, Value};
 
 /// Values that are looked at in one unknown value.
 const MOST: usize = 10_000;
 
-/// Keys under which tools keep a text that was said.
+/// Keys under which tools keep the texts of messages.
 const TEXTS: [&str; 9] =
     ["text", "content", "thinking", "body", "markdown", "message", "value", "extracted_content", "mes"];
 
@@ -23,13 +23,6 @@ impl Found {
         Self { name: "a text", text: Some(text.into()) }
     }
 
-    /// Checks whether a JSON text has the same text in another value too: some logs say everything twice.
-    pub(crate) fn is_in_another_value(&self, json: &str) -> bool {
-        let Some(text) = &self.text else { return false };
-        let quoted = serde_json::to_string(text).unwrap_or_default();
-        json.matches(quoted.trim_matches('"')).nth(1).is_some()
-    }
-
     fn named(name: &'static str) -> Self {
         Self { name, text: None }
     }
@@ -41,8 +34,22 @@ pub(crate) fn is_something(json: &str) -> bool {
         && !json.starts_with(|first: char| first.is_ascii_digit() || first == '-')
 }
 
-/// Checks whether a key is the name of something that applications keep beside what was said: a title, an author, a time.
-pub(crate) fn is_metadata(key: &str) -> bool {
+/// The most characters of a value that is metadata by its key.
+const LONGEST_METADATA: usize = 100;
+
+/// Checks whether a value is metadata of an application: short texts under a usual key, such as a title, an author or a
+/// time.
+pub(crate) fn is_metadata(key: &str, json: &str) -> bool {
+    has_name_of_metadata(key)
+        && look(json, &|value| match value {
+            Value::String(text) => (text.chars().count() > LONGEST_METADATA).then(|| Found::text(text)),
+            Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
+            _ => None,
+        })
+        .is_none()
+}
+
+fn has_name_of_metadata(key: &str) -> bool {
     const NAMES: [&str; 40] = [
         "title",
         "author",
@@ -90,12 +97,12 @@ pub(crate) fn is_metadata(key: &str) -> bool {
 }
 
 /// Returns the prose that a JSON value is.
-pub(crate) fn prose(json: &str) -> Option<Found> {
+pub(crate) fn find_prose(json: &str) -> Option<Found> {
     serde_json::from_str::<String>(json).ok().filter(|text| is_prose(text)).map(Found::text)
 }
 
 /// Returns prose, a call or a result that stands anywhere in a JSON value.
-pub(crate) fn any(json: &str) -> Option<Found> {
+pub(crate) fn find_any(json: &str) -> Option<Found> {
     look(json, &|value| match value {
         Value::String(text) => is_prose(text).then(|| Found::text(text)),
         Value::Object(object) => is_call(object).then(|| Found::named("a call or a result")),
@@ -104,7 +111,7 @@ pub(crate) fn any(json: &str) -> Option<Found> {
 }
 
 /// Returns a call, a result or a part with prose under a key that such parts have, anywhere in a JSON value.
-pub(crate) fn part(json: &str) -> Option<Found> {
+pub(crate) fn find_part(json: &str) -> Option<Found> {
     look(json, &|value| {
         let object = value.as_object()?;
         if is_call(object) {
@@ -116,7 +123,7 @@ pub(crate) fn part(json: &str) -> Option<Found> {
 }
 
 /// Returns prose of a JSON value that none of these texts holds.
-pub(crate) fn missing(json: &str, texts: &[String]) -> Option<Found> {
+pub(crate) fn find_missing(json: &str, texts: &[String]) -> Option<Found> {
     look(json, &|value| {
         let text = value.as_str().filter(|text| is_prose(text))?;
         (!texts.iter().any(|own| own.contains(text))).then(|| Found::text(text))
@@ -124,19 +131,19 @@ pub(crate) fn missing(json: &str, texts: &[String]) -> Option<Found> {
 }
 
 /// Returns prose that a JSON value is, or a part of a message anywhere in it.
-pub(crate) fn part_or_prose(json: &str) -> Option<Found> {
-    prose(json).or_else(|| part(json))
+pub(crate) fn find_part_or_prose(json: &str) -> Option<Found> {
+    find_prose(json).or_else(|| find_part(json))
 }
 
 /// Returns a call or a result that stands anywhere in a JSON value.
-pub(crate) fn call(json: &str) -> Option<Found> {
+pub(crate) fn find_call(json: &str) -> Option<Found> {
     look(json, &|value| {
         value.as_object().filter(|object| is_call(object)).map(|_| Found::named("a call or a result"))
     })
 }
 
 /// Checks whether a JSON value is a list of messages, or holds one: objects with a role that say something.
-pub(crate) fn messages(json: &str) -> bool {
+pub(crate) fn holds_messages(json: &str) -> bool {
     let is_message = |value: &Value| {
         let role = value.get("role").or_else(|| value.get("from")).or_else(|| value.get("sender"));
         role.is_some_and(Value::is_string) && value.as_object().is_some_and(|object| object.len() > 1)
@@ -171,6 +178,12 @@ fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usiz
         Value::Object(object) => object.values().find_map(|value| inside(value, find, seen)),
         _ => None,
     })
+}
+
+/// Returns a text as a JSON string has it, without the quotes around it.
+pub(crate) fn escaped(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default().to_owned()
 }
 
 /// Checks whether a text is prose: two words with white space between them, which is no date or version.
