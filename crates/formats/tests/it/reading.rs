@@ -439,3 +439,20 @@ fn a_result_of_another_tool_is_no_answer_by_its_place() {
     ));
     assert_eq!(read.ignored(), ["1 result bears no id and no name: it is taken for that of the next call"]);
 }
+
+/// The first messages may have no shape of their own: a file that is no session is looked at as a whole.
+#[test]
+fn a_shape_that_later_messages_show_is_found() {
+    let mut messages = vec![r#"{"role":"user","content":"word"}"#.to_owned(); 12];
+    messages.push(
+        r#"{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"f","input":{}}]}"#
+            .into(),
+    );
+    messages.push(
+        r#"{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"f",
+        "output":{"type":"text","value":"done"}}]}"#
+            .into(),
+    );
+    let read = Session::from_json(&format!("[{}]", messages.join(","))).unwrap();
+    assert_eq!(lines(&read)[12..], ["m12 assistant: f({})", "m13 tool:done"]);
+}
