@@ -16,6 +16,19 @@ const CHECKPOINT: [&str; 13] = [
     "",
 ];
 
+/// The conversation that more than one sample holds.
+const TALK: &[&str] = &[
+    "user: Which boats are free?",
+    "thought: **Look** it up",
+    "assistant: I look.",
+    r#"call c1 free_boats {"day":"Friday"}"#,
+    "call c2 tide {}",
+    "result c1: Heron, Otter",
+    r#"result c2: {"error":"away"}"#,
+    "assistant: Heron and Otter.",
+    "user: Book the Otter.",
+];
+
 #[test]
 fn a_checkpoint_is_read_as_an_object_and_as_a_list() {
     let lines = &CHECKPOINT[..12];
@@ -30,17 +43,7 @@ fn a_session_is_read_without_items_of_the_screen() {
     let session = sample("gemini-cli-session.json");
     assert_says(
         &session,
-        &[
-            "user: Which boats are free?",
-            "thought: **Look** it up",
-            "assistant: I look.",
-            r#"call c1 free_boats {"day":"Friday"}"#,
-            "call c2 tide {}",
-            "result c1: Heron, Otter",
-            r#"result c2: {"error":"away"}"#,
-            "assistant: Heron and Otter.",
-            "user: Book the Otter.",
-        ],
+        TALK,
         &[
             "1 command or context of the tool is left out, as the tool does when it resumes",
             "3 messages are for the screen alone and left out: 1 error, 1 info, 1 warning",
@@ -53,17 +56,7 @@ fn a_session_is_read_without_items_of_the_screen() {
 fn lines_replace_and_take_back_messages() {
     assert_says(
         &sample("gemini-cli-session.jsonl"),
-        &[
-            "user: Which boats are free?",
-            "thought: **Look** it up",
-            "assistant: I look.",
-            r#"call c1 free_boats {"day":"Friday"}"#,
-            "call c2 tide {}",
-            "result c1: Heron, Otter",
-            r#"result c2: {"error":"away"}"#,
-            "assistant: Heron and Otter.",
-            "user: Book the Otter.",
-        ],
+        TALK,
         &["2 messages were taken back by the user or replaced: they are left out"],
     );
 }

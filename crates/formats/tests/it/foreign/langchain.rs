@@ -1,26 +1,25 @@
 use super::{assert_says, read, said, sample, try_read};
 use context_window::WireFormat;
 
+/// The conversation that more than one sample holds.
+const TALK: &[&str] = &[
+    "system: You help with the boat rental.",
+    "user: Which boats are free on Friday? This is the harbour.",
+    "user image: data:image/png;base64,",
+    "thought: Check the list first.",
+    "assistant: I look it up.",
+    r#"call call_1 free_boats {"day":"Friday"}"#,
+    r#"call call_2 tide {"harbour":"North"}"#,
+    "result call_1: Heron, Otter",
+    "result call_2 (failed): tide table offline",
+    "assistant: Heron and Otter are free; Teal is not.",
+    "user: Book the Otter, please.",
+];
+
 #[test]
 fn constructors_are_read_with_each_call_once() {
     let session = sample("langchain.json");
-    assert_says(
-        &session,
-        &[
-            "system: You help with the boat rental.",
-            "user: Which boats are free on Friday? This is the harbour.",
-            "user image: data:image/png;base64,",
-            "thought: Check the list first.",
-            "assistant: I look it up.",
-            r#"call call_1 free_boats {"day":"Friday"}"#,
-            r#"call call_2 tide {"harbour":"North"}"#,
-            "result call_1: Heron, Otter",
-            "result call_2 (failed): tide table offline",
-            "assistant: Heron and Otter are free; Teal is not.",
-            "user: Book the Otter, please.",
-        ],
-        &[],
-    );
+    assert_says(&session, TALK, &[]);
     let thought = &session.log.messages()[2].reasoning()[0];
     assert_eq!((thought.wire_format, thought.seal.as_deref()), (Some(WireFormat::Anthropic), Some("c2ln")));
     assert_eq!(session.model.as_deref(), Some("gpt-4o"));
@@ -31,23 +30,7 @@ fn constructors_are_read_with_each_call_once() {
 
 #[test]
 fn dictionaries_with_data_are_read_one_a_line() {
-    assert_says(
-        &sample("langchain-dict.jsonl"),
-        &[
-            "system: You help with the boat rental.",
-            "user: Which boats are free on Friday? This is the harbour.",
-            "user image: data:image/png;base64,",
-            "thought: Check the list first.",
-            "assistant: I look it up.",
-            r#"call call_1 free_boats {"day":"Friday"}"#,
-            r#"call call_2 tide {"harbour":"North"}"#,
-            "result call_1: Heron, Otter",
-            "result call_2 (failed): tide table offline",
-            "assistant: Heron and Otter are free; Teal is not.",
-            "user: Book the Otter, please.",
-        ],
-        &[],
-    );
+    assert_says(&sample("langchain-dict.jsonl"), TALK, &[]);
 }
 
 #[test]
@@ -73,23 +56,7 @@ fn messages_of_javascript_are_read() {
 
 #[test]
 fn messages_of_a_graphs_state_are_read() {
-    assert_says(
-        &sample("langchain-state.json"),
-        &[
-            "system: You help with the boat rental.",
-            "user: Which boats are free on Friday? This is the harbour.",
-            "user image: data:image/png;base64,",
-            "thought: Check the list first.",
-            "assistant: I look it up.",
-            r#"call call_1 free_boats {"day":"Friday"}"#,
-            r#"call call_2 tide {"harbour":"North"}"#,
-            "result call_1: Heron, Otter",
-            "result call_2 (failed): tide table offline",
-            "assistant: Heron and Otter are free; Teal is not.",
-            "user: Book the Otter, please.",
-        ],
-        &[],
-    );
+    assert_says(&sample("langchain-state.json"), TALK, &[]);
 }
 
 #[test]
