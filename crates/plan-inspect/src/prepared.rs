@@ -38,9 +38,8 @@ impl Prepared {
     /// A session as it is, for a model where one is named.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
         if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
-            session
-                .check_tokenizer()
-                .context("--allow-tokenizer-file opens it, --tokenizer takes another")?;
+            let hint = "--allow-tokenizer-file opens it, --tokenizer takes another";
+            session.check_tokenizer().map_err(|error| anyhow!("{error}; {hint}"))?;
         }
         let loaded = match &session.options {
             Some(options) => &terms.options.config_over(options)?,

@@ -76,9 +76,15 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
 /// when it was last written.
 fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let sessions = Listed::of(&args.request)?;
+    let is_store = stored::address(&args.request.session).is_some();
+    let unreadable = sessions.iter().filter(|session| !is_store && session.messages.is_none()).count();
+    if unreadable > 0 {
+        let all = sessions.len();
+        stderr::note(&format!("{unreadable} of {all} sessions cannot be read; --id shows the error of one"));
+    }
     let text = if args.format == Format::Json {
         json::indented(&sessions)?
-    } else if stored::address(&args.request.session).is_some() {
+    } else if is_store {
         let columns = [
             ("id", Align::Left),
             ("model", Align::Left),

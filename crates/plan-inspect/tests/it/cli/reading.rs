@@ -36,6 +36,20 @@ fn a_format_is_named_or_suggested() {
     assert!(fails(&[path, "--from", "codex"]).contains("is no transcript of Codex CLI"));
 }
 
+/// A list of sessions that cannot be read is no list of empty ones.
+#[test]
+fn a_list_notes_the_sessions_that_cannot_be_read() {
+    let path = file(
+        "reading-list.jsonl",
+        b"{\"a\":1}\n{\"id\":\"b\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}",
+    );
+    let output = inspect(&[path.to_str().unwrap(), "--list"]).assert().success().get_output().clone();
+    let (listed, noted) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert_eq!(noted, "plan-inspect: note: 1 of 2 sessions cannot be read; --id shows the error of one\n");
+}
+
 /// A session that somebody sends must not choose which files are opened.
 #[cfg(unix)]
 #[test]
@@ -58,7 +72,10 @@ fn a_session_names_no_tokenizer_file() {
         let path = path.to_str().unwrap();
         let error = fails(&[path]);
         assert!(error.contains("is no built-in tokenizer, and a session file may name no file"), "{error}");
-        assert!(error.contains("--allow-tokenizer-file"), "{error}");
+        assert!(
+            error.trim_end().ends_with("--allow-tokenizer-file opens it, --tokenizer takes another"),
+            "{error}"
+        );
         assert!(out(&[path, "--tokenizer", "chars/4"]).contains("chars/4"));
     }
     // With the flag a file is opened, and one that is none is an error.
