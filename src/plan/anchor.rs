@@ -338,9 +338,9 @@ impl Anchor {
 /// What was not written down counts as unchanged.
 fn same_limits(then: RequestLimits, now: Limits, prompt_budget: u64) -> bool {
     let same = |then: Option<u64>, now: Option<u64>| then.is_none() || then == now;
-    same(then.context_len, Some(now.context_len))
+    same(then.model_context_len, Some(now.model_context_len))
         && same(then.max_input, now.max_input)
-        && same(then.max_completion, Some(now.max_completion))
+        && same(then.max_completion_tokens, Some(now.max_completion_tokens))
         && same(then.safety_buffer, Some(now.safety_buffer))
         && same(then.prompt_budget, Some(prompt_budget))
 }

@@ -64,9 +64,9 @@ impl ContextPlan {
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let limits = RequestLimits {
-            context_len: Some(self.limits.context_len),
+            model_context_len: Some(self.limits.model_context_len),
             max_input: self.limits.max_input,
-            max_completion: Some(self.limits.max_completion),
+            max_completion_tokens: Some(self.limits.max_completion_tokens),
             safety_buffer: Some(self.limits.safety_buffer),
             prompt_budget: Some(self.prompt_budget),
             ..RequestLimits::new()
@@ -108,7 +108,7 @@ impl ContextPlan {
                 (None, []) => row.hash().into(),
                 (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
             };
-            PromptPiece(self.sent_id(row).clone(), hash, row.tokens.n)
+            PromptPiece(self.sent_id(row).clone(), hash, row.token_estimate.tokens)
         });
         tools.into_iter().chain(rows).collect()
     }

@@ -24,7 +24,7 @@ use crate::{
 ///     .with_rag([RagItem::new("refunds", 0.92, "Refunds take 5 days.")])
 ///     .with_focus("refunds")
 ///     .with_state("clock", "Monday, 9:00")
-///     .with_limits(RequestLimits::new().with_max_completion(1_000));
+///     .with_limits(RequestLimits::new().with_max_completion_tokens(1_000));
 /// ```
 #[derive(Debug, Clone)]
 pub struct PlanRequest<'a> {

@@ -162,7 +162,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             // Ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
             let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
             let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
-            let required: u64 = required.map(|row| row.tokens.n).sum();
+            let required: u64 = required.map(|row| row.token_estimate.tokens).sum();
             match solution.withholds_next(plan.overflow_tokens(), withheld, required).filter(|_| tries > 0) {
                 Some(more) => (withheld, tries) = (more, tries - 1),
                 None => return Ok(Attempt { plan, solution, withholds: withheld > 0 }),
@@ -292,9 +292,10 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
                 let certainty =
                     messages.map(|message| self.meter.counted_message(message, n).certainty).max();
-                certainty.map_or_else(|| self.meter.counted(n), |certainty| TokenCount { n, certainty })
+                certainty
+                    .map_or_else(|| self.meter.counted(n), |certainty| TokenCount { tokens: n, certainty })
             }
-            Weight::Over => TokenCount { n: limit.saturating_add(1), certainty: self.meter.at_least() },
+            Weight::Over => TokenCount { tokens: limit.saturating_add(1), certainty: self.meter.at_least() },
         })
     }
 

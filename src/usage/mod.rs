@@ -187,7 +187,7 @@ impl UsageBase {
     pub(crate) fn tokens(self, limits: &Limits) -> u64 {
         match self {
             Self::Capacity => limits.capacity(),
-            Self::Context => limits.context_len,
+            Self::Context => limits.model_context_len,
         }
     }
 }
@@ -203,13 +203,18 @@ mod tests {
 
     #[test]
     fn levels_and_triggers_count_their_boundary() {
-        let limits = Limits { context_len: 1_200, max_input: None, max_completion: 200, safety_buffer: 0 };
+        let limits = Limits {
+            model_context_len: 1_200,
+            max_input: None,
+            max_completion_tokens: 200,
+            safety_buffer: 0,
+        };
         let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
         assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
             use Level::{Approaching, AtLimit, Normal};
             [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
         });
-        let unknown = Limits { context_len: 0, ..limits };
+        let unknown = Limits { model_context_len: 0, ..limits };
         assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
     }
 

@@ -162,7 +162,7 @@ fn behaviour(config: &Config) -> String {
     let with = |budget: Option<u64>, start: Option<&str>| {
         let mut request = PlanRequest::new(&log).with_rag(documents.iter().cloned());
         if let Some(budget) = budget {
-            request = request.with_limits(RequestLimits::budget(budget));
+            request = request.with_limits(RequestLimits::prompt_budget(budget));
         }
         if let Some(start) = start {
             let mut anchor = context_window::plan::Anchor::default();
@@ -176,8 +176,8 @@ fn behaviour(config: &Config) -> String {
     };
     let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
     let levels = limits.map(|limits| {
-        let levels =
-            (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
+        let levels = (0..=130)
+            .map(|percent| Level::of(limits.model_context_len / 100 * percent, &limits, &config.usage));
         format!("{:?}", levels.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
@@ -218,7 +218,7 @@ fn thoughts(config: &Config) -> String {
 /// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of
 /// it.
 fn compactions(config: &Config) -> String {
-    let limits = RequestLimits::new().with_context_len(12_000).with_max_completion(500);
+    let limits = RequestLimits::new().with_model_context_len(12_000).with_max_completion_tokens(500);
     let counter = TokenCounter::chars_per_4();
     let manager = match ContextWindowManager::new(Model::custom("test"), counter, config.clone()) {
         Ok(manager) => manager,
@@ -256,7 +256,7 @@ fn estimates(config: &Config) -> String {
     let usage = context_window::Usage::openai(before.counted() * 3 / 2, 0, 9);
     log.push_reply(&before, Message::assistant("Ten years."), usage);
     let after = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    format!("{} {}", before.total.n, after.total.n)
+    format!("{} {}", before.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
 }
 
 /// For each key, a value that is not its default.

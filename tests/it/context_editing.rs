@@ -34,7 +34,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
     });
     let log = agent();
     let tools = [Tool::new("look", "Looks.", "{}")];
-    let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::budget(6_000));
+    let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::prompt_budget(6_000));
     let plan = manager.build_plan(&request).unwrap();
     let editing = plan.context_editing.clone().unwrap();
     let header = ("anthropic-beta".to_owned(), "context-management-2025-06-27".to_owned());
@@ -49,7 +49,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
     let shortened = [NoticeCode::ResultsCleared, NoticeCode::ResultsClipped, NoticeCode::EditedHere];
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
     // Too little for one step: not even then is a result clipped here.
-    let request = request.with_limits(RequestLimits::budget(450));
+    let request = request.with_limits(RequestLimits::prompt_budget(450));
     let plan = manager.build_plan(&request).unwrap();
     assert!(plan.overflow.is_some());
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
@@ -64,7 +64,7 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
     let log = agent();
     let plan_for = |model: &str, budget| {
         let manager = manager(model, tweak);
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
         let here = plan.notices.iter().filter(|notice| notice.code == NoticeCode::EditedHere);
         (
@@ -99,7 +99,7 @@ fn nothing_is_due_here_where_the_provider_compacts() {
         });
         let mut log = agent();
         log.push(Message::assistant("Nowhere."));
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         let request = PlanRequest::new(&log).with_limits(limits);
         let state = manager.compactor().state(request.clone()).unwrap();
         (state, manager.build_plan(&request).unwrap().context_editing.is_some())

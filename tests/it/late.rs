@@ -238,7 +238,7 @@ fn a_cut_loses_none_of_them() {
         config.rag.placement = Placement::WithQuestion;
         let mut talk = Talk::new(model);
         talk.manager = manager_for(model, &config);
-        talk.limits = RequestLimits::budget(900);
+        talk.limits = RequestLimits::prompt_budget(900);
         talk.step();
         talk.tools.push(tool("dig"));
         talk.log.push_system("rules", "Never dig at night.");

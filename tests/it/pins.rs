@@ -22,7 +22,8 @@ fn plan(budget: u64, config: Config) -> ContextPlan {
     log.push(Message::user("What did we decide?"));
     let documents = (0..8).map(|at| RagItem::new(format!("d{at}"), f64::from(at), text(300)));
     let manager = ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config);
-    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(budget));
+    let request =
+        PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(budget));
     manager.unwrap().build_plan(&request).unwrap()
 }
 

@@ -20,7 +20,7 @@ fn read(messages: &[Value]) -> Vec<Message> {
 /// The session is replayed with what the provider reported, request by request.
 #[test]
 fn real_compactions_beside_ours() {
-    let limits = RequestLimits::new().with_context_len(200_000).with_max_completion(32_000);
+    let limits = RequestLimits::new().with_model_context_len(200_000).with_max_completion_tokens(32_000);
     let mut table = String::from(
         "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",
     );
@@ -63,7 +63,7 @@ fn real_compactions_beside_ours() {
             if due.is_none()
                 && matches!(manager.compactor().state(request.clone()).unwrap(), CompactionState::Due(_))
             {
-                due = Some((at, manager.usage(request).unwrap().conversation_tokens.n));
+                due = Some((at, manager.usage(request).unwrap().conversation_tokens.tokens));
             }
         }
         let request = PlanRequest::new(&log).with_limits(limits);

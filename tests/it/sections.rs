@@ -22,7 +22,7 @@ proptest! {
         let ample = ample.plan().unwrap();
         let tokens = |reason: &[IncludedReason]| -> u64 {
             let rows = ample.included.iter().filter(|row| reason.contains(&row.reason));
-            rows.map(|row| row.tokens.n).sum()
+            rows.map(|row| row.token_estimate.tokens).sum()
         };
         let pins = tokens(&[IncludedReason::Pinned]);
         let least = pins + tokens(&[IncludedReason::Required, IncludedReason::Summary]);
@@ -62,10 +62,10 @@ proptest! {
         prop_assert!(budget.free <= budget.most);
         let document = |tokens: u64| -> Option<RagItem> {
             let of = |size: usize| RagItem::new("d", 1.0, "D".repeat(size));
-            let least = manager.count_document(&of(1)).unwrap().n;
+            let least = manager.count_document(&of(1)).unwrap().tokens;
             let size = tokens.checked_sub(least)? + 1;
             let item = of(size as usize);
-            assert_eq!(manager.count_document(&item).unwrap().n, tokens);
+            assert_eq!(manager.count_document(&item).unwrap().tokens, tokens);
             Some(item)
         };
         let plan = |tokens: u64| document(tokens).map(|item| {
@@ -82,7 +82,7 @@ proptest! {
         // Pins beyond their limit take what is left, and a document may leave them less.
         let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.system_pinned.pins_limit) / 1_000;
         let pinned = without.included.iter().filter(|row| row.reason == IncludedReason::Pinned);
-        let free_is_exact = pinned.map(|row| row.tokens.n).sum::<u64>() <= limit;
+        let free_is_exact = pinned.map(|row| row.token_estimate.tokens).sum::<u64>() <= limit;
         let all_pins = without.notices.iter().all(|notice| notice.code != NoticeCode::PinDropped);
         if let Some(with) = plan(budget.free).filter(|_| session.before.is_none() && all_pins && free_is_exact) {
             let ids = |plan: &ContextPlan| -> BTreeSet<String> {

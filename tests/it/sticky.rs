@@ -41,7 +41,7 @@ struct Reuse {
 impl Reuse {
     fn add(&mut self, plan: &ContextPlan) {
         let rows = plan.included.iter().filter(|row| row.section != Section::Rag);
-        let rows: Vec<(String, u64)> = rows.map(|row| (row.hash(), row.tokens.n)).collect();
+        let rows: Vec<(String, u64)> = rows.map(|row| (row.hash(), row.token_estimate.tokens)).collect();
         self.cuts += u32::from(plan.notices.iter().any(|notice| notice.rule() == "S5"));
         if let (Some(last), true) = (&self.last, self.cuts > 0) {
             let same = rows.iter().zip(last).take_while(|(new, old)| new == old);
@@ -49,7 +49,7 @@ impl Reuse {
             let newest = rows.last().map_or(0, |(_, tokens)| *tokens);
             self.repeatable += rows.iter().map(|(_, tokens)| tokens).sum::<u64>() - newest;
             self.prompts += 1;
-            self.used += plan.total.n;
+            self.used += plan.estimated_tokens_total.tokens;
         }
         self.last = Some(rows);
     }
@@ -60,7 +60,7 @@ impl Reuse {
 }
 
 fn request<'a>(log: &'a Conversation, budget: u64) -> PlanRequest<'a> {
-    PlanRequest::new(log).with_limits(RequestLimits::budget(budget))
+    PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget))
 }
 
 /// Checks that the plan is equal, whether the conversation remembers the last prompt, the caller hands its anchor back, or a session
@@ -104,7 +104,7 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
             stateless.push(question);
             let plan = check_all_three_ways(&manager, &log, &stateless, anchor.as_ref(), 4_000);
             kept += u32::from(plan.included.last().unwrap().id.as_str() == format!("u{turn}"));
-            assert!(plan.total.n <= 4_000);
+            assert!(plan.estimated_tokens_total.tokens <= 4_000);
             reuse.add(&plan);
             anchor = Some(plan.anchor());
             log.push_reply(&plan, answer.clone(), None);
@@ -153,7 +153,7 @@ fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
             let plan = check_all_three_ways(&manager, &log, &stateless, anchor.as_ref(), 4_000);
             let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
             assert_eq!(ids[0], "task", "the task is in, whatever the step");
-            assert!(plan.total.n <= 4_000 && plan.overflow.is_none());
+            assert!(plan.estimated_tokens_total.tokens <= 4_000 && plan.overflow.is_none());
             reuse.add(&plan);
             anchor = Some(plan.anchor());
             let call = Message::assistant("c".repeat(20)).with_tool_calls([ToolCall::new(
@@ -251,7 +251,7 @@ fn another_model_or_other_limits_start_afresh() {
     let mut unknown = anchor.clone();
     unknown.limits = None;
     assert_eq!(start(&unknown, 1_001), "m70", "limits that were not written down count as unchanged");
-    unknown.limits = Some(RequestLimits::budget(1_000));
+    unknown.limits = Some(RequestLimits::prompt_budget(1_000));
     assert_eq!(start(&unknown, 1_000), "m70", "and so does each of them");
     unknown.limits = None;
     unknown.target = None;
@@ -278,7 +278,7 @@ fn a_session_file_carries_what_the_last_prompt_left_behind() {
     let manager = manager(Config::default());
     let plan = |text: &str| {
         let session = Session::from_json(text).unwrap();
-        manager.build_plan(&session.request().with_limits(RequestLimits::budget(300))).unwrap()
+        manager.build_plan(&session.request().with_limits(RequestLimits::prompt_budget(300))).unwrap()
     };
     let first = plan(&file(""));
     let saved = serde_json::to_string(&first.anchor()).unwrap();

@@ -109,7 +109,7 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
         log.push(Message::assistant(format!("Answer {at}: {}", "word ".repeat(30))));
     }
     log.push(Message::user("Where is it?"));
-    let limits = RequestLimits::budget(2_600);
+    let limits = RequestLimits::prompt_budget(2_600);
     let (mut cuts, mut kept) = (0, 0);
     for number in 0..12 {
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
@@ -247,7 +247,7 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
         log.push(Message::tool(format!("c{number}"), "Not here. ".repeat(40)));
     }
     let plan = |log: &Conversation, budget: u64| {
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         manager.build_plan(&PlanRequest::new(log).with_limits(limits)).unwrap()
     };
     assert_eq!(seals(&plan(&log, 5_000)).len(), 3);

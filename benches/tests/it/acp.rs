@@ -31,7 +31,7 @@ fn the_protocols_types_read_what_is_written() {
         let SessionUpdate::UsageUpdate(read) = read(&acp::usage_update(&usage, cost)) else {
             panic!("no usage")
         };
-        assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.context_len));
+        assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.model_context_len));
         assert_eq!(read.cost.map(|cost| cost.amount), cost.map(|cost| cost.0));
     }
     let job = manager.compactor().now(&log).unwrap().unwrap();

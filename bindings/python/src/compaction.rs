@@ -41,7 +41,7 @@ impl CompactionJob {
     /// What the request takes, in tokens.
     #[getter]
     fn tokens(&self) -> u64 {
-        self.job.tokens().n
+        self.job.tokens().tokens
     }
 
     /// The messages that the summary replaces.
@@ -74,6 +74,10 @@ impl CompactionJob {
     }
 
     fn __repr__(&self) -> String {
-        format!("CompactionJob({} messages, {} tokens)", self.job.messages_archived(), self.job.tokens().n)
+        format!(
+            "CompactionJob({} messages, {} tokens)",
+            self.job.messages_archived(),
+            self.job.tokens().tokens
+        )
     }
 }

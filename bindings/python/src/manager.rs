@@ -196,7 +196,7 @@ impl Manager {
     /// Decides what goes into the next prompt of a conversation.
     ///
     /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus`
-    /// (a text), `state` (texts by id), limits in tokens (`budget`, `context_len`, `max_completion`,
+    /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`, `max_completion_tokens`,
     /// `max_input`, `safety_buffer`), `unknown_limit` (True if nobody knows the context length), `previous`
     /// (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for each message that is left
     /// out).
@@ -242,7 +242,7 @@ impl Manager {
 
     /// How many tokens a text takes.
     fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
-        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.n)
+        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.tokens)
     }
 
     /// What a prompt of these messages and tools takes, in tokens, as they are.
@@ -262,7 +262,7 @@ impl Manager {
             context_window_formats::push_json(&mut log, &json, form)?;
             self.core().count_messages(log.messages(), &tools).map_err(Fault::from)
         });
-        Ok(counted.map_err(raised)?.n)
+        Ok(counted.map_err(raised)?.tokens)
     }
 
     /// How many tokens documents could take in the next prompt: a dict of `share`, `free` and `most`.
@@ -418,7 +418,7 @@ impl Manager {
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
 pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
     let counted = py.detach(|| TokenCounter::named(tokenizer)?.count(text));
-    Ok(counted.map_err(raised)?.n)
+    Ok(counted.map_err(raised)?.tokens)
 }
 
 /// The models that are known by name, with their limits in tokens.

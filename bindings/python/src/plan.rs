@@ -151,14 +151,14 @@ impl Plan {
 
     /// Tokens that the prompt takes.
     #[getter]
-    fn total(&self) -> u64 {
-        self.inner.total.n
+    fn estimated_tokens_total(&self) -> u64 {
+        self.inner.estimated_tokens_total.tokens
     }
 
     /// Whether the total is `exact`, an `estimate` or a bound.
     #[getter]
     fn certainty(&self) -> &'static str {
-        self.inner.total.certainty.name()
+        self.inner.estimated_tokens_total.certainty.name()
     }
 
     /// Tokens of the budget that are left.
@@ -311,7 +311,9 @@ impl Plan {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
-        let Some(cost) = self.manager.model().input_cost(self.inner.total.n, repeated, terms) else {
+        let Some(cost) =
+            self.manager.model().input_cost(self.inner.estimated_tokens_total.tokens, repeated, terms)
+        else {
             return Ok(None);
         };
         json::python(
@@ -380,7 +382,7 @@ impl Plan {
         let (rows, out) = (plan.included.len(), plan.excluded.len());
         format!(
             "Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})",
-            plan.model, plan.total.n, plan.prompt_budget
+            plan.model, plan.estimated_tokens_total.tokens, plan.prompt_budget
         )
     }
 

@@ -27,8 +27,8 @@ use serde_json::{Value, json};
 /// ```
 #[must_use]
 pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> Value {
-    let used = if usage.prompt_tokens > 0 { usage.prompt_tokens } else { usage.conversation_tokens.n };
-    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": usage.context_len});
+    let used = if usage.prompt_tokens > 0 { usage.prompt_tokens } else { usage.conversation_tokens.tokens };
+    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": usage.model_context_len});
     if let Some((amount, currency)) = cost {
         update["cost"] = json!({"amount": amount, "currency": currency});
     }

@@ -47,7 +47,7 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
     }
 
     // What a user moves in has a state that outlives the picture: the application calls it when a key is pressed.
-    let request = session.request().with_limits(RequestLimits::budget(250));
+    let request = session.request().with_limits(RequestLimits::prompt_budget(250));
     let mut what_if = WhatIfState::default();
     what_if.plan(&manager, &request)?; // the budget without changes
     what_if.smaller();
@@ -81,7 +81,7 @@ fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dy
     // Enter applies what is selected: `state.action(&plan)` and `action.apply(&mut log)`.
     NoticeList::new(&plan).render(row(32, 4), page, &mut NoticeListState::with_turns(3));
 
-    let limits = RequestLimits::new().with_context_len(456).with_max_completion(64);
+    let limits = RequestLimits::new().with_model_context_len(456).with_max_completion_tokens(64);
     let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
     let usage = manager.usage(session.request().with_limits(limits))?;
     Banner::new(&usage).render(row(37, 1), page, &mut BannerState::default());

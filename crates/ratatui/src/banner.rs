@@ -88,7 +88,7 @@ impl BannerState {
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let mut log = Conversation::from([Message::user("How long do refunds take? ".repeat(8))]);
 /// let mut limits = RequestLimits::new();
-/// (limits.context_len, limits.max_completion) = (Some(80), Some(8));
+/// (limits.model_context_len, limits.max_completion_tokens) = (Some(80), Some(8));
 /// let usage = manager.usage(PlanRequest::new(&log).with_limits(limits))?;
 ///
 /// let mut state = BannerState::default();

@@ -38,7 +38,7 @@ use states::{States, shared};
 ///     Message::user("Thanks!"),
 /// ]);
 /// let before = PlanRequest::new(&log);
-/// let after = PlanRequest::new(&log).with_limits(RequestLimits::budget(10));
+/// let after = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(10));
 /// let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after))?;
 /// assert!(diff.changes.iter().all(|change| change.cause == Cause::Budget));
 /// assert_eq!(diff.changes[0].to.to_string(), "out: budget");

@@ -277,7 +277,7 @@ impl<'p> Sweep<'p> {
             return Ok(solved(sized.range, sized.solution, sized.required, None));
         }
         let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
-        let (total, minimal) = (plan.total.n, solution.is_minimal());
+        let (total, minimal) = (plan.estimated_tokens_total.tokens, solution.is_minimal());
         let range = match () {
             // What is withheld depends on every token there is.
             () if withholds || !minimal && total > budget => (budget, budget),

@@ -174,7 +174,7 @@ pub(crate) fn plan(
         sections: sections(budgets, &draft.rows, &excluded),
         included: draft.rows,
         excluded,
-        total,
+        estimated_tokens_total: total,
         overflow,
         window_start,
         notices,
@@ -246,7 +246,7 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
 /// By how much the whole prompt differs from the sum of its messages. The per-message counts are estimates; the whole
 /// is counted exactly.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
-    let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
+    let tokens = i64::try_from(i128::from(whole.tokens) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }
 }
 
@@ -257,15 +257,15 @@ fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
 }
 
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
-    let items = rows.iter().map(|row| i128::from(row.tokens.n));
+    let items = rows.iter().map(|row| i128::from(row.token_estimate.tokens));
     items.chain(overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
 fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
-    let certainties = rows.iter().map(|row| row.tokens.certainty);
+    let certainties = rows.iter().map(|row| row.token_estimate.certainty);
     let certainty = certainties.chain(overhead.iter().map(|line| line.certainty));
     TokenCount {
-        n: u64::try_from(sum(rows, overhead).max(0)).unwrap_or(u64::MAX),
+        tokens: u64::try_from(sum(rows, overhead).max(0)).unwrap_or(u64::MAX),
         certainty: certainty.max().unwrap_or(Certainty::Exact),
     }
 }
@@ -279,7 +279,7 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
             share: budget.share,
             cap: budget.cap,
             budget: budget.budget,
-            used: rows.iter().filter(of).map(|row| row.tokens.n).sum(),
+            used: rows.iter().filter(of).map(|row| row.token_estimate.tokens).sum(),
             included: rows.iter().filter(of).count() as u64,
             excluded: excluded.iter().filter(|row| row.section == section).map(|row| row.count).sum(),
         }
@@ -317,7 +317,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         );
         say(NoticeCode::UnknownLimit, text);
     }
-    let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
+    let window = context.limits.model_context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
     if context.prompt_budget > window && !is_unknown {
         say(
             NoticeCode::BudgetAboveWindow,

@@ -91,18 +91,21 @@ fn what_stands_in_the_way() {
     assert_ne!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     let nowhere = manager
         .compactor()
-        .state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0)));
+        .state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(0)));
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
-    let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0));
+    let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(0));
     assert!(manager.compactor().now(unknown).unwrap().is_none(), "for nobody");
     // The window is known, and nothing of it is left for a prompt.
     for no_room in [
-        RequestLimits::new().with_context_len(1_000).with_max_completion(1_000),
-        RequestLimits::new().with_context_len(1_000).with_max_completion(900).with_safety_buffer(100),
-        RequestLimits::new().with_max_completion(900_000),
+        RequestLimits::new().with_model_context_len(1_000).with_max_completion_tokens(1_000),
+        RequestLimits::new()
+            .with_model_context_len(1_000)
+            .with_max_completion_tokens(900)
+            .with_safety_buffer(100),
+        RequestLimits::new().with_max_completion_tokens(900_000),
         RequestLimits::new().with_max_input(0),
-        RequestLimits::budget(0),
-        RequestLimits::budget(10).with_context_len(100).with_max_completion(100),
+        RequestLimits::prompt_budget(0),
+        RequestLimits::prompt_budget(10).with_model_context_len(100).with_max_completion_tokens(100),
     ] {
         let request = PlanRequest::new(&log).with_limits(no_room);
         assert_eq!(
@@ -240,7 +243,7 @@ fn a_smaller_window_is_planned_for_before_anything_is_sent() {
     let manager = bytes(Config::default());
     assert_eq!(manager.compactor().state(large).unwrap(), CompactionState::NotDue);
     let small = PlanRequest::new(&log).with_limits(limits(2_100));
-    assert!(manager.build_plan(&small).unwrap().total.n <= 2_000);
+    assert!(manager.build_plan(&small).unwrap().estimated_tokens_total.tokens <= 2_000);
     assert_eq!(manager.compactor().state(small).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 

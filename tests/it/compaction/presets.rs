@@ -16,7 +16,7 @@ fn manager(preset: &str) -> ContextWindowManager {
 }
 
 fn request(log: &Conversation, window: u64) -> PlanRequest<'_> {
-    PlanRequest::new(log).with_limits(RequestLimits::new().with_context_len(window))
+    PlanRequest::new(log).with_limits(RequestLimits::new().with_model_context_len(window))
 }
 
 /// The smaller of 4,096 tokens and a quarter of the window is kept for the reply.
@@ -54,7 +54,7 @@ fn around_the_trigger(
     let more = (1..60).find(|more| is_due(&with(*more))).unwrap();
     whole.clone_from(&with(more - 1));
     [whole, with(more)].map(|log| {
-        let tokens = manager.usage(request(&log, window)).unwrap().conversation_tokens.n;
+        let tokens = manager.usage(request(&log, window)).unwrap().conversation_tokens.tokens;
         let state = state(&log);
         (log, tokens, state)
     })
@@ -158,7 +158,7 @@ fn lights_change_at_the_share_of_the_context_length_that_they_name() {
         let level = |tokens: u64| {
             let log = Conversation::from([Message::user("x".repeat(usize::try_from(tokens).unwrap()))]);
             let usage = manager.usage(request(&log, window)).unwrap();
-            assert_eq!(usage.conversation_tokens.n, tokens);
+            assert_eq!(usage.conversation_tokens.tokens, tokens);
             usage.level
         };
         let amber = window * 75 / 100;

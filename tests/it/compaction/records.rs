@@ -56,17 +56,19 @@ fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
             (0..keep).map(|at| said(40 + at, 90).with_id(format!("m{}", 20 + at))).collect::<Vec<_>>().into();
         for budget in [100, 300, 700, 1_500, 5_000] {
             let plan = |log| {
-                manager.build_plan(&PlanRequest::new(log).with_limits(RequestLimits::budget(budget))).unwrap()
+                manager
+                    .build_plan(&PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget)))
+                    .unwrap()
             };
             let (compacted, fresh) = (plan(&log), plan(&same));
             let rows = |plan: &ContextPlan| -> Vec<String> {
                 plan.included
                     .iter()
-                    .map(|row| format!("{} {:?} {:?}", row.id, row.tokens, row.reason))
+                    .map(|row| format!("{} {:?} {:?}", row.id, row.token_estimate, row.reason))
                     .collect()
             };
             assert_eq!(rows(&compacted), rows(&fresh));
-            assert_eq!(compacted.total, fresh.total);
+            assert_eq!(compacted.estimated_tokens_total, fresh.estimated_tokens_total);
             let out = |plan: &ContextPlan| {
                 plan.excluded
                     .iter()

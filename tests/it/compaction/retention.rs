@@ -15,9 +15,9 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
     let requested = ContextEvent::SummaryRequested {
         messages: 6,
-        conversation_tokens: manager.usage(&log).unwrap().conversation_tokens.n,
+        conversation_tokens: manager.usage(&log).unwrap().conversation_tokens.tokens,
         limit: manager.usage(&log).unwrap().limit,
-        request_tokens: job.tokens().n,
+        request_tokens: job.tokens().tokens,
         max_tokens: job.max_tokens(),
     };
     assert_eq!(job.event(), requested);
@@ -219,7 +219,7 @@ fn a_budget_of_ones_own_is_what_shares_are_of() {
     });
     assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
     let job = manager.compactor().due(request(&log)).unwrap().unwrap();
-    assert!(job.form() == RequestForm::Conversation && job.tokens().n > 3_000);
+    assert!(job.form() == RequestForm::Conversation && job.tokens().tokens > 3_000);
     let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
     assert!(record.progress && record.tokens_after <= 1_000, "{record:?}");
     assert_eq!(ids(&log)[1..], range(36, 40));
@@ -334,7 +334,7 @@ fn a_question_with_calls_keeps_their_results() {
     log.extend(steps);
     log.push(Message::assistant("So it is slow."));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::budget(1_000)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(1_000)));
     for round in 1..4 {
         let job = manager.compactor().now(request(&log)).unwrap().unwrap();
         let sent = job.messages();

@@ -19,8 +19,8 @@ fn limits_of(which: u8) -> RequestLimits {
         0 => RequestLimits::new(),
         1 => limits(3_100),
         2 => limits(9_100).with_max_input(2_500),
-        3 => RequestLimits::budget(1_500),
-        _ => RequestLimits::new().with_max_completion(7_000),
+        3 => RequestLimits::prompt_budget(1_500),
+        _ => RequestLimits::new().with_max_completion_tokens(7_000),
     }
 }
 

@@ -135,7 +135,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
             _ => CompactionStrategy::Summary,
         };
         let manager = manager(form, strategy);
-        let asked = RequestLimits::new().with_context_len(step.window);
+        let asked = RequestLimits::new().with_model_context_len(step.window);
         let request = PlanRequest::new(&log).with_limits(asked);
         let job = match step.by {
             By::Range(from, to) => {
@@ -171,7 +171,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
                     holds(messages, summary),
                     "{form:?}, {} of {} tokens lack {summary}: {messages:#?}",
                     step.window,
-                    request.tokens().n
+                    request.tokens().tokens
                 );
             }
             let is_cut = holds(messages, "earlier lines are left out");
@@ -219,7 +219,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
         }
         // A digest of digests stays as short as one.
         if record.kind == CompactionKind::Digest {
-            let count = |text: &str| TokenCounter::chars_per_4().count(text).unwrap().n;
+            let count = |text: &str| TokenCounter::chars_per_4().count(text).unwrap().tokens;
             let carried: u64 = folds.iter().map(|text| count(text) + 4).sum();
             let summary = count(record.summary.as_ref().unwrap());
             prop_assert!(summary <= 1_500.max(carried + 750), "{summary} with {carried}");

@@ -84,7 +84,7 @@ fn a_model_has_its_own_strategy_and_retention() {
 fn the_cap_of_a_summary_scales_with_the_window() {
     for window in [1_500, 2_048, 4_096, 8_192, 32_000] {
         let manager = bytes(Config::default());
-        let limits = RequestLimits::new().with_context_len(window);
+        let limits = RequestLimits::new().with_model_context_len(window);
         let size = (window / 40) as usize;
         let mut log = talk(60, size);
         let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
@@ -319,7 +319,7 @@ fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
         let plan = manager.build_plan(&asked(&log)).unwrap();
         let smaller = manager.plan_after_overflow(&asked(&log), &plan).unwrap();
         let smallest = manager.plan_after_overflow(&asked(&log), &smaller).unwrap();
-        let report = (Usage::openai(smallest.total.n, 0, 100), StopReason::MaxTokens);
+        let report = (Usage::openai(smallest.estimated_tokens_total.tokens, 0, 100), StopReason::MaxTokens);
         log.push_reply(&smallest, said(41, 100), report);
         log.push(said(42, 100));
         let plan = manager.build_plan(&asked(&log)).unwrap();

@@ -140,13 +140,13 @@ fn a_request_fits_its_summariser_and_halves_a_bounded_number_of_times() {
     log.extend((60..64).map(|at| said(at, 200)));
     let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits(40_000))).unwrap().unwrap();
     assert_eq!(job.form(), RequestForm::Conversation);
-    assert!(job.tokens().n > 15_000);
+    assert!(job.tokens().tokens > 15_000);
     let small = manager.compactor().now(PlanRequest::new(&log).with_limits(limits(6_000))).unwrap().unwrap();
     assert_eq!((small.form(), small.tools().len()), (RequestForm::Transcript, 0));
-    assert!(small.tokens().n <= 5_900, "pre-sized: {:?}", small.tokens());
-    let (mut sizes, mut next) = (vec![job.tokens().n], job.smaller().unwrap());
+    assert!(small.tokens().tokens <= 5_900, "pre-sized: {:?}", small.tokens());
+    let (mut sizes, mut next) = (vec![job.tokens().tokens], job.smaller().unwrap());
     while let Some(job) = next {
-        sizes.push(job.tokens().n);
+        sizes.push(job.tokens().tokens);
         assert!(job.messages().last().unwrap().text().contains("Write a summary"));
         next = job.smaller().unwrap();
     }

@@ -202,7 +202,7 @@ fn results_that_are_cleared_in_a_running_loop() {
     let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
     let (mut cleared, mut sent) = (false, 0);
     for at in 0..10 {
-        let limits = RequestLimits::budget(1_100);
+        let limits = RequestLimits::prompt_budget(1_100);
         let (plan, _) = talk.plan(|request| request.with_limits(limits));
         cleared |= plan.cleared_before.is_some();
         sent += seals(&plan).len();
@@ -382,7 +382,7 @@ fn a_thought_weighs_what_its_reply_reported() {
         log.push(Message::user("Thanks."));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         let row = plan.included.iter().find(|row| row.id == "m1").unwrap();
-        row.tokens.n
+        row.token_estimate.tokens
     };
     let usage = |thinking: u64| json!({"usage": {"input_tokens": 9, "output_tokens": 700, "output_tokens_details": {"thinking_tokens": thinking}}});
     assert_eq!(weight(usage(600)) - weight(usage(100)), 500);

@@ -102,7 +102,7 @@ impl Life {
             manager: 0,
             log,
             server: Server::new(rules),
-            limits: budget.map_or_else(RequestLimits::new, RequestLimits::budget),
+            limits: budget.map_or_else(RequestLimits::new, RequestLimits::prompt_budget),
             tools: Vec::new(),
             documents: Vec::new(),
             state: None,
@@ -154,7 +154,8 @@ impl Life {
         self.sent += plan.thoughts.sent;
         self.lost += plan.thoughts.lost.len() as u64;
         if std::env::var_os("SHOW").is_some() && !plan.thoughts.lost.is_empty() {
-            let rows: Vec<_> = plan.included.iter().map(|r| (r.id.as_str(), r.tokens.n)).collect();
+            let rows: Vec<_> =
+                plan.included.iter().map(|r| (r.id.as_str(), r.token_estimate.tokens)).collect();
             panic!(
                 "{:#?}\n{rows:?}\n{:?}\n{:?}",
                 plan.thoughts,
@@ -261,7 +262,7 @@ impl Life {
                 1 if !self.tools.is_empty() => self.tools[0].description.push('!'),
                 _ => self.tools.push(Tool::new(format!("look{}", self.tools.len()), "Looks.", "{}")),
             },
-            6 => self.limits = RequestLimits::budget(600 + self.dice.below(1_500)),
+            6 => self.limits = RequestLimits::prompt_budget(600 + self.dice.below(1_500)),
             7 | 11 | 12 => {
                 self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap()
             }

@@ -110,8 +110,9 @@ impl Session {
     }
 
     pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
-        let mut request =
-            PlanRequest::new(log).with_rag(self.documents()).with_limits(RequestLimits::budget(self.budget));
+        let mut request = PlanRequest::new(log)
+            .with_rag(self.documents())
+            .with_limits(RequestLimits::prompt_budget(self.budget));
         if let Some(size) = self.focus {
             request = request.with_focus("F".repeat(size));
         }

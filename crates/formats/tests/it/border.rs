@@ -244,7 +244,7 @@ proptest! {
         let redacted = Session::from_json(&file).unwrap();
         let redacted = manager.build_plan(&PlanRequest::new(&redacted.log)).unwrap();
         let rows = |plan: &ContextPlan| -> Vec<(String, u64)> {
-            plan.included.iter().map(|item| (item.id.to_string(), item.tokens.n)).collect()
+            plan.included.iter().map(|item| (item.id.to_string(), item.token_estimate.tokens)).collect()
         };
         prop_assert_eq!(rows(&plan), rows(&redacted));
     }
@@ -395,7 +395,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
-        manager.build_plan(&request).unwrap().total.n
+        manager.build_plan(&request).unwrap().estimated_tokens_total.tokens
     };
     assert!(tokens(false) > tokens(true) + 250, "{} {}", tokens(false), tokens(true));
 }

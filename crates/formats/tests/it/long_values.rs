@@ -168,7 +168,7 @@ fn sentences(text: &str, long: &str) -> Vec<String> {
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
             match planner(&session, wire_format, long) {
                 Ok(manager) => said.extend([120, 100_000_000].into_iter().flat_map(|budget| {
-                    let request = session.request().with_limits(RequestLimits::budget(budget));
+                    let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
                     match manager.build_plan(&request) {
                         Ok(plan) => plan.notices.into_iter().map(|notice| notice.text).collect(),
                         Err(error) => vec![error.to_string()],

@@ -166,6 +166,6 @@ proptest! {
         let tools: Vec<Tool> = (0..tools).map(|at| Tool::new(format!("t{at}"), "A tool.", r#"{"type":"object"}"#)).collect();
         let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
         prop_assert!(plan.excluded.is_empty());
-        prop_assert_eq!(manager.count_messages(log.messages(), &tools).unwrap(), plan.total);
+        prop_assert_eq!(manager.count_messages(log.messages(), &tools).unwrap(), plan.estimated_tokens_total);
     }
 }

@@ -28,7 +28,7 @@ struct World {
 }
 
 fn limits() -> RequestLimits {
-    RequestLimits::new().with_context_len(14_000).with_max_completion(500).with_safety_buffer(0)
+    RequestLimits::new().with_model_context_len(14_000).with_max_completion_tokens(500).with_safety_buffer(0)
 }
 
 fn tools() -> Vec<Tool> {
@@ -312,7 +312,7 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
         let tools = tools();
         let request = PlanRequest::new(&log)
             .with_tools(&tools)
-            .with_limits(RequestLimits::new().with_context_len(40_000));
+            .with_limits(RequestLimits::new().with_model_context_len(40_000));
         let job = manager.compactor().range(request, None, None).unwrap().unwrap();
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         world.job = job;
@@ -546,7 +546,7 @@ async fn without_room_for_an_earlier_summary_no_model_is_asked() {
         log.push(message.clone().without_id());
     }
     let mut world = World::with(wire, log, RequestForm::Conversation, vec![wire.answer(SUMMARY)]);
-    let small = RequestLimits::new().with_context_len(2_000).with_max_completion(200);
+    let small = RequestLimits::new().with_model_context_len(2_000).with_max_completion_tokens(200);
     let request = PlanRequest::new(&world.log).with_limits(small);
     world.job = world.manager.compactor().now(request).unwrap().unwrap();
     assert!(world.job.messages().is_empty());

@@ -312,8 +312,8 @@ impl Limits {
         if self.context_len.is_some() {
             session.max_input = None;
         }
-        session.context_len = self.context_len.or(session.context_len);
-        session.max_completion = self.max_completion.or(session.max_completion);
+        session.model_context_len = self.context_len.or(session.model_context_len);
+        session.max_completion_tokens = self.max_completion.or(session.max_completion_tokens);
         session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
         let others = [self.context_len, self.max_completion, self.safety_buffer];
         if others.iter().any(Option::is_some) {

@@ -64,7 +64,7 @@ fn request<'a>(log: &'a Conversation, tools: &'a [Tool], budget: u64) -> PlanReq
         .with_rag(documents)
         .with_focus("kettles")
         .with_state("clock", "Monday, 9:00")
-        .with_limits(RequestLimits::budget(budget).with_max_completion(900))
+        .with_limits(RequestLimits::prompt_budget(budget).with_max_completion_tokens(900))
 }
 
 fn manager(model: &str) -> ContextWindowManager {
@@ -144,9 +144,12 @@ fn real_sessions_are_written_as_they_are_planned() {
     for file in data::files(&["conv_taubench", "conv_miniswe", "conv_claudecode"]) {
         for id in file.ids().take(4) {
             let session = file.session(Some(&id)).unwrap();
-            let request = session.request().with_limits(RequestLimits::budget(6_000));
+            let request = session.request().with_limits(RequestLimits::prompt_budget(6_000));
             let ids = |plan: &ContextPlan| {
-                plan.included.iter().map(|row| (row.id.clone(), row.tokens.n)).collect::<Vec<_>>()
+                plan.included
+                    .iter()
+                    .map(|row| (row.id.clone(), row.token_estimate.tokens))
+                    .collect::<Vec<_>>()
             };
             let plan = manager.build_plan(&request).unwrap();
             let kept = Session::from_json(
@@ -193,7 +196,7 @@ fn a_redacted_session_keeps_no_image_and_no_part() {
     let redacted = Session::from_json(&json).unwrap();
     let tokens = |session: &Session| {
         let plan = manager.build_plan(&session.request()).unwrap();
-        plan.included.iter().map(|row| (row.id.clone(), row.tokens)).collect::<Vec<_>>()
+        plan.included.iter().map(|row| (row.id.clone(), row.token_estimate)).collect::<Vec<_>>()
     };
     assert_eq!(tokens(&redacted), tokens(&session));
 }

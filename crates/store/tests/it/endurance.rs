@@ -87,8 +87,8 @@ impl World {
         let (journal, mut log) = Journal::open(&path).unwrap();
         log.push_system("s0", "Answer briefly.");
         let limits = RequestLimits::new()
-            .with_context_len(900 + dice.roll(1200))
-            .with_max_completion(100)
+            .with_model_context_len(900 + dice.roll(1200))
+            .with_max_completion_tokens(100)
             .with_safety_buffer(0);
         let tools = vec![Tool::new("look", "Looks something up.", "{\"type\":\"object\",\"properties\":{}}")];
         let (said, confirmed, job) = (Vec::new(), (0, 0), None);

@@ -325,7 +325,7 @@ fn every_kind_of_entry() -> Conversation {
     log.pin_message("ask", Priority::Normal).unwrap();
     log.set_ttl("tone", Ttl::turns(2)).unwrap();
     let documents = [RagItem::new("refunds", 0.9, "Refunds take 5 days.")];
-    let limits = RequestLimits::new().with_context_len(4_000).with_max_completion(400);
+    let limits = RequestLimits::new().with_model_context_len(4_000).with_max_completion_tokens(400);
     let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents).with_limits(limits)).unwrap();
     let call = ToolCall::new("c1", "refund_policy", "{\"country\":\"NL\"}");
     log.push_reply(&plan, Message::assistant("").with_tool_calls([call]), Some(Usage::openai(60, 20, 9)));

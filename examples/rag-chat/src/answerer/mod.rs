@@ -48,7 +48,7 @@ impl Prompt {
             body: render::body(plan, plan.wire_format, plan.wire_format == WireFormat::Anthropic),
             headers: plan.headers.clone(),
             wire_format: plan.wire_format,
-            max_tokens: plan.limits.max_completion,
+            max_tokens: plan.limits.max_completion_tokens,
             question,
             documents,
         }
