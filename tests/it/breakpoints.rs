@@ -3,9 +3,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
-    RagItem, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
-    message::Reasoning,
-    render::{self, CacheLife},
+    RagItem, TokenCounter, Tool, ToolCall, Ttl, WireFormat, message::Reasoning, render, usage::CacheLife,
 };
 use serde_json::Value;
 
@@ -141,13 +139,16 @@ fn openai_marks_only_what_it_is_told() {
     let plan_of = |model: &str| plan(model, &log(2), true);
     let new = plan_of("gpt-5.6");
     let expected = ["A lasting note.", "The first question.", "result 1"];
-    assert_eq!(marks(&render::openai(&new).with_breakpoints(), KEY), expected);
+    assert_eq!(marks(&render::openai(&new).with_breakpoints(CacheLife::FiveMinutes), KEY), expected);
     let mut model = Model::named("gpt-5.6").unwrap().with_wire_format(WireFormat::OpenAiResponses);
     model.cache = None;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = log(2);
     let responses = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!(marks(&render::openai_responses(&responses).with_breakpoints(), KEY), expected);
+    assert_eq!(
+        marks(&render::openai_responses(&responses).with_breakpoints(CacheLife::FiveMinutes), KEY),
+        expected
+    );
     let old = plan_of("gpt-4o");
-    assert!(marks(&render::openai(&old).with_breakpoints(), KEY).is_empty());
+    assert!(marks(&render::openai(&old).with_breakpoints(CacheLife::FiveMinutes), KEY).is_empty());
 }

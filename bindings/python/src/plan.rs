@@ -1,7 +1,7 @@
 //! One plan, and what can be asked of it.
 
 use crate::{
-    conversation::{Conversation, SharedLog, messages_of, reading, wire_format},
+    conversation::{Conversation, SharedLog, body_json, messages_of, reading, wire_format},
     error::{Fault, input, raised},
     explanation::{Change, Explanation},
     item::{ExcludedItem, IncludedItem, ItemMessage},
@@ -249,7 +249,11 @@ impl Plan {
         breakpoints: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
-        let json = py.detach(|| render::body(&*self.inner, form, breakpoints).to_string());
+        let json = py.detach(|| {
+            let body = render::body(&*self.inner, form);
+            let body = if breakpoints { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
+            body_json(body).to_string()
+        });
         json::loads(py, &json)
     }
 
@@ -257,7 +261,7 @@ impl Plan {
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
-        let json = py.detach(|| messages_of(render::body(&*self.inner, form, false)).to_string());
+        let json = py.detach(|| messages_of(body_json(render::body(&*self.inner, form))).to_string());
         json::loads(py, &json)
     }
 

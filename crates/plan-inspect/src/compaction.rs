@@ -124,7 +124,7 @@ impl Compacted {
     pub(crate) fn json(&self, state: CompactionState, form: WireFormat) -> Result<String> {
         let job = self.job.as_ref();
         let asks = job.filter(|job| job.strategy() == CompactionStrategy::Summary);
-        let body = asks.map(|job| render::body(job, form, false));
+        let body = asks.map(|job| json!(render::body(job, form)));
         let all = json!({
             "state": state,
             "strategy": job.map(CompactionRequest::strategy),

@@ -1,7 +1,7 @@
 //! The targets, what their rules are, and the bodies that are sent to them.
 
 use crate::rules::{Form, Target};
-use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render};
+use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render, usage::CacheLife};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
 
@@ -20,10 +20,14 @@ impl Goal {
     pub fn body(&self, plan: &ContextPlan) -> Value {
         let marked = match self.rules.form {
             _ if !self.marked => return self.unmarked(plan),
-            Form::OpenAiChat => serde_json::to_value(render::openai(plan).with_breakpoints()),
-            Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan).with_breakpoints()),
+            Form::OpenAiChat => {
+                serde_json::to_value(render::openai(plan).with_breakpoints(CacheLife::FiveMinutes))
+            }
+            Form::OpenAiResponses => {
+                serde_json::to_value(render::openai_responses(plan).with_breakpoints(CacheLife::FiveMinutes))
+            }
             Form::Anthropic => {
-                serde_json::to_value(render::anthropic(plan).with_breakpoints(render::CacheLife::OneHour))
+                serde_json::to_value(render::anthropic(plan).with_breakpoints(CacheLife::OneHour))
             }
             Form::Gemini | Form::ChatTemplate => return self.unmarked(plan),
         };
