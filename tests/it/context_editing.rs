@@ -45,7 +45,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
         "keep": {"type": "tool_uses", "value": 4},
         "clear_at_least": {"type": "input_tokens", "value": 2_000},
     }]});
-    assert_eq!(editing.context_management, expected);
+    assert_eq!(json!(editing.context_management()), expected);
     let shortened = [NoticeCode::ResultsCleared, NoticeCode::ResultsClipped, NoticeCode::EditedHere];
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
     // Too little for one step: not even then is a result clipped here.
@@ -79,13 +79,14 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
     let (here, editing, clipped) = plan_for("gpt-6.2-astra", 450);
     assert_eq!((here, clipped), (1, true));
     let expected = json!([{"type": "compaction", "compact_threshold": 382}]);
-    assert_eq!(editing.unwrap().context_management, expected);
+    assert_eq!(json!(editing.unwrap().context_management()), expected);
     // Both.
     let (here, editing, clipped) = plan_for("claude-opus-5-5", 100_000);
     assert_eq!((here, clipped), (0, false));
     let editing = editing.unwrap();
     assert_eq!(editing.headers.len(), 2);
-    let edit = &editing.context_management["edits"][1];
+    let management = json!(editing.context_management());
+    let edit = &management["edits"][1];
     let expected = json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 85_000}});
     assert_eq!(*edit, expected);
 }

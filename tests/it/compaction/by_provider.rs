@@ -48,9 +48,9 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
     let job = job(&manager, &log);
     let request = job.on_demand().unwrap();
     assert_eq!(request.header, Some(("anthropic-beta".into(), "compact-2026-09-04".into())));
-    assert_eq!(request.body["compaction"], json!({"type": "summarize"}));
+    assert_eq!(json!(request.body())["compaction"], json!({"type": "summarize"}));
     // The same system text and messages as the prompts before it, up to the cut: no instruction of ours.
-    let (ordinary, asked) = (anthropic(&log), &request.body);
+    let (ordinary, asked) = (anthropic(&log), json!(request.body()));
     assert_eq!(asked["system"], ordinary["system"]);
     let messages = asked["messages"].as_array().unwrap();
     let archived = usize::try_from(job.messages_archived()).unwrap();
@@ -74,7 +74,10 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
         log.push(Message::user(format!("Question {turn}: {}", "and then? ".repeat(20))));
     }
     let second = super::by_provider::job(&manager, &log);
-    assert_eq!(second.on_demand().unwrap().body["messages"][0]["content"][0], response()["content"][0]);
+    assert_eq!(
+        json!(second.on_demand().unwrap().body())["messages"][0]["content"][0],
+        response()["content"][0]
+    );
     let made = ProviderSummary::from_json("anthropic", &response()).unwrap();
     manager.compactor().apply_from_provider(&mut log, &second, made).unwrap();
     let text = anthropic(&log).to_string();
@@ -129,7 +132,7 @@ fn openai_returns_the_whole_next_window() {
     let grok = ContextWindowManager::configured(grok, config).unwrap();
     let request = super::by_provider::job(&grok, &talk()).on_demand().unwrap();
     assert_eq!((request.path.as_str(), request.header), ("/v1/responses/compact", None));
-    assert!(request.body["input"].as_array().is_some_and(|input| input.len() > 2));
+    assert!(json!(request.body())["input"].as_array().is_some_and(|input| input.len() > 2));
     // To others a digest says what was archived.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap().to_string();
