@@ -2,7 +2,7 @@
 
 use super::{
     Upkeep,
-    thoughts::{Loss, LostThought},
+    thoughts::{DropReason, DroppedReasoning},
 };
 use crate::{
     item::ItemId,
@@ -74,7 +74,7 @@ pub struct Anchor {
     /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[doc(hidden)]
-    pub lost: Vec<LostThought>,
+    pub lost: Vec<DroppedReasoning>,
     /// What was sent, in its order: the next plan compares with it to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[doc(hidden)]
@@ -283,7 +283,7 @@ pub(crate) struct Sticky<'a> {
 
 impl Anchor {
     /// As if these messages had been sent without their reasoning: their provider left it out (rule K7).
-    pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, Loss>) -> Self {
+    pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, DropReason>) -> Self {
         if dropped.is_empty() {
             return self;
         }
@@ -296,7 +296,8 @@ impl Anchor {
             self.prompt = Some(prompt);
         }
         self.lost.retain(|lost| !dropped.contains_key(&lost.id));
-        self.lost.extend(dropped.iter().map(|(id, why)| LostThought { id: id.clone(), why: why.clone() }));
+        self.lost
+            .extend(dropped.iter().map(|(id, why)| DroppedReasoning { id: id.clone(), why: why.clone() }));
         self
     }
 

@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
-        Remedy, SectionUse, Thoughts, Upkeep,
+        ReasoningReport, Remedy, SectionUse, Upkeep,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -83,7 +83,7 @@ struct Wire<'a> {
     prefix: Option<Prefix>,
     /// What is kept of earlier reasoning; where nothing was ever thought there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    thoughts: Option<&'a Thoughts>,
+    thoughts: Option<&'a ReasoningReport>,
     /// What documents that stay cost; where none do there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a Upkeep>,
@@ -125,7 +125,7 @@ impl<'a> Wire<'a> {
             overflow: plan.overflow.as_ref().map(WireOverflow::new),
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
-            thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
+            thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != ReasoningReport::default()),
             headers: &plan.headers,
             context_editing: plan.context_editing.as_ref(),
             upkeep: plan.upkeep.as_ref(),

@@ -35,7 +35,7 @@ pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, Po
 pub use remote_context::{RemoteContext, RemoteContextKind};
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
-pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
+pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub(crate) use trace::TraceIds;
 pub use upkeep::Upkeep;
 
@@ -119,7 +119,7 @@ pub struct ContextPlan {
     /// How full the window is (rule U2).
     pub usage: ContextUsage,
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
-    pub thoughts: Thoughts,
+    pub thoughts: ReasoningReport,
     /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to (rule C12).
     pub context_editing: Option<ContextEditing>,
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model

@@ -10,8 +10,8 @@ use crate::{
     item::{ItemId, ItemKind, Section},
     message::Role,
     plan::{
-        ContextPlan, ExcludedItem, ExcludedReason, Loss, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
-        anchor::Anchor,
+        ContextPlan, DropReason, ExcludedItem, ExcludedReason, PlannedItem, PolicyRule, PrefixCause,
+        PromptPiece, anchor::Anchor,
     },
     planner::candidates::state_row,
 };
@@ -39,7 +39,7 @@ struct Shown<'p> {
 /// What the conversation tells without a last prompt: a thought behind either of these was made behind something else.
 struct Told {
     /// The first row that is not sent as the conversation has it, with the reason.
-    parts_at: Option<(usize, Loss)>,
+    parts_at: Option<(usize, DropReason)>,
     /// Messages that are not sent, with their positions, in the order of the plan.
     gone: Vec<(u32, ItemId)>,
 }
@@ -64,8 +64,8 @@ impl<'p> Births<'p> {
         row: usize,
         position: u32,
         before_it: Option<ItemId>,
-        refused_to: impl Fn(&Anchor) -> Option<Loss>,
-    ) -> (Option<Loss>, Option<ItemId>) {
+        refused_to: impl Fn(&Anchor) -> Option<DropReason>,
+    ) -> (Option<DropReason>, Option<ItemId>) {
         let Some(shown) = &self.shown else { return (self.told(row, position), before_it) };
         let id = &self.plan.included[row].id;
         let at = self.now.len() - self.plan.included.len() + row;
@@ -86,27 +86,27 @@ impl<'p> Births<'p> {
 
     /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed before it, where
     /// one did.
-    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> Loss {
+    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> DropReason {
         if shown.same < shown.then.len().min(at) {
             return changed(self.plan, self.log, id, self.now);
         }
-        known_loss(self.plan, id).unwrap_or(Loss::Uncovered)
+        known_loss(self.plan, id).unwrap_or(DropReason::Uncovered)
     }
 
     /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
-    fn told(&self, row: usize, position: u32) -> Option<Loss> {
+    fn told(&self, row: usize, position: u32) -> Option<DropReason> {
         let told = self.told.get_or_init(|| Told { parts_at: self.parts_at(), gone: self.gone() });
         let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
         parts.or_else(|| {
             let (_, id) = told.gone.iter().find(|(at, _)| *at < position)?;
-            Some(Loss::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) })
+            Some(DropReason::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) })
         })
     }
 
     /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened, what stands
     /// between messages and was not sent there, or a message that is no longer sent with what it was sent with. What is wrong
     /// right before a message is wrong for its own thought, too.
-    fn parts_at(&self) -> Option<(usize, Loss)> {
+    fn parts_at(&self) -> Option<(usize, DropReason)> {
         let mut between = Vec::new();
         for (at, row) in self.plan.included.iter().enumerate() {
             let cause = match row.kind {
@@ -118,7 +118,7 @@ impl<'p> Births<'p> {
                 ItemKind::Message => match self.log.position_of(&row.id) {
                     Some(position) => {
                         if let Some((id, cause)) = self.sent_with_others(position, &between) {
-                            return Some((at, Loss::PrefixChanged { at: id, cause }));
+                            return Some((at, DropReason::PrefixChanged { at: id, cause }));
                         }
                         between.clear();
                         if !is_shortened(row, self.log) {
@@ -131,7 +131,7 @@ impl<'p> Births<'p> {
                 _ => PrefixCause::Inserted,
             };
             // The row itself is right: what comes behind it is not.
-            return Some((at + 1, Loss::PrefixChanged { at: row.id.clone(), cause }));
+            return Some((at + 1, DropReason::PrefixChanged { at: row.id.clone(), cause }));
         }
         None
     }
@@ -208,14 +208,19 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
 }
 
 /// Returns why a thought was lost to the last prompt already. Returns `None` if it was not.
-pub(super) fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
+pub(super) fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<DropReason> {
     let last = &plan.before.as_ref()?.anchor;
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
 /// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
 /// by the first item at which this prompt differs from the last one.
-pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
+pub(super) fn changed(
+    plan: &ContextPlan,
+    log: &Conversation,
+    id: &ItemId,
+    now: &[PromptPiece],
+) -> DropReason {
     let last = plan.before.as_ref().map(|last| &*last.anchor);
     if let Some(known) = known_loss(plan, id) {
         return known;
@@ -228,7 +233,7 @@ pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: 
             (&was.0, plan.cause(&was.0, &now[same..], is_message))
         }
         (None, Some(is)) => (&is.0, PrefixCause::Inserted),
-        (None, None) => return Loss::ChainBroken,
+        (None, None) => return DropReason::ChainBroken,
     };
-    Loss::PrefixChanged { at: at.clone(), cause }
+    DropReason::PrefixChanged { at: at.clone(), cause }
 }

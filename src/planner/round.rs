@@ -5,7 +5,7 @@ use crate::{
     config::ReasoningPolicy,
     conversation::Conversation,
     plan::{
-        Loss,
+        DropReason,
         anchor::{SentAgain, Sticky},
     },
     planner::thoughts::Withheld,
@@ -28,7 +28,7 @@ pub(crate) enum Next {
     /// It is the plan.
     Settled {
         /// Reasoning that is sent all the same, for the provider to leave out.
-        left: BTreeMap<u32, Loss>,
+        left: BTreeMap<u32, DropReason>,
     },
 }
 

@@ -20,7 +20,7 @@ use crate::{
     conversation::Conversation,
     item::ItemId,
     plan::{
-        ContextPlan, Loss, LostThought, Notice, NoticeCode, PlannedItem, Thoughts,
+        ContextPlan, DropReason, DroppedReasoning, Notice, NoticeCode, PlannedItem, ReasoningReport,
         anchor::{Anchor, PromptHeads},
     },
     planner::births::{Births, changed, known_loss},
@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Withheld {
     /// The positions of the messages.
     pub(crate) positions: BTreeSet<u32>,
-    lost: BTreeMap<u32, Loss>,
+    lost: BTreeMap<u32, DropReason>,
 }
 
 impl Withheld {
@@ -42,14 +42,14 @@ impl Withheld {
         let mut withheld = Self::default();
         if policy == ReasoningPolicy::Drop {
             let with = (0..).zip(log.messages()).filter(|(_, message)| !message.reasoning().is_empty());
-            withheld.lost = with.map(|(position, _)| (position, Loss::Dropped)).collect();
+            withheld.lost = with.map(|(position, _)| (position, DropReason::Dropped)).collect();
             withheld.positions = withheld.lost.keys().copied().collect();
         }
         withheld
     }
 
     /// Withholds these too. Returns whether any of them was not withheld yet.
-    pub(crate) fn takes(&mut self, lost: BTreeMap<u32, Loss>) -> bool {
+    pub(crate) fn takes(&mut self, lost: BTreeMap<u32, DropReason>) -> bool {
         let before = self.positions.len();
         self.positions.extend(lost.keys());
         self.lost.extend(lost);
@@ -57,16 +57,17 @@ impl Withheld {
     }
 
     /// Says in a plan what is withheld: a notice for each reason, and the list. `left` is sent all the same.
-    pub(crate) fn tell(&self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
+    pub(crate) fn tell(&self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, DropReason>) {
         let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty()).count() as u64;
         if self.lost.is_empty() && left.is_empty() {
-            plan.thoughts = Thoughts { sent, ..Thoughts::default() };
+            plan.thoughts = ReasoningReport { sent, ..ReasoningReport::default() };
             return;
         }
         let in_the_plan: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
         let is_in = |position: &u32| in_the_plan.contains(&log.message_id(*position));
-        let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
-        for (position, why) in self.lost.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {
+        let mut reasons: BTreeMap<&DropReason, Vec<ItemId>> = BTreeMap::new();
+        for (position, why) in self.lost.iter().filter(|(at, why)| is_in(at) && **why != DropReason::Dropped)
+        {
             reasons.entry(why).or_default().push(log.message_id(*position));
         }
         let notices = reasons.into_iter().map(|(why, ids)| Notice {
@@ -78,9 +79,12 @@ impl Withheld {
         let mut lost = self.lost.clone();
         lost.extend(left);
         lost.retain(|position, _| is_in(position));
-        plan.thoughts = Thoughts {
+        plan.thoughts = ReasoningReport {
             sent,
-            lost: lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect(),
+            lost: lost
+                .into_iter()
+                .map(|(at, why)| DroppedReasoning { id: log.message_id(at), why })
+                .collect(),
             switch: None,
         };
         plan.notices.extend(notices);
@@ -92,13 +96,13 @@ struct Thought<'p> {
     position: u32,
     row: &'p PlannedItem,
     /// Why it cannot be sent, whatever is sent before it.
-    fault: Option<Loss>,
+    fault: Option<DropReason>,
     /// The thought that was sent right before it when it was made.
     after: Option<ItemId>,
 }
 
 /// The thoughts of a plan that its model would not take back, by position.
-pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTreeMap<u32, Loss> {
+pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTreeMap<u32, DropReason> {
     let Some(rule) = &model.thinking else { return BTreeMap::new() };
     let now = plan.pieces();
     let tools = now.len() - plan.included.len();
@@ -124,22 +128,27 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     }
     let run = unbroken(&thoughts);
     let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
-    let by_provider = |why: &Loss| matches!(why, Loss::DroppedByProvider { .. });
-    let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
+    let by_provider = |why: &DropReason| matches!(why, DropReason::DroppedByProvider { .. });
+    let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(DropReason::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
         .collect()
 }
 
 /// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8). Returns `None` if it
 /// is.
-fn refused_to(made_for: &Anchor, plan: &ContextPlan, model: &Model, rule: &ThinkingRule) -> Option<Loss> {
+fn refused_to(
+    made_for: &Anchor,
+    plan: &ContextPlan,
+    model: &Model,
+    rule: &ThinkingRule,
+) -> Option<DropReason> {
     let by = made_for.target.as_ref().map(|target| target.model.as_str());
     if let Some(by) = by.filter(|by| !model.reads(rule, by)) {
-        return Some(Loss::Unreadable { model: by.to_owned() });
+        return Some(DropReason::Unreadable { model: by.to_owned() });
     }
     let (made_by, sends) = made_for.sender.as_ref().zip(plan.sender.as_ref())?;
     let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
-    (!made_by.may_be(sends, &bound_to)).then_some(Loss::OtherSender)
+    (!made_by.may_be(sends, &bound_to)).then_some(DropReason::OtherSender)
 }
 
 /// Whom the reasoning of a model is bound to.

@@ -11,7 +11,7 @@ use context_window::{
     compaction::CompactionRequest,
     config::ReasoningPolicy,
     message::Reasoning,
-    plan::{Loss, NoticeCode},
+    plan::{DropReason, NoticeCode},
     render,
 };
 
@@ -117,7 +117,10 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
         cuts += usize::from(cut);
         kept += seals(&plan).len();
         for lost in &plan.thoughts.lost {
-            assert!(matches!(lost.why, Loss::PrefixChanged { .. } | Loss::ChainBroken), "{lost:?}");
+            assert!(
+                matches!(lost.why, DropReason::PrefixChanged { .. } | DropReason::ChainBroken),
+                "{lost:?}"
+            );
         }
         if cut {
             assert!(seals(&plan).is_empty(), "all of them were made behind what was cut");
@@ -207,7 +210,7 @@ fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
     step(&mut log, &plan, 3, "Not here.");
     let plan = fable.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(seals(&plan), ["seal3"]);
-    assert!(plan.thoughts.lost.iter().all(|lost| lost.why == Loss::ChainBroken), "{:?}", plan.thoughts);
+    assert!(plan.thoughts.lost.iter().all(|lost| lost.why == DropReason::ChainBroken), "{:?}", plan.thoughts);
 }
 
 #[test]
@@ -227,9 +230,9 @@ fn the_option_says_what_is_done() {
     log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     let plan = policy(ReasoningPolicy::Provider).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 3), "sent, and the provider drops them");
-    let switch = plan.thoughts.switch.clone().unwrap();
-    assert_eq!((&*switch.header, &*switch.value), ("anthropic-beta", "thinking-binding-controls-2026-08-01"));
-    let thinking: serde_json::Value = serde_json::from_str(&switch.thinking).unwrap();
+    let header = plan.thoughts.switch_header();
+    assert_eq!(header, Some(("anthropic-beta", "thinking-binding-controls-2026-08-01")));
+    let thinking: serde_json::Value = serde_json::from_str(plan.thoughts.switch_thinking().unwrap()).unwrap();
     assert_eq!(thinking["block_binding"]["prefix_mismatch_behavior"], "drop_block");
     let plan = policy(ReasoningPolicy::Keep).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));

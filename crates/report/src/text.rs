@@ -12,7 +12,7 @@ use super::{
 use context_window::{
     ContextPlan, Section,
     analysis::Advice,
-    plan::{Decision, SectionUse, Thoughts, first_line},
+    plan::{Decision, ReasoningReport, SectionUse, first_line},
     usage::Level,
 };
 use std::fmt;
@@ -125,7 +125,7 @@ impl Text<'_> {
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
             self.field(f, "upkeep", &words::upkeep(upkeep))?;
         }
-        let Thoughts { sent, lost, .. } = &plan.thoughts;
+        let ReasoningReport { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use crate::{
     message::{Part, Prompt, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
-        Overhead, PlannedItem, PromptSettings, SectionUse, TOOLS, Thoughts, TraceIds,
+        Overhead, PlannedItem, PromptSettings, ReasoningReport, SectionUse, TOOLS, TraceIds,
         reason::{ExcludedReason, HeldBy, PolicyRule},
     },
     planner::{
@@ -190,7 +190,7 @@ pub(crate) fn plan(
         missing,
         live: candidates.live_id(),
         anchored,
-        thoughts: Thoughts::default(),
+        thoughts: ReasoningReport::default(),
         context_editing: context.editing.clone(),
         upkeep: candidates.standing().upkeep,
         prompt: draft.prompt,

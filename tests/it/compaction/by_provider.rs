@@ -131,7 +131,7 @@ fn openai_returns_the_whole_next_window() {
     config.compaction.retain.messages = Some(2);
     let grok = ContextWindowManager::configured(grok, config).unwrap();
     let request = super::by_provider::job(&grok, &talk()).on_demand().unwrap();
-    assert_eq!((request.path.as_str(), request.header), ("/v1/responses/compact", None));
+    assert_eq!((request.path.as_str(), request.header.clone()), ("/v1/responses/compact", None));
     assert!(json!(request.body())["input"].as_array().is_some_and(|input| input.len() > 2));
     // To others a digest says what was archived.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();

@@ -221,15 +221,12 @@ fn the_switch_comes_with_its_header() {
     let log = looked(&manager(), RequestLimits::new());
     for (model, says) in [("claude-fable-5-2", true), ("claude-opus-5", false), ("gpt-6.2-astra", false)] {
         let plan = manager_for(model, config.clone()).build_plan(&PlanRequest::new(&log)).unwrap();
-        let switch = plan.thoughts.switch.as_ref();
-        assert_eq!(switch.is_some(), says, "{model}");
-        assert!(
-            switch
-                .is_none_or(|switch| !switch.header.is_empty() && switch.thinking.contains("block_binding"))
-        );
+        assert_eq!(plan.thoughts.switch_header().is_some_and(|(name, _)| !name.is_empty()), says, "{model}");
+        let thinking = plan.thoughts.switch_thinking();
+        assert_eq!(thinking.is_some_and(|thinking| thinking.contains("block_binding")), says, "{model}");
     }
     let plan = manager().build_plan(&PlanRequest::new(&log)).unwrap();
-    assert!(plan.thoughts.switch.is_none(), "it is not asked for");
+    assert!(plan.thoughts.switch_header().is_none(), "it is not asked for");
 }
 
 /// atomic#2809: a conversation that went from one model to another and back lost its thoughts for good. Here: they are in the

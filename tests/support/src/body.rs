@@ -78,19 +78,19 @@ pub fn goals() -> Vec<Goal> {
     in_responses.model = in_responses.model.with_wire_format(WireFormat::OpenAiResponses);
     let mut marked = goal("responses, marked", "gpt-5.6", Target { breakpoints: true, ..responses });
     marked.model = marked.model.with_wire_format(WireFormat::OpenAiResponses);
-    marked.model.cache = None;
+    marked.model = marked.model.without_cache_rule();
     let mut marked_chat = goal(
         "openai, marked",
         "gpt-5.6",
         Target { many_system: true, developer_role: true, breakpoints: true, ..chat.clone() },
     );
-    marked_chat.model.cache = None;
+    marked_chat.model = marked_chat.model.without_cache_rule();
     let mut sonnet = goal(
         "claude, prefill",
         "claude-sonnet-4-5",
         Target { trailing_assistant: true, ..anthropic.clone() },
     );
-    sonnet.model.cache = None;
+    sonnet.model = sonnet.model.without_cache_rule();
     let opus =
         goal("claude, system inside", "claude-opus-5", Target { system_inside: true, ..anthropic.clone() });
     let mut reasons = chat.clone();

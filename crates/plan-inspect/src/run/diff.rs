@@ -129,7 +129,7 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
         page = page.with_table(vec!["tools".to_owned()], vec![("", vec![tools(change)])]);
     }
     if !diff.thoughts.is_empty() {
-        let row = |one: &analysis::ThoughtChange| {
+        let row = |one: &analysis::ReasoningChange| {
             ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])
         };
         let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
