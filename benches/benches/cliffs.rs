@@ -135,8 +135,8 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
                 bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
             });
         }
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let anchor = serde_json::json!({ "window_start": format!("m{}", count / 2) });
+        let anchor: Anchor = serde_json::from_value(anchor).unwrap();
         let request = PlanRequest::new(&alike).with_limits(limits);
         let sticky = request.clone().with_previous(anchor);
         group.bench_function(BenchmarkId::new("explain one, under a last prompt", count), |bench| {
@@ -254,8 +254,8 @@ fn main() {
     for count in [5_000, 10_000] {
         let (assistant, both) =
             (talk(count, &[Role::Assistant]), talk(count, &[Role::User, Role::Assistant]));
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let anchor = serde_json::json!({ "window_start": format!("m{}", count / 2) });
+        let anchor: Anchor = serde_json::from_value(anchor).unwrap();
         let turn = PlanRequest::new(&assistant).with_limits(limits);
         let sticky = PlanRequest::new(&both).with_limits(limits).with_previous(anchor);
         for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {

@@ -20,9 +20,9 @@ mod continuation;
 pub(crate) mod composition;
 
 pub use anchor::Anchor;
-pub(crate) use anchor::{PromptHead, Sender};
 #[doc(hidden)]
-pub use anchor::{PromptPiece, Target};
+pub use anchor::SentItems;
+pub(crate) use anchor::{PromptHead, PromptPiece, Sender, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
 pub use composition::{Composition, Kind, LargeItem};

@@ -55,7 +55,7 @@ impl KnownRows<'_> {
         let piece = &self.pieces[at];
         self.rows = &self.rows[at + 1..];
         self.pieces = &self.pieces[at + 1..];
-        Some(Arc::clone(&piece.1))
+        Some(Arc::clone(&piece.hash))
     }
 }
 
@@ -99,7 +99,7 @@ impl ContextPlan {
             let mut hash = ToolsHash::default();
             self.prompt.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece(TOOLS.into(), hash.text().into(), tokens)
+            PromptPiece { id: TOOLS.into(), hash: hash.text().into(), tokens }
         });
         let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
@@ -108,7 +108,7 @@ impl ContextPlan {
                 (None, []) => row.hash().into(),
                 (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
             };
-            PromptPiece(self.sent_id(row).clone(), hash, row.token_estimate.tokens)
+            PromptPiece { id: self.sent_id(row).clone(), hash, tokens: row.token_estimate.tokens }
         });
         tools.into_iter().chain(rows).collect()
     }

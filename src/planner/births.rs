@@ -79,7 +79,7 @@ impl<'p> Births<'p> {
 
     /// Checks that nothing was said between a prompt and the message at a position.
     fn follows(&self, prompt: &[PromptPiece], position: u32) -> bool {
-        let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.0));
+        let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.id));
         let next = last.map_or(0, |at| at + 1);
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
     }
@@ -184,7 +184,7 @@ impl Shown<'_> {
     ) -> Option<(usize, Option<ItemId>)> {
         let thoughts = self.thoughts.get_or_init(|| {
             let with = self.then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
-            with.map(|(place, piece)| (&piece.0, place)).collect()
+            with.map(|(place, piece)| (&piece.id, place)).collect()
         });
         let place = match thoughts.get(id) {
             Some(place) => *place,
@@ -192,7 +192,7 @@ impl Shown<'_> {
             None => return None,
         };
         let before = self.then[..place].iter().rev().find(|piece| piece.has_reasoning());
-        Some((place, before.map(|piece| piece.0.clone())))
+        Some((place, before.map(|piece| piece.id.clone())))
     }
 }
 
@@ -229,10 +229,10 @@ pub(super) fn changed(
     let same = then.iter().zip(now).take_while(|(was, is)| was.is_sent_as(is)).count();
     let (at, cause) = match (then.get(same), now.get(same)) {
         (Some(was), _) => {
-            let is_message = log.position_of(&was.0).is_some();
-            (&was.0, plan.cause(&was.0, &now[same..], is_message))
+            let is_message = log.position_of(&was.id).is_some();
+            (&was.id, plan.cause(&was.id, &now[same..], is_message))
         }
-        (None, Some(is)) => (&is.0, PrefixCause::Inserted),
+        (None, Some(is)) => (&is.id, PrefixCause::Inserted),
         (None, None) => return DropReason::ChainBroken,
     };
     DropReason::PrefixChanged { at: at.clone(), cause }

@@ -165,8 +165,8 @@ fn behaviour(config: &Config) -> String {
             request = request.with_limits(RequestLimits::prompt_budget(budget));
         }
         if let Some(start) = start {
-            let mut anchor = context_window::plan::Anchor::default();
-            anchor.window_start = Some(start.into());
+            let anchor = serde_json::json!({ "window_start": start });
+            let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
             request = request.with_previous(anchor);
         }
         match manager.build_plan(&request) {

@@ -12,6 +12,7 @@ use context_window::{
     plan::{Decision, HeldBy},
 };
 use proptest::prelude::*;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest budget that is looked at: more than any session here needs.
@@ -530,8 +531,8 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     for documents in
         [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
     {
-        let mut anchor = context_window::plan::Anchor::default();
-        (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
+        let anchor = json!({"live": "m0", "rag": ["d"]});
+        let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
         let fresh = PlanRequest::new(&log).with_rag(documents);
         for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().with_previous(anchor), 400)] {
             agrees(&manager, request, budget, &["rag:d"]);
@@ -554,9 +555,8 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
 fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
     let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
-    let mut anchor = context_window::plan::Anchor::default();
-    anchor.live = Some("m0".into());
-    anchor.rag = Some(vec!["d2".into()]);
+    let anchor = json!({"live": "m0", "rag": ["d2"]});
+    let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
     let same = "D".repeat(57);
     let documents = [
         context_window::RagItem::new("d2", 0.0, same.as_str()).with_origin("o1"),

@@ -141,7 +141,7 @@ fn a_conversation_repeats_what_it_sent() {
         context_window::conversation::Entry::Event(context_window::conversation::Event::Sent {
             anchor,
             ..
-        }) => anchor.prompt.is_some(),
+        }) => anchor.sent_items().is_some(),
         _ => false,
     });
     assert_eq!(prompts.count(), 1);

@@ -202,8 +202,8 @@ fn what_clearing_could_free_is_not_counted_behind_the_budget() {
         log.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
         log.push(Message::tool(format!("c{step}"), "r".repeat(120)));
     }
-    let mut anchor = context_window::plan::Anchor::default();
-    anchor.window_start = Some("m0".into());
+    let anchor = serde_json::json!({"window_start": "m0"});
+    let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
     let request =
         PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(BUDGET)).with_previous(anchor);
     manager.build_plan(&request).unwrap();

@@ -196,8 +196,7 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
                 if leave {
                     // What came before this turn and stays is messages only.
                     let live = plan.included.iter().position(|row| {
-                        row.section == Section::Conversation
-                            && row.id == *plan.anchor().live.as_ref().unwrap()
+                        row.section == Section::Conversation && row.id == *plan.live.as_ref().unwrap()
                     });
                     let earlier = plan.included[..live.unwrap()].iter();
                     let standing = earlier
@@ -371,8 +370,8 @@ fn explanations_know_when_documents_leave() {
         let mut talk = Talk::new(model, &staying(), Some(1_000));
         talk.turns(4);
         talk.ask();
-        let mut anchor = talk.log.anchor().unwrap().clone();
-        anchor.limits = None;
+        let anchor = talk.log.anchor().unwrap().clone();
+        let anchor = crate::support::generate::without_limits(&anchor);
         let request = PlanRequest::new(&talk.log).with_previous(anchor);
         let plan = |budget: u64| {
             let limits =
@@ -601,7 +600,11 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
     for turn in 0..60 {
         talk.ask();
         let plan = talk.plan();
-        let last = talk.log.anchor().and_then(|anchor| anchor.prompt.clone());
+        let last: Option<Vec<(String, String, u64)>> = talk
+            .log
+            .anchor()
+            .and_then(context_window::plan::Anchor::sent_items)
+            .map(|items| serde_json::from_value(json!(items)).unwrap());
         let documents: BTreeSet<String> =
             talk.documents().iter().map(|item| item.id().as_str().to_owned()).collect();
         let stays = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");

@@ -223,8 +223,9 @@ fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let anchor = candidates.last_prompt()?;
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
-    let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
-    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
+    let parted =
+        anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.id));
+    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
     // Rows are remembered beside the conversation's own anchor only.
     let own = candidates.request().previous.is_none();
     let rows = candidates.log().sent_rows().filter(|_| own).cloned();

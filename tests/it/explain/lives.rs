@@ -248,8 +248,8 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     let mut request = life.beside.request(&log).with_limits(limits(life.budget)).with_excluded_messages();
     // What holds of the last prompt is taken to hold at every budget (E1).
     if let Some(anchor) = log.anchor() {
-        let mut anchor = anchor.clone();
-        anchor.limits = None;
+        let anchor = anchor.clone();
+        let anchor = crate::support::generate::without_limits(&anchor);
         request = request.with_previous(anchor);
     }
     let Ok(plan) = manager.build_plan(&request) else { return Ok(()) };

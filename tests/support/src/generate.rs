@@ -128,13 +128,15 @@ impl Session {
     fn anchor(&self, before: &Before) -> Anchor {
         let live = |line: &Line| line.role == Role::User && (line.size > 0 || !line.calls.is_empty());
         let live = self.lines.iter().rposition(live);
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(id(&format!("m{}", before.start)));
-        let other = Some(id("another question"));
-        anchor.live = if before.same_question { live.map(|at| id(&format!("m{at}"))) } else { other };
-        anchor.rag = Some(before.set.iter().map(|name| id(name)).collect());
-        anchor.cleared_before = before.cleared.map(|at| id(&format!("m{at}")));
-        anchor
+        let message = |at: usize| format!("m{at}");
+        let live = if before.same_question { live.map(message) } else { Some("another question".into()) };
+        let anchor = serde_json::json!({
+            "window_start": message(before.start),
+            "live": live,
+            "rag": before.set,
+            "cleared_before": before.cleared.map(message),
+        });
+        serde_json::from_value(anchor).unwrap()
     }
 
     pub fn documents(&self) -> Vec<RagItem> {
@@ -397,4 +399,11 @@ fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
         .prop_map(|(start, set, same_question, cleared)| Before { start, set, same_question, cleared })
+}
+
+/// Returns an anchor that does not know the limits that its prompt was made under.
+pub fn without_limits(anchor: &Anchor) -> Anchor {
+    let mut anchor = serde_json::json!(anchor);
+    anchor.as_object_mut().unwrap().remove("limits");
+    serde_json::from_value(anchor).unwrap()
 }

@@ -133,7 +133,7 @@ impl Mark {
     pub(crate) fn of(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
         // A prompt is long, and there may be many.
-        anchor.prompt = None;
+        anchor.set_sent_items(None);
         let mut kinds = step.plan.composition(0).by_group().kinds;
         kinds.sort();
         Self { figures: Figures::of(step, model, CostTerms::default()), kinds, anchor }
