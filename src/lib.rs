@@ -76,7 +76,7 @@
 //! budget in the provider's tokens.
 //!
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
-//! request for a summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are
+//! request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the answer back. Older messages are
 //! archived, never deleted: [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent.
 //! [`ContextWindowManager::usage`] says how full the window is, and the crate `context-window-store` keeps all of it on
 //! disk.

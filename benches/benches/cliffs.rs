@@ -178,7 +178,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
         }
         let request = PlanRequest::new(&log).with_limits(limits);
         group.bench_function(BenchmarkId::new("a job of compaction", count), |bench| {
-            bench.iter(|| manager.compactor().due(black_box(request.clone())));
+            bench.iter(|| manager.compactor().due(black_box(&request)));
         });
         group.bench_function(BenchmarkId::new("explain_all, messages", count), |bench| {
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());

@@ -32,7 +32,7 @@ impl OnDemandCompaction {
 
 impl CompactionRequest {
     /// Renders this job for the provider's own compaction: its model makes the replacement of the messages, and only it reads
-    /// that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_from_provider`]. The model's
+    /// that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_provider_summary`]. The model's
     /// reasoning after it is made behind it, so the provider's check accepts it.
     ///
     /// # Errors

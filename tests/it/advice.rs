@@ -58,9 +58,11 @@ impl Case<'_> {
             AdvisedChange::DropReasoning => config.conversation.reasoning = ReasoningPolicy::Drop,
             AdvisedChange::Compact { messages } => {
                 let manager = self.manager(config.clone());
-                let job = manager.compactor().now(self.request.clone()).unwrap().ok_or("no compaction")?;
-                let record =
-                    manager.compactor().fall_back(&mut log, &job).map_err(|error| error.to_string())?;
+                let job = manager.compactor().now(&self.request).unwrap().ok_or("no compaction")?;
+                let record = manager
+                    .compactor()
+                    .compact_without_model(&mut log, &job)
+                    .map_err(|error| error.to_string())?;
                 expect(record.messages_archived == messages, || format!("archives {record:?}"))?;
             }
             other => return Err(format!("{other:?} is not applied")),

@@ -230,15 +230,15 @@ fn compactions(config: &Config) -> String {
         log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(90))));
         log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(90))));
         let request = || PlanRequest::new(&log).with_limits(limits);
-        let state = match manager.compactor().state(request()) {
+        let state = match manager.compactor().state(&request()) {
             Ok(state) => state,
             Err(error) => return error.to_string(),
         };
         told += &format!("{state:?} ");
-        if let Some(job) = manager.compactor().due(request()).unwrap() {
+        if let Some(job) = manager.compactor().due(&request()).unwrap() {
             let said: Vec<&str> = job.messages().iter().map(Message::text).collect();
             told += &format!("{:?} {:?} {said:?} {:?}", job.first_active(), job.form(), job.digest());
-            told += &format!("{:?}\n", manager.compactor().fall_back(&mut log, &job));
+            told += &format!("{:?}\n", manager.compactor().compact_without_model(&mut log, &job));
         }
     }
     told

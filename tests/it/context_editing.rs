@@ -102,7 +102,7 @@ fn nothing_is_due_here_where_the_provider_compacts() {
         log.push(Message::assistant("Nowhere."));
         let limits = RequestLimits::prompt_budget(budget);
         let request = PlanRequest::new(&log).with_limits(limits);
-        let state = manager.compactor().state(request.clone()).unwrap();
+        let state = manager.compactor().state(&request).unwrap();
         (state, manager.build_plan(&request).unwrap().context_editing.is_some())
     };
     let by_provider = (CompactionState::Waiting(BlockedBy::Provider), true);

@@ -326,7 +326,7 @@ proptest! {
         let log = session.log_with(archived_at, |log| match how {
             1 => log.start_fresh(),
             2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
-            3 => drop(manager.compactor().now(&*log).unwrap().map(|job| manager.compactor().apply(log, &job, "s"))),
+            3 => drop(manager.compactor().now(&PlanRequest::like_last(&*log)).unwrap().map(|job| manager.compactor().apply_summary(log, &job, "s"))),
             _ => {}
         });
         let request = session.request(&log).with_limits(limits);

@@ -167,8 +167,8 @@ fn a_log_replays_to_what_was_sent() {
             )));
             if turn == 5 {
                 log.pin(context_window::PinnedItem::new("note", "The harbour is closed on Sundays."));
-                let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap();
-                manager.compactor().fall_back(&mut log, &job.unwrap()).unwrap();
+                let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap();
+                manager.compactor().compact_without_model(&mut log, &job.unwrap()).unwrap();
             }
             if turn == 9 {
                 log.start_fresh();

@@ -557,7 +557,7 @@ fn a_compaction_is_asked_for_behind_what_was_sent() {
     let mut talk = Talk::new("claude-opus-5-5", &config, None);
     let plans = talk.turns(4);
     talk.ask();
-    let job = talk.manager.compactor().now(&talk.log).unwrap().unwrap();
+    let job = talk.manager.compactor().now(&PlanRequest::like_last(&talk.log)).unwrap().unwrap();
     let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
     let all = texts.join("\n") + &format!("{:?}", job.messages());
     for plan in &plans {

@@ -161,8 +161,8 @@ fn a_compaction_withholds_what_was_thought_before_it() {
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     log.push_reply(&plan, Message::assistant("In the box.").with_reasoning(thought("seal5")), None);
     log.push(Message::user("Good. And the lamp?"));
-    let job: CompactionRequest = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "The spade is in the shed.").unwrap();
+    let job: CompactionRequest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "The spade is in the shed.").unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(seals(&plan).is_empty(), "{:?}", plan.thoughts);
     assert!(causes(&plan).iter().all(|(_, why)| why.contains("changed at")), "{:?}", causes(&plan));

@@ -34,12 +34,12 @@ fn the_protocols_types_read_what_is_written() {
         assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.model_context_len));
         assert_eq!(read.cost.map(|cost| cost.amount), cost.map(|cost| cost.0));
     }
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    let record = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They asked why.").unwrap();
     let begun = json!(acp::compaction_begins(record.number));
     let done = json!(acp::compaction_update(&record));
     assert_eq!(begun["compactionId"], done["compactionId"]);
-    let stale = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap_err();
+    let stale = manager.compactor().apply_summary(&mut log, &job, "They asked why.").unwrap_err();
     for update in [begun, done, json!(acp::compaction_failed(2, &stale))] {
         assert!(matches!(read(&update), SessionUpdate::CompactionUpdate(_)), "{update}");
     }

@@ -288,7 +288,7 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = Asked::of(request)?;
-        let usage = conversation.read(py, |log| self.core().usage(asked.measured(log)))?;
+        let usage = conversation.read(py, |log| self.core().usage(&asked.measured(log)))?;
         json::python(py, &usage)
     }
 
@@ -309,9 +309,9 @@ impl Manager {
         let job = conversation.read(py, |log| {
             let (compactor, request) = (self.core().compactor(), asked.measured(log));
             match (first.map(core::ItemId::from), last.map(core::ItemId::from)) {
-                (None, None) if now => compactor.now(request),
-                (None, None) => compactor.due(request),
-                (first, last) => compactor.range(request, first.as_ref(), last.as_ref()),
+                (None, None) if now => compactor.now(&request),
+                (None, None) => compactor.due(&request),
+                (first, last) => compactor.range(&request, first.as_ref(), last.as_ref()),
             }
         })?;
         Ok(job.map(CompactionJob::of))
@@ -327,7 +327,7 @@ impl Manager {
         summary: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let record =
-            conversation.change(py, |log| self.core().compactor().apply(log, job.core(), summary))?;
+            conversation.change(py, |log| self.core().compactor().apply_summary(log, job.core(), summary))?;
         json::python(py, &record)
     }
 
@@ -338,7 +338,8 @@ impl Manager {
         conversation: &Conversation,
         job: &CompactionJob,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let record = conversation.change(py, |log| self.core().compactor().fall_back(log, job.core()))?;
+        let record =
+            conversation.change(py, |log| self.core().compactor().compact_without_model(log, job.core()))?;
         json::python(py, &record)
     }
 
@@ -353,7 +354,7 @@ impl Manager {
         let asked = Asked::of(request)?;
         let record = py.detach(|| {
             let mut log = writing(conversation.shared());
-            self.core().compactor().without_model(&mut log, asked.tools(), asked.limits())
+            self.core().compactor().compact_if_due(&mut log, asked.tools(), asked.limits())
         });
         record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
     }

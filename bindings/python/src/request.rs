@@ -134,7 +134,7 @@ impl Asked {
     /// prompt like the last one.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
-        self.completed(if is_alone { PlanRequest::from(log) } else { PlanRequest::new(log) })
+        self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
     }
 
     fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {

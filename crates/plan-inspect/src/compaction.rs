@@ -45,7 +45,7 @@ impl Compacted {
                 let summary = summary_text(summary)?.to_owned();
                 compactor.archive_by(&mut log, &job, CompactionKind::Summary, Some(summary))?
             }
-            None => compactor.fall_back(&mut log, &job)?,
+            None => compactor.compact_without_model(&mut log, &job)?,
         };
         let tokens = (record.tokens_before, record.tokens_after);
         let before = prepared.manager.build_plan(&prepared.request())?;
@@ -65,7 +65,7 @@ impl Compacted {
     /// Starts fresh; none where nothing is active.
     pub(crate) fn fresh(prepared: &Prepared) -> Result<Option<Self>> {
         let full = |prepared: &Prepared| -> Result<u64> {
-            Ok(prepared.manager.usage(prepared.request())?.conversation_tokens.tokens)
+            Ok(prepared.manager.usage(&prepared.request())?.conversation_tokens.tokens)
         };
         let mut log = prepared.session.log.clone();
         log.start_fresh();

@@ -83,7 +83,7 @@ fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dy
 
     let limits = RequestLimits::new().with_model_context_len(456).with_max_completion_tokens(64);
     let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
-    let usage = manager.usage(session.request().with_limits(limits))?;
+    let usage = manager.usage(&session.request().with_limits(limits))?;
     Banner::new(&usage).render(row(37, 1), page, &mut BannerState::default());
     Ok(())
 }

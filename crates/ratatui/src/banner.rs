@@ -15,7 +15,7 @@ use ratatui_core::{
 pub enum BannerAction {
     /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a
     /// summary, and
-    /// [`context_window::compaction::Compactor::apply`] takes the summary back; [`context_window::compaction::Compactor::fall_back`] does without a
+    /// [`context_window::compaction::Compactor::apply_summary`] takes the summary back; [`context_window::compaction::Compactor::compact_without_model`] does without a
     /// model.
     CompactNow,
     /// Archive everything without a summary: [`context_window::Conversation::start_fresh`].

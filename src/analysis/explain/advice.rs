@@ -45,7 +45,7 @@ pub enum AdvisedChange {
     /// `conversation.reasoning = "drop"`; the tokens are those of reasoning.
     DropReasoning,
     /// A compaction without a model, by [`Compactor::now`](crate::compaction::Compactor::now) and
-    /// [`Compactor::fall_back`](crate::compaction::Compactor::fall_back); the tokens are those of the whole prompt.
+    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model); the tokens are those of the whole prompt.
     Compact {
         /// Number of messages that it archives.
         messages: u64,
@@ -146,9 +146,9 @@ impl Explainer<'_> {
     /// The plan after a compaction without a model, which says at least how much one frees.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
-        let Some(job) = compactor.now(self.request.clone())? else { return Ok(None) };
+        let Some(job) = compactor.now(&self.request)? else { return Ok(None) };
         let mut log = self.request.log.clone();
-        let Ok(record) = compactor.fall_back(&mut log, &job) else {
+        let Ok(record) = compactor.compact_without_model(&mut log, &job) else {
             return Ok(None); // nothing makes the context smaller
         };
         let compacted = PlanRequest { log: &log, ..self.request.clone() };

@@ -112,8 +112,8 @@ impl RequestLimits {
     ///
     /// let log = Conversation::from([Message::user("Hello")]);
     /// let request = PlanRequest::new(&log).with_limits(RequestLimits::unknown());
-    /// assert_eq!(manager.usage(request.clone())?.limit, 0);
-    /// assert!(manager.compactor().now(request)?.is_none());
+    /// assert_eq!(manager.usage(&request)?.limit, 0);
+    /// assert!(manager.compactor().now(&request)?.is_none());
     /// # Ok(())
     /// # }
     /// ```

@@ -12,7 +12,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
     let mut told = Vec::new();
     for at in 0..14 {
         log.push(said(at, 100));
-        let usage = manager.usage(PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
+        let usage = manager.usage(&PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
         assert_eq!(usage.percent, (at as u64 + 1) * 10);
         for event in log.observe(usage) {
             if let ContextEvent::LevelCrossed { from, to } = event {
@@ -49,19 +49,19 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(5_100)).with_rag(documents()));
     let plan = manager.build_plan(&request(&log)).unwrap();
     assert!(plan.estimated_tokens_total.tokens > 4_500, "the documents fill the window");
-    let quiet = manager.usage(request(&log)).unwrap();
+    let quiet = manager.usage(&request(&log)).unwrap();
     assert_eq!((quiet.level, quiet.conversation_tokens.tokens), (Level::Normal, 400));
     assert_eq!(plan.usage.conversation_tokens.tokens, 400);
     // What the provider reports holds the documents too, and they are taken off again.
     log.push_reply(&plan, said(21, 20), Usage::openai(plan.estimated_tokens_total.tokens, 0, 20));
-    let reported = manager.usage(request(&log)).unwrap();
+    let reported = manager.usage(&request(&log)).unwrap();
     assert!(reported.reported);
     assert_eq!((reported.level, reported.conversation_tokens.tokens), (Level::Normal, 420));
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::NotDue);
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::NotDue);
     log.push(Message::user("z".repeat(4_000)));
-    let pasted = manager.usage(request(&log)).unwrap();
+    let pasted = manager.usage(&request(&log)).unwrap();
     assert_eq!((pasted.conversation_tokens.tokens, pasted.level), (4_420, Level::Approaching));
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::anthropic(200, 300, 900, 130));
     let conversation_tokens =
-        |log: &Conversation| manager.usage(request(log)).unwrap().conversation_tokens.tokens;
+        |log: &Conversation| manager.usage(&request(log)).unwrap().conversation_tokens.tokens;
     assert_eq!(conversation_tokens(&log), 1_530, "input, both caches and the reply");
     log.push(said(12, 100));
     assert_eq!(conversation_tokens(&log), 1_630, "and what came after");
@@ -89,7 +89,7 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
     }
     // The lifetime's bill is another number.
     assert_eq!(log.billed().cache_read, 900);
-    let stats = manager.stats(request(&log)).unwrap();
+    let stats = manager.stats(&request(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.compactions), (17, 17, 0, 0));
 }
 
@@ -100,10 +100,10 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let mut log = talk(35, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.tokens, 3_700);
-    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
-    let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
-    let usage = manager.usage(request(&log)).unwrap();
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 3_700);
+    let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
+    let usage = manager.usage(&request(&log)).unwrap();
     assert!(
         !usage.reported
             && usage.conversation_tokens.tokens == record.tokens_after
@@ -111,7 +111,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     );
     assert!(record.progress && record.tokens_before == 3_600 && record.tokens_after < 2_000, "{record:?}");
     assert_eq!(record.freed(), record.tokens_before - record.tokens_after);
-    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
+    assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_plan_tells_whose_days_are_over() {
 #[test]
 fn percentages_are_zero_where_either_side_is() {
     let manager = bytes(Config::default());
-    let usage = manager.usage(&Conversation::new()).unwrap();
+    let usage = manager.usage(&PlanRequest::like_last(&Conversation::new())).unwrap();
     assert_eq!((usage.percent, usage.conversation_tokens.tokens, usage.level), (0, 0, Level::Normal));
 }
 
@@ -198,7 +198,7 @@ fn a_report_that_is_not_believed_is_an_event() {
         (counted, &events[..]),
         (277, &[ContextEvent::ReportNotBelieved { reported: 175_000, counted: 277 }][..])
     );
-    let before = manager.usage(&log).unwrap();
+    let before = manager.usage(&PlanRequest::like_last(&log)).unwrap();
     assert!(
         !before.reported && before.conversation_tokens.tokens == 300 && log.level() == Level::Normal,
         "{before:?}"
@@ -243,13 +243,13 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.tokens, 1_200);
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 1_200);
     log.pin(PinnedItem::new("long", "n".repeat(8_000)));
     log.push_system("rules", "r".repeat(8_000));
-    let usage = manager.usage(request(&log)).unwrap();
+    let usage = manager.usage(&request(&log)).unwrap();
     assert_eq!((usage.conversation_tokens.tokens, usage.level), (17_200, Level::Approaching));
     log.unpin("long");
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.tokens, 9_200);
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 9_200);
 }
 
 /// Messages that a plan dropped are not in the provider's report, and count for the size of the full conversation all the same
@@ -267,7 +267,7 @@ fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
         plan.usage
     );
     log.push_reply(&plan, said(51, 100), Usage::openai(plan.estimated_tokens_total.tokens, 0, 100));
-    let usage = manager.usage(request(&log)).unwrap();
+    let usage = manager.usage(&request(&log)).unwrap();
     assert!(usage.reported);
     assert_eq!(usage.conversation_tokens.tokens, 5_200, "all 52 messages, whatever of them was sent");
 }
@@ -280,11 +280,11 @@ fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
-    let job = manager.compactor().now(request(&log)).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
-    let compacted = manager.usage(request(&log)).unwrap().conversation_tokens.tokens;
+    let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
+    let compacted = manager.usage(&request(&log)).unwrap().conversation_tokens.tokens;
     assert!(compacted < 3_000, "{compacted}");
     log.push_reply(&plan, said(41, 100), Usage::openai(4_100, 0, 100));
-    let usage = manager.usage(request(&log)).unwrap();
+    let usage = manager.usage(&request(&log)).unwrap();
     assert_eq!((usage.reported, usage.conversation_tokens.tokens), (false, compacted + 100));
 }

@@ -109,8 +109,9 @@ fn a_compaction_that_keeps_a_tail() {
     let (plan, _) = talk.plan(|request| request);
     talk.log.push_reply(&plan, Message::assistant("Here."), None);
     talk.log.push(Message::user("Good."));
-    let job: CompactionRequest = talk.manager.compactor().now(&talk.log).unwrap().unwrap();
-    talk.manager.compactor().apply(&mut talk.log, &job, "It is here.").unwrap();
+    let job: CompactionRequest =
+        talk.manager.compactor().now(&PlanRequest::like_last(&talk.log)).unwrap().unwrap();
+    talk.manager.compactor().apply_summary(&mut talk.log, &job, "It is here.").unwrap();
     assert!(talk.sent().is_empty());
     talk.step_with(&[thought("c")], Some("Yes."));
     assert_eq!(talk.sent(), ["c"]);

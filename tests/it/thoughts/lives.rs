@@ -253,8 +253,8 @@ impl Life {
             3 => self.log.push_system(format!("s{}", self.log.event_count()), "Never guess."),
             4 => {
                 let manager = &self.managers[self.manager];
-                if let Some(job) = manager.compactor().now(&self.log).unwrap() {
-                    let _ = manager.compactor().fall_back(&mut self.log, &job);
+                if let Some(job) = manager.compactor().now(&PlanRequest::like_last(&self.log)).unwrap() {
+                    let _ = manager.compactor().compact_without_model(&mut self.log, &job);
                 }
             }
             5 => match self.dice.below(4) {

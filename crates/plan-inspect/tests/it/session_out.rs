@@ -40,10 +40,10 @@ fn conversation(manager: &ContextWindowManager) -> Conversation {
         );
         log.complete_turn(&plan);
     }
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     manager
         .compactor()
-        .apply(&mut log, &job.with_state("plan", "1. kettle"), "They spoke of kettles.")
+        .apply_summary(&mut log, &job.with_state("plan", "1. kettle"), "They spoke of kettles.")
         .unwrap();
     log.push(Message::user("And the Finch? I live in Lund."));
     log.pin_message("m2", Priority::High).unwrap();

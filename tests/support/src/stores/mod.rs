@@ -38,7 +38,7 @@ pub fn lived() -> Conversation {
             Usage::openai(plan.counted(), 0, 9),
         );
         log.complete_turn(&plan);
-        manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap();
+        manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap();
     }
     log.pin_message("q19", Priority::High).unwrap();
     log.push(Message::user("and now?"));
