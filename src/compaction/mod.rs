@@ -379,7 +379,7 @@ fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
 /// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than half of the window, which it
 /// would otherwise fill.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
-    options.digest.max_tokens.min((window / 2).max(LEAST))
+    options.digest_max_tokens.min((window / 2).max(LEAST))
 }
 
 /// The options of rule C2 for the model of a manager.

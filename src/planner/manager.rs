@@ -75,7 +75,7 @@ impl ContextWindowManager {
         let counter = match &model.tokenizer {
             Some(name) => TokenCounter::named(name)?,
             None => {
-                TokenCounter::named(&config.model.default.tokenizer).map_err(Error::of_default_tokenizer)?
+                TokenCounter::named(&config.default_model.tokenizer).map_err(Error::of_default_tokenizer)?
             }
         };
         let counter = if model.estimated { counter.into_estimate() } else { counter };

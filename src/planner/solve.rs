@@ -311,7 +311,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             block: self.meter.block(),
             reserves_block: index.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging(Role::User) * merged,
-            caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
+            caps: Section::ALL.map(|section| self.config.sections.section(section).cap),
         }
     }
 }

@@ -79,7 +79,7 @@ fn the_presets_are_these_options() {
     append_only.conversation.low_mark = 500;
     append_only.rag.placement = Placement::WithQuestion;
     append_only.rag.leave = Leave::AtCut;
-    append_only.ttl.policy = TtlPolicy::Unlimited;
+    append_only.ttl_policy = TtlPolicy::Unlimited;
     assert_eq!(Config::preset("append-only").unwrap(), append_only);
 
     // How others compact; what they do is in tests/compaction.
@@ -114,7 +114,7 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("rag.min_score"), "mine.toml:4");
     assert_eq!(config.rag.max_items, Some(4));
     assert_eq!(origin("rag.max_items"), "environment CONTEXT_WINDOW_RAG__MAX_ITEMS");
-    assert_eq!(config.ttl.policy, TtlPolicy::Ask);
+    assert_eq!(config.ttl_policy, TtlPolicy::Ask);
     assert_eq!(config.conversation.low_mark, 800);
     assert_eq!(origin("conversation.low_mark"), "flag --set conversation.low_mark");
     assert_eq!(origin("usage.approaching"), "default");
@@ -150,7 +150,7 @@ fn behaviour(config: &Config) -> String {
     ];
     let manager = || {
         let model = Model::custom("test");
-        match TokenCounter::named(&config.model.default.tokenizer) {
+        match TokenCounter::named(&config.default_model.tokenizer) {
             Ok(counter) => ContextWindowManager::new(model, counter, config.clone()),
             Err(error) => Err(error.into()),
         }

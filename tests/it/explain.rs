@@ -450,7 +450,7 @@ fn nothing_comes_in_before_what_fits_no_budget() {
 fn pins_that_come_in_late_are_part_of_every_answer() {
     use context_window::{Conversation, Message, Priority, RagItem};
     let mut config = context_window::Config::default();
-    config.sections.system_pinned.pins_limit = 100;
+    config.sections.pins_limit = 100;
     let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
     let say = |at: usize| {
         let text = format!("message {at} {}", "x".repeat(at * 7 % 40));

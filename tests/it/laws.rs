@@ -188,7 +188,7 @@ fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), Tes
 
 /// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
 fn what_was_asked_about_is_gone_the_next_turn(mut session: Session) -> Result<(), TestCaseError> {
-    session.config.ttl.policy = TtlPolicy::Ask;
+    session.config.ttl_policy = TtlPolicy::Ask;
     let mut log = session.log();
     let manager = session.manager();
     let plan = manager.build_plan(&session.request(&log)).unwrap();
@@ -463,7 +463,7 @@ fn a_window_in_by_its_pins_alone_settles() {
     let mut config = context_window::Config::default();
     config.sections = context_window::config::Sections::shares(0, 471, 529);
     config.conversation.low_mark = 1;
-    config.ttl.policy = context_window::config::TtlPolicy::Ask;
+    config.ttl_policy = context_window::config::TtlPolicy::Ask;
     let mut session = Session {
         system: Some(1),
         focus: Some(45),

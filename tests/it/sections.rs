@@ -17,7 +17,7 @@ proptest! {
     fn pins_come_before_conversation_and_documents(mut session in generate::session()) {
         session.config.sections.system_pinned.cap = None;
         let mut ample = session.clone();
-        ample.config.sections.system_pinned.pins_limit = 1_000;
+        ample.config.sections.pins_limit = 1_000;
         ample.budget = 1_000_000;
         let ample = ample.plan().unwrap();
         let tokens = |reason: &[IncludedReason]| -> u64 {
@@ -27,7 +27,7 @@ proptest! {
         let pins = tokens(&[IncludedReason::Pinned]);
         let least = pins + tokens(&[IncludedReason::Required, IncludedReason::Summary]);
         let there = session.budget.saturating_sub(3);
-        let limit = there * u64::from(session.config.sections.system_pinned.pins_limit) / 1_000;
+        let limit = there * u64::from(session.config.sections.pins_limit) / 1_000;
         let plan = session.plan().unwrap();
         let dropped: Vec<_> = plan.notices.iter().filter(|notice| notice.code == NoticeCode::PinDropped).collect();
         if least <= there && pins <= limit {
@@ -80,7 +80,7 @@ proptest! {
             prop_assert!(plan(budget.most + 1).is_none_or(|plan| !has(&plan)), "{budget:?}");
         }
         // Pins beyond their limit take what is left, and a document may leave them less.
-        let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.system_pinned.pins_limit) / 1_000;
+        let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.pins_limit) / 1_000;
         let pinned = without.included.iter().filter(|row| row.reason == IncludedReason::Pinned);
         let free_is_exact = pinned.map(|row| row.token_estimate.tokens).sum::<u64>() <= limit;
         let all_pins = without.notices.iter().all(|notice| notice.code != NoticeCode::PinDropped);

@@ -74,7 +74,7 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
 /// Questions to the user: expired items under the policy `ask`, and a conversation near its limit.
 fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::default();
-    config.ttl.policy = TtlPolicy::Ask;
+    config.ttl_policy = TtlPolicy::Ask;
     let manager = ContextWindowManager::configured(Model::named("gpt-4o")?, config)?;
     let session = Session::from_json(include_str!("../../../examples/pins-ttl.json"))?;
     let plan = manager.build_plan(&session.request())?;

@@ -157,7 +157,7 @@ impl SectionDemands {
     /// is part of their section's minimum.
     fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
-            let options = config.sections.of(section);
+            let options = config.sections.section(section);
             let pins = if section == Section::SystemPinned { pins } else { 0 };
             let minimum = self.minimums[section as usize].saturating_add(pins);
             let own = SectionBudget {
@@ -298,7 +298,7 @@ impl Budgets {
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
             BudgetVariable::FullDocumentShare => self.full_document_share(),
-            BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
+            BudgetVariable::PinsLimit => self.available.for_pins(config.sections.pins_limit),
             BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,
         })

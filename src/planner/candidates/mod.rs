@@ -124,7 +124,7 @@ impl<'a> Candidates<'a> {
         sticky: Sticky<'_>,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let expiry = Expiry::new(log, config.ttl.policy);
+        let expiry = Expiry::new(log, config.ttl_policy);
         let state_comes_last = meter.profile().takes_state_last();
         let stays = placement == Placement::WithQuestion;
         let mut standing = Standing::of(request, sticky, stays, state_comes_last);

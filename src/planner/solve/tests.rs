@@ -129,7 +129,7 @@ impl Talk {
     fn config(&self) -> Config {
         let mut config = Config::default();
         let (limit, share, low_mark) = self.options;
-        config.sections.system_pinned.pins_limit = limit;
+        config.sections.pins_limit = limit;
         config.sections.system_pinned.cap = self.cap;
         (config.sections.system_pinned.share, config.sections.conversation.share) = (share, 900 - share);
         config.sections.rag.share = 100;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 impl Model {
     /// Returns the limits that hold for one request, and where they come from (rules B2, B8).
     pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
-        let default = &config.model.default;
+        let default = &config.default_model;
         let unknown = asked.is_unknown();
         let own = self.context_len.filter(|_| !unknown);
         // A window of more tokens than the model has is cut to the model's by the server.

@@ -8,7 +8,7 @@ const WINDOWS: [u64; 3] = [8_000, 200_000, 1_000_000];
 /// A preset with its own counter if it names one, and bytes for tokens otherwise.
 fn manager(preset: &str) -> ContextWindowManager {
     let options = Config::preset(preset).unwrap();
-    if options.model.default.tokenizer.starts_with("chars/") {
+    if options.default_model.tokenizer.starts_with("chars/") {
         ContextWindowManager::configured(Model::custom("test"), options).unwrap()
     } else {
         bytes(options)

@@ -87,7 +87,7 @@ fn the_live_question_stays_whatever_is_kept() {
     assert_eq!(ids(&answered), ["#1"], "an answered one goes with its answer");
     // More than there is: nothing is left to archive but the messages before the live turn.
     let manager = bytes(config(|config| {
-        (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), 100);
+        (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), Some(100));
     }));
     let mut log = talk(10, 100);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();

@@ -32,7 +32,7 @@ fn a_job_lists_what_it_would_archive() {
             config.compaction.strategy = strategy;
             config.compaction.messages = Some(21);
             config.compaction.summary.max_tokens = 60;
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
         }));
         let mut log = talk(40, 100);
         let job =
@@ -58,7 +58,7 @@ fn a_model_has_its_own_strategy_and_retention() {
         let manager = bytes(config(|config| {
             config.compaction.strategy = CompactionStrategy::Digest;
             config.compaction.messages = Some(21);
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
             config.compaction.models.insert("test".into(), own);
         }));
         let mut log = talk(40, 100);
@@ -264,7 +264,7 @@ fn a_compaction_and_a_plan_are_told_once() {
     let text = recorded("a_compaction_and_a_plan_are_told_once", || {
         let manager = bytes(config(|config| {
             config.compaction.messages = Some(21);
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
         }));
         let mut log = talk(40, 100);
         manager.compactor().compact_if_due(&mut log, &[], limits(5_000)).unwrap().unwrap();

@@ -124,7 +124,7 @@ fn a_digest_is_the_same_and_names_everything() {
     // In little room the oldest become counts, and it never grows over its limit.
     for most in [50, 80, 120, 200, 300, 500] {
         let manager = bytes(config(|config| {
-            (config.compaction.retain.messages, config.compaction.digest.max_tokens) = (Some(2), most);
+            (config.compaction.retain.messages, config.compaction.digest_max_tokens) = (Some(2), most);
         }));
         let digest =
             manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
@@ -211,7 +211,7 @@ fn an_agent_looks_after_its_own_window() {
 #[test]
 fn an_earlier_summary_keeps_half_of_a_digest() {
     let manager = bytes(config(|config| {
-        (config.compaction.retain.messages, config.compaction.digest.max_tokens) = (Some(2), 1_500);
+        (config.compaction.retain.messages, config.compaction.digest_max_tokens) = (Some(2), 1_500);
     }));
     let mut log = talk(12, 200);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
@@ -225,7 +225,7 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
     let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
     assert!(digest.contains(summary.trim()) && digest.len() <= 1_500, "{digest}");
     // With room for it, nothing is clipped.
-    let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+    let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
     let mut log = Conversation::from([Message::user("w".repeat(3_000)), Message::assistant("x")]);
     log.extend((0..4).map(|at| said(at, 60)));
     let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
@@ -237,7 +237,7 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
 fn a_digest_leaves_room_for_a_prompt() {
     let mut seen = 0;
     for capacity in (700..4_000).step_by(300) {
-        let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+        let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
         let mut log = Conversation::from([Message::system("Be brief.")]);
         log.extend((0..40).map(|at| said(at, 100)));
         let request = asking(|log| PlanRequest::new(log).with_limits(limits(capacity)));

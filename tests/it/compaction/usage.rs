@@ -116,7 +116,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
 
 #[test]
 fn a_plan_tells_whose_days_are_over() {
-    let manager = bytes(config(|config| config.ttl.policy = TtlPolicy::Ask));
+    let manager = bytes(config(|config| config.ttl_policy = TtlPolicy::Ask));
     let mut log = talk(3, 20);
     log.pin(PinnedItem::new("old", "A note.").with_ttl(Ttl::NoneRemaining));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();

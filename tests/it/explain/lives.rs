@@ -113,7 +113,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.rag.leave = if weighed { Leave::Weighed } else { Leave::AtCut };
                 config.rag.fill = if backfill { RagFill::Backfill } else { RagFill::Prefix };
                 config.rag.question_limit = question_limit;
-                config.sections.system_pinned.pins_limit = pins_limit;
+                config.sections.pins_limit = pins_limit;
                 config
             },
         )

@@ -273,7 +273,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.sections.system_pinned.cap = caps.0;
                 config.sections.conversation.cap = caps.1;
                 config.sections.rag.cap = caps.2;
-                config.sections.system_pinned.pins_limit = caps.3;
+                config.sections.pins_limit = caps.3;
                 config.rag.max_items = max_items;
                 config.rag.max_item_tokens = max_item_tokens;
                 config.rag.max_source_tokens = max_source_tokens;
@@ -281,7 +281,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.rag.fill = [RagFill::Backfill, RagFill::Prefix][usize::from(choices.0)];
                 config.rag.placement =
                     [Placement::BeforeQuestion, Placement::BeforeConversation][usize::from(choices.1)];
-                config.ttl.policy =
+                config.ttl_policy =
                     [TtlPolicy::Automatic, TtlPolicy::Ask, TtlPolicy::Unlimited][usize::from(choices.2)];
                 config.conversation.repair =
                     [Repair::Synthesize, Repair::Drop, Repair::Synthesize][usize::from(choices.3)];

@@ -86,7 +86,7 @@ impl Terms {
     /// these name.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
-        let of_options = &self.options.config()?.config.model.default.tokenizer;
+        let of_options = &self.options.config()?.config.default_model.tokenizer;
         let named = self.target.tokenizer.iter().chain([of_options]).chain(self.models.tokenizers()?);
         let tokenizers = named.flat_map(|name| {
             let path = PathBuf::from(name);

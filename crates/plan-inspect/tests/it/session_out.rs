@@ -70,7 +70,7 @@ fn request<'a>(log: &'a Conversation, tools: &'a [Tool], budget: u64) -> PlanReq
 fn manager(model: &str) -> ContextWindowManager {
     let mut config = Config::preset("agent").unwrap();
     config.rag.max_items = Some(6);
-    config.sections.system_pinned.pins_limit = 300;
+    config.sections.pins_limit = 300;
     config.compaction.summary.max_tokens = 60;
     config.compaction.retain.messages = Some(9);
     ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()

@@ -78,7 +78,7 @@ impl World {
         };
         config.compaction.retain.messages = (dice.roll(2) == 0).then(|| dice.roll(9));
         config.compaction.summary.max_tokens = 60;
-        config.compaction.digest.max_tokens = 120;
+        config.compaction.digest_max_tokens = 120;
         let manager =
             ContextWindowManager::new(goal.model.clone(), TokenCounter::chars_per_4(), config).unwrap();
         let path =

@@ -25,7 +25,7 @@ fn fresh(name: &str) -> PathBuf {
 fn manager() -> ContextWindowManager {
     let mut config = Config::default();
     config.compaction.messages = Some(30);
-    config.compaction.digest.max_tokens = 60;
+    config.compaction.digest_max_tokens = 60;
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 

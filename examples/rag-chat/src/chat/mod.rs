@@ -291,7 +291,7 @@ fn manager(args: &Args, choice: &Choice, reasoning: ReasoningPolicy) -> Result<C
     };
     if args.config.is_none() {
         // Whoever chats decides what becomes of an expired pin.
-        config.ttl.policy = TtlPolicy::Ask;
+        config.ttl_policy = TtlPolicy::Ask;
     }
     if reasoning == ReasoningPolicy::Drop {
         config.conversation.reasoning = reasoning;

@@ -13,7 +13,7 @@ pub fn manager() -> ContextWindowManager {
     let mut config = Config::default();
     config.compaction.messages = Some(12);
     config.compaction.min_messages = 4;
-    config.compaction.digest.max_tokens = 60;
+    config.compaction.digest_max_tokens = 60;
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 fn asking(model: &str) -> ContextWindowManager {
     let mut config = Config::default();
-    config.ttl.policy = TtlPolicy::Ask;
+    config.ttl_policy = TtlPolicy::Ask;
     ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()
 }
 
