@@ -8,9 +8,8 @@ pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ReasoningState, ToolsChange};
-pub use explain::{
-    Advice, AdvisedChange, BudgetMap, BudgetStep, ConfirmedRemedy, Explanation, Interval, MappedItem,
-    MappedSection,
-};
+pub use explain::{Advice, AdvisedChange, ConfirmedRemedy, Explanation, Interval};
+#[doc(hidden)]
+pub use explain::{BudgetMap, BudgetStep, MappedItem, MappedSection};
 pub use explainer::Explainer;
-pub use replay::{Replay, Step};
+pub use replay::Step;

@@ -33,10 +33,11 @@ mod display;
 mod pins;
 mod loaded;
 
-pub use archive_index::ArchivedBy;
+pub(crate) use archive_index::ArchivedBy;
 pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
 pub use compaction::{Compaction, CompactionKind, MessageRange};
-pub use display::{ActiveEntry, HistoryRow};
+pub use display::HistoryRow;
+#[doc(hidden)]
 pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};

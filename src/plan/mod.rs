@@ -32,7 +32,7 @@ pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
-pub use remote_context::{RemoteContext, RemoteContextKind};
+pub use remote_context::RemoteContext;
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
 pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};

@@ -15,6 +15,6 @@ pub mod meter;
 
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
+pub use model::{Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits};
 #[doc(hidden)]
-pub use model::PriceStep;
-pub use model::{Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits, StatedLimits};
+pub use model::{PriceStep, StatedLimits};

@@ -38,7 +38,7 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
     for (section, y) in plan.sections.iter().zip(4..) {
         SectionGauge::new(section).render(row(y, 1), &mut page);
     }
-    let records = session.log.display().filter_map(|row| match row {
+    let records = session.log.history().filter_map(|row| match row {
         HistoryRow::Compaction(record) => Some(record),
         _ => None,
     });

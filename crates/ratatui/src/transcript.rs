@@ -14,7 +14,7 @@ use ratatui_core::{
 /// Something that an application says beside the conversation: an error, what a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRemark {
-    /// How many rows [`Conversation::display`] had then: it stands after so many.
+    /// How many rows [`Conversation::history`] had then: it stands after so many.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
     pub text: String,
@@ -142,7 +142,7 @@ impl<'a> Transcript<'a> {
 
     fn blocks(&self) -> Vec<Block<'a>> {
         let (mut blocks, mut remarks) = (Vec::new(), self.remarks.iter().peekable());
-        for (place, row) in self.log.display().enumerate() {
+        for (place, row) in self.log.history().enumerate() {
             while let Some(remark) = remarks.next_if(|remark| remark.after <= place) {
                 blocks.push(Block::Remark(remark));
             }
@@ -157,8 +157,8 @@ impl<'a> Transcript<'a> {
         let (theme, answers) = (self.theme, self.answers);
         let mut page = Page { theme, answers, columns: usize::from(columns).max(8), lines: Vec::new() };
         match block {
-            Block::Row(HistoryRow::Message { id, message, archived }) => {
-                page.message(id, message, archived.is_some());
+            Block::Row(HistoryRow::Message { id, message, is_archived, .. }) => {
+                page.message(id, message, *is_archived);
             }
             Block::Row(HistoryRow::Compaction(record)) => {
                 let marker = CompactionMarker::new(record).with_theme(self.theme);

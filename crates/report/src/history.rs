@@ -6,10 +6,10 @@ use context_window::{Conversation, conversation::HistoryRow};
 /// See [`super::history`].
 pub(super) fn markdown(log: &Conversation) -> String {
     let mut text = String::new();
-    for row in log.display() {
+    for row in log.history() {
         match row {
-            HistoryRow::Message { id, message, archived } => {
-                let away = if archived.is_some() { ", archived" } else { "" };
+            HistoryRow::Message { id, message, is_archived, .. } => {
+                let away = if is_archived { ", archived" } else { "" };
                 text +=
                     &["### ", message.role().name(), " (", &printable(id.as_str()), away, ")\n\n"].concat();
                 // A message's text must not look like a heading or a marker of this page.

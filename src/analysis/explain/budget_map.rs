@@ -26,7 +26,6 @@ pub struct BudgetMap {
 }
 
 /// An item of a [`BudgetMap`].
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct MappedItem {
@@ -43,7 +42,6 @@ pub struct MappedItem {
 }
 
 /// Budgets at which the prompt is the same.
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetStep {
@@ -65,7 +63,6 @@ pub struct BudgetStep {
 }
 
 /// A section at the budgets of a [`BudgetStep`]; tokens.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappedSection {
@@ -160,6 +157,7 @@ impl Explainer<'_> {
     /// # Errors
     ///
     /// Whatever planning runs into.
+    #[doc(hidden)]
     pub fn budget_map(&self, most_steps: usize) -> Result<BudgetMap, Error> {
         let (manager, request) = (self.manager, self.request);
         let present = manager.plan(request)?;

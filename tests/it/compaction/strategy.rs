@@ -16,9 +16,9 @@ const STRATEGIES: [(CompactionStrategy, CompactionKind); 4] = [
 
 /// The messages that a compaction archived, by the marks of the display.
 fn archived(log: &Conversation) -> Vec<ItemId> {
-    log.display()
+    log.history()
         .filter_map(|row| match row {
-            HistoryRow::Message { id, archived: Some(_), .. } => Some(id),
+            HistoryRow::Message { id, is_archived: true, .. } => Some(id),
             _ => None,
         })
         .collect()

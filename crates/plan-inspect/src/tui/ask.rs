@@ -315,7 +315,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     /// Who looks at a screen looks no further back.
     const NEWEST: usize = 1_000;
     let request = subject.prepared.request();
-    for step in subject.prepared.manager.explainer(&request).replay().with_newest(NEWEST) {
+    for step in subject.prepared.manager.explainer(&request).replay_newest(NEWEST) {
         let answer = match step {
             Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step, &subject.prepared.model)) },
             Err(error) => {

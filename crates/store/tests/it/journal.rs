@@ -373,5 +373,5 @@ fn a_log_of_version_1_is_read_and_written_as_it_was() {
     };
     // A log of that time knew neither the settings of its prompts nor the limit of a compaction.
     assert_eq!(entries(&log), entries(&made).replace("limit: 3600,", "limit: 0,"));
-    assert_eq!(log.display().count(), made.display().count());
+    assert_eq!(log.history().count(), made.history().count());
 }

@@ -230,7 +230,7 @@ impl Chat {
     }
 
     fn remark(&mut self, text: String, is_error: bool) {
-        self.remarks.push(TranscriptRemark { after: self.log.display().count(), text, is_error });
+        self.remarks.push(TranscriptRemark { after: self.log.history().count(), text, is_error });
     }
 
     /// Plans again after a change, and saves it.
