@@ -10,6 +10,6 @@ pub use crate::plan::{PrefixCause, prefix::Prefix};
 pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ReasoningState, ToolsChange};
 pub use explain::{Advice, AdvisedChange, ConfirmedRemedy, Explanation, Interval};
 #[doc(hidden)]
-pub use explain::{BudgetMap, BudgetStep, MappedItem, MappedSection};
+pub use explain::{BudgetMap, BudgetStep, EnteringItem, MappedItem, MappedSection};
 pub use explainer::Explainer;
 pub use replay::Step;

@@ -31,7 +31,7 @@ pub use composition::{GridCells, RowKey, RowKind, about, first_line, kind_of, ki
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
-pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
+pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
 pub use remote_context::RemoteContext;
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;

@@ -5,7 +5,7 @@ use context_window::{
     PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
     WireFormat,
     config::{Leave, Placement, ReasoningPolicy},
-    plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
+    plan::{ExcludedReason, LimitedBy, NoticeCode, PolicyRule},
     render,
 };
 use context_window_formats::{SessionFile, SessionTexts};
@@ -257,7 +257,7 @@ fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
     assert_eq!(texts.collect::<Vec<_>>(), ["d0@1", "d0"], "the old text stays where it was sent");
     let out = plan.excluded.iter().find(|row| row.id == "large").unwrap();
     assert!(
-        matches!(out.reason, ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. }),
+        matches!(out.reason, ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. }),
         "{:?}",
         out.reason
     );

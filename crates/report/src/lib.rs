@@ -26,7 +26,7 @@ mod html;
 mod markdown;
 mod text;
 
-pub use change::{CHANGE_HEADINGS, change};
+pub use change::{ChangeText, change};
 pub use columns::{cut, cut_ids, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;

@@ -8,7 +8,7 @@ use crate::{
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Notice, NoticeCode,
         Overhead, PlannedItem, PromptSettings, ReasoningReport, SectionUse, TOOLS, TraceIds,
-        reason::{ExcludedReason, HeldBy, PolicyRule},
+        reason::{ExcludedReason, LimitedBy, PolicyRule},
     },
     planner::{
         budget::Budgets,
@@ -405,8 +405,9 @@ fn about_the_results(candidates: &Candidates<'_>, results: &Results, draft: &Dra
 
 /// Results are to be cleared, the window is too large, and no last prompt is remembered whose window it could be (S7).
 fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
-    let by_window =
-        |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
+    let by_window = |row: &ExcludedItem| {
+        matches!(row.reason, ExcludedReason::Budget { limited_by: LimitedBy::Window, .. })
+    };
     let says_so = candidates.index().clears_results()
         && candidates.lost_window.is_none()
         && excluded.iter().any(by_window);

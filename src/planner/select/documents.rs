@@ -8,7 +8,7 @@ use crate::{
     config::{RagFill, RagOptions},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy, PolicyRule},
+    plan::reason::{ExcludedReason, LimitedBy, PolicyRule},
     planner::{
         budget::Budgets,
         candidates::{CandidateId, CandidateIndex, List, Slot},
@@ -78,9 +78,9 @@ impl<O: Observer> Selector<'_, O> {
         filled.tell(self.observer, room.constraint(AfterQuestion::No));
         chosen.documents.extend(&filled);
         chosen.pay_for_documents(filled.tokens);
-        let held_by = room.held_by(AfterQuestion::No, HeldBy::Size);
-        let after_the_first = if fill == RagFill::Prefix { HeldBy::Prefix } else { held_by };
-        chosen.documents_passed_over = PassedOver::all(filled.passed_over, held_by, after_the_first);
+        let limited_by = room.limited_by(AfterQuestion::No, LimitedBy::Size);
+        let after_the_first = if fill == RagFill::Prefix { LimitedBy::Prefix } else { limited_by };
+        chosen.documents_passed_over = PassedOver::all(filled.passed_over, limited_by, after_the_first);
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl KeptDocuments {
 
 /// What is not in is held back by what is.
 fn hold_the_others(index: &CandidateIndex<'_>, left: u64, chosen: &mut Selection) {
-    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
+    let held = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };
     for Waiting { id, .. } in waiting(index, index.document_slots(), chosen) {
         chosen.dropped_documents.entry(id).or_insert_with(|| held.clone());
     }
@@ -224,7 +224,7 @@ impl Offer {
         }
         let room = self.left;
         if self.stopped {
-            return Ok(Err(ExcludedReason::Budget { room, held_by: HeldBy::Prefix }));
+            return Ok(Err(ExcludedReason::Budget { room, limited_by: LimitedBy::Prefix }));
         }
         match selector.offer(id, room, self.room.constraint(AfterQuestion::No))? {
             Weight::Exactly(tokens) => {
@@ -234,8 +234,8 @@ impl Offer {
             }
             Weight::Over => {
                 self.stopped = self.fill == RagFill::Prefix;
-                let held_by = self.room.held_by(AfterQuestion::No, HeldBy::Size);
-                Ok(Err(ExcludedReason::Budget { room, held_by }))
+                let limited_by = self.room.limited_by(AfterQuestion::No, LimitedBy::Size);
+                Ok(Err(ExcludedReason::Budget { room, limited_by }))
             }
         }
     }

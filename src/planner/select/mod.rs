@@ -21,7 +21,7 @@ use crate::{
     conversation::TurnIndex,
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy, IncludedReason},
+    plan::reason::{ExcludedReason, IncludedReason, LimitedBy},
     planner::{
         budget::{Available, Budgets, PinsTaken},
         candidates::{CandidateId, CandidateIndex, Costs, List, Results, Slot},
@@ -207,12 +207,12 @@ struct PassedOver {
     slots: Range<u32>,
     left: u64,
     /// Why the first is out, and why those after it are.
-    first: HeldBy,
-    others: HeldBy,
+    first: LimitedBy,
+    others: LimitedBy,
 }
 
 impl PassedOver {
-    fn all(passed_over: Vec<(Range<u32>, u64)>, first: HeldBy, others: HeldBy) -> Vec<Self> {
+    fn all(passed_over: Vec<(Range<u32>, u64)>, first: LimitedBy, others: LimitedBy) -> Vec<Self> {
         passed_over.into_iter().map(|(slots, left)| Self { slots, left, first, others }).collect()
     }
 
@@ -220,8 +220,8 @@ impl PassedOver {
     fn reasons<'s>(&'s self, set: &'s SlotSet) -> impl Iterator<Item = (Slot, ExcludedReason)> + 's {
         let out = self.slots.clone().map(Slot::new).filter(|slot| !set.has(*slot));
         out.map(|slot| {
-            let held_by = if slot.number() == self.slots.start { self.first } else { self.others };
-            (slot, ExcludedReason::Budget { room: self.left, held_by })
+            let limited_by = if slot.number() == self.slots.start { self.first } else { self.others };
+            (slot, ExcludedReason::Budget { room: self.left, limited_by })
         })
     }
 }
@@ -288,7 +288,7 @@ impl<O: Observer> Selector<'_, O> {
             self.take_pins(self.free(Section::SystemPinned, &available, &chosen), &mut chosen)?;
             let room = self.free(Section::Conversation, &available, &chosen);
             match chosen.window {
-                Window::Fresh => self.walk(room, HeldBy::Window, None, &mut chosen)?,
+                Window::Fresh => self.walk(room, LimitedBy::Window, None, &mut chosen)?,
                 // What pins brought in meanwhile may have opened the way to something, within the mark.
                 Window::Cut { low, .. } => self.cut(room, low, &mut chosen)?,
                 Window::Sticky => {}
@@ -407,7 +407,7 @@ impl<O: Observer> Selector<'_, O> {
     fn keep_window(&self, pins: Pins, budgets: &Budgets, chosen: &mut Selection) -> Result<(), Error> {
         let Some(start) = self.index.window_start else {
             let room = within(budgets, Section::Conversation, chosen);
-            return self.walk(room, HeldBy::Window, None, chosen);
+            return self.walk(room, LimitedBy::Window, None, chosen);
         };
         let (most, variable) = self.for_the_window(budgets);
         let left = left_of(most, Section::Conversation, chosen);
@@ -442,7 +442,7 @@ impl<O: Observer> Selector<'_, O> {
         let left = left_of(low, Section::Conversation, chosen);
         let newest = self.newest_answered(room, left, chosen)?;
         let room = room.at_most(newest.unwrap_or(left), BudgetVariable::LowMark);
-        self.walk(room, HeldBy::StickyWindow, self.index.window_start, chosen)
+        self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
     }
 
     /// The minimum, and where it fits the pins: those that come before everything else, then those that fit their
@@ -509,7 +509,7 @@ impl<O: Observer> Selector<'_, O> {
 
     /// The minimum exceeds the budget: everything else is excluded unexamined.
     fn give_up(&self, chosen: &mut Selection) {
-        let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
+        let reason = ExcludedReason::Budget { room: 0, limited_by: LimitedBy::Overflow };
         for pin in &self.index.pins {
             if !chosen.has(pin.id) {
                 chosen.dropped_pins.insert(pin.id, reason.clone());

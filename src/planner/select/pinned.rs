@@ -20,7 +20,7 @@ use crate::{
     config::RagFill,
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy, IncludedReason},
+    plan::reason::{ExcludedReason, IncludedReason, LimitedBy},
     planner::{
         candidates::{CandidateId, List, Pin},
         observer::{Constraint, Observer},
@@ -61,8 +61,8 @@ impl<O: Observer> Selector<'_, O> {
                     }
                 }
                 None => {
-                    let held_by = room.held_by(after, HeldBy::Size);
-                    let reason = ExcludedReason::Budget { room: left, held_by };
+                    let limited_by = room.limited_by(after, LimitedBy::Size);
+                    let reason = ExcludedReason::Budget { room: left, limited_by };
                     chosen.dropped_pins.insert(pin.id, reason);
                 }
             }
@@ -89,8 +89,8 @@ impl<O: Observer> Selector<'_, O> {
             let id = self.index.pins[slot as usize].id;
             chosen.keep(id, Section::SystemPinned, IncludedReason::Pinned, self.costs.whole(id)?);
         }
-        let held_by = room.held_by(AfterQuestion::No, HeldBy::Size);
-        chosen.notes_passed_over = PassedOver::all(filled.passed_over, held_by, held_by);
+        let limited_by = room.limited_by(AfterQuestion::No, LimitedBy::Size);
+        chosen.notes_passed_over = PassedOver::all(filled.passed_over, limited_by, limited_by);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::{
     conversation::ExchangeIndex,
     error::Error,
     item::Section,
-    plan::reason::HeldBy,
+    plan::reason::LimitedBy,
     planner::{
         budget::{Available, clamped},
         candidates::{CandidateId, CandidateIndex},
@@ -52,12 +52,12 @@ impl Room {
 
     /// The reason for what does not fit: the section's cap or what pins may take, where that is what makes the room so
     /// little.
-    pub(super) fn held_by(self, after: AfterQuestion, otherwise: HeldBy) -> HeldBy {
+    pub(super) fn limited_by(self, after: AfterQuestion, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
-            _ if self.under_cap < self.uncapped(after) => HeldBy::Cap,
-            Some((BudgetVariable::PinsLimit, most)) if most < self.left_for(after) => HeldBy::PinsLimit,
+            _ if self.under_cap < self.uncapped(after) => LimitedBy::Cap,
+            Some((BudgetVariable::PinsLimit, most)) if most < self.left_for(after) => LimitedBy::PinsLimit,
             Some((BudgetVariable::QuestionLimit, most)) if most < self.left_for(after) => {
-                HeldBy::QuestionLimit
+                LimitedBy::QuestionLimit
             }
             _ => otherwise,
         }

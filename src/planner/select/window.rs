@@ -19,7 +19,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy},
+    plan::reason::{ExcludedReason, LimitedBy},
     planner::{
         candidates::CandidateId,
         observer::{BudgetVariable, Constraint, Observer, WalkState},
@@ -42,7 +42,7 @@ impl<O: Observer> Selector<'_, O> {
     pub(super) fn walk(
         &self,
         room: Room,
-        otherwise: HeldBy,
+        otherwise: LimitedBy,
         floor: Option<CandidateId>,
         chosen: &mut Selection,
     ) -> Result<(), Error> {
@@ -58,8 +58,8 @@ impl<O: Observer> Selector<'_, O> {
             reach.least_left.into_iter().for_each(|left| self.observer.fits(constraint, left));
             reach.over.into_iter().for_each(|by| self.observer.too_large(constraint, by));
             if reach.stopped {
-                let held_by = room.held_by(after, otherwise);
-                chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, held_by });
+                let limited_by = room.limited_by(after, otherwise);
+                chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, limited_by });
             }
             chosen.pay_for_the_walk(paid);
             chosen.kept.walk_to(trail, reach.steps);
@@ -73,9 +73,9 @@ impl<O: Observer> Selector<'_, O> {
         for turn in TurnIndex::each(turns.start..from).rev() {
             if let Step::Stop = walk.turn(turn)? {
                 self.observer.walk_ends(&walk.state(&|id| walk.chosen.has(id)), turn)?;
-                let held_by = room.held_by(after, otherwise);
+                let limited_by = room.limited_by(after, otherwise);
                 let room = walk.left;
-                walk.chosen.before_window = Some(ExcludedReason::Budget { room, held_by });
+                walk.chosen.before_window = Some(ExcludedReason::Budget { room, limited_by });
                 break;
             }
             walk.chosen.walked_to = Some(turn);
@@ -350,7 +350,7 @@ impl Selection {
     pub(super) fn note_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
         self.awaited = awaited;
         self.window = Window::Sticky;
-        self.before_window = Some(ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow });
+        self.before_window = Some(ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyWindow });
     }
 }
 

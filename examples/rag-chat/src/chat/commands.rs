@@ -190,7 +190,7 @@ impl Chat {
         let (first, second) = (before.request(&self.args), after.request(&self.args));
         let diff = Diff::between(&before.manager.explainer(&first), &after.manager.explainer(&second))?;
         let lines = diff.changes.iter().map(|change| {
-            let [item, before, after, cause, _] = report::change(change);
+            let report::ChangeText { item, before, after, cause, .. } = report::change(change);
             format!("{item}: {before} -> {after} ({cause})\n")
         });
         let mut said: String = lines.collect();
