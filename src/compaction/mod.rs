@@ -327,7 +327,7 @@ impl Compactor<'_> {
         replacement: Replacement,
     ) -> Result<Compaction, Error> {
         let Replacement { kind, summary, by_provider } = replacement;
-        let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
+        let mut record = log.compaction_record(kind, kept.head, kept.from, kept.first);
         record.summary = summary;
         let is_opaque = by_provider.is_some();
         record.provider_summary = by_provider;

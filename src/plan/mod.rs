@@ -37,7 +37,7 @@ pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
 pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub(crate) use trace::TraceIds;
-pub use upkeep::Upkeep;
+pub use upkeep::RetentionCost;
 
 use crate::{
     config::UsageOptions,
@@ -124,7 +124,7 @@ pub struct ContextPlan {
     pub context_editing: Option<ContextEditing>,
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
     /// has no price.
-    pub upkeep: Option<Upkeep>,
+    pub upkeep: Option<RetentionCost>,
     /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
     /// earlier messages (C11). Values of one name go into one header, with commas.
     pub headers: Vec<(String, String)>,

@@ -7,14 +7,14 @@
 use crate::{
     conversation::{Conversation, Place},
     item::ItemId,
-    plan::{TOOLS, Target, Upkeep, anchor::Anchor, reasoning_tokens},
+    plan::{TOOLS, Target, RetentionCost, anchor::Anchor, reasoning_tokens},
     planner::request::PlanRequest,
     provider::model::Model,
 };
 
 /// The costs of what stands in the last prompt, for a new question. None where nothing stands there, where the model has no
 /// price, where the prompt went to another model, or while a question is being worked on.
-pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<Upkeep> {
+pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind the last prompt is none that is gone on from.
     if log.archive_events() > 0 && !log.sent_since_the_record() {
@@ -62,7 +62,7 @@ pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
     let spent = billionths(read_again * u128::from(rates.cache_read));
     let written_anew = u128::from(behind) * u128::from(rates.cache_write.saturating_sub(rates.cache_read));
     let leaving = billionths(written_anew + u128::from(thought) * u128::from(rates.output));
-    Some(Upkeep { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
+    Some(RetentionCost { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
 }
 
 /// Whether a row of state would come back: the request has it, or it is a system text or tools (rule S12).

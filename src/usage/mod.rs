@@ -194,7 +194,7 @@ impl Level {
 
     /// The level of a number of tokens. A window of 0 tokens is unknown, and normal.
     #[must_use]
-    pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
+    pub fn from_tokens(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
         let base = options.of(limits);
         if base == 0 {
             Self::Normal
@@ -242,13 +242,13 @@ mod tests {
             max_completion_tokens: 200,
             safety_buffer: 0,
         };
-        let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
+        let level = |tokens| Level::from_tokens(tokens, &limits, &UsageOptions::default());
         assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
             use Level::{Approaching, AtLimit, Normal};
             [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
         });
         let unknown = Limits { model_context_len: 0, ..limits };
-        assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
+        assert_eq!(Level::from_tokens(9, &unknown, &UsageOptions::default()), Level::Normal);
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn behaviour(config: &Config) -> String {
     let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
     let levels = limits.map(|limits| {
         let levels = (0..=130)
-            .map(|percent| Level::of(limits.model_context_len / 100 * percent, &limits, &config.usage));
+            .map(|percent| Level::from_tokens(limits.model_context_len / 100 * percent, &limits, &config.usage));
         format!("{:?}", levels.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
@@ -201,7 +201,7 @@ fn thoughts(config: &Config) -> String {
         Ok(manager) => manager,
         Err(error) => return error.to_string(),
     };
-    let thought = Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
+    let thought = Reasoning::signed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
     let call = ToolCall::new("c", "look_up", "{}");
     let log = Conversation::from([
         Message::user("Who?"),

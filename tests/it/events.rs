@@ -33,7 +33,7 @@ fn everything() -> Conversation {
     log.complete_turn(&plan);
     let mut usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
     usage.level = Level::Approaching;
-    log.observe(usage);
+    log.observe_usage(usage);
     let manager = manager();
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     manager.compactor().apply_summary(&mut log, &job, "Ida paid.").unwrap();
@@ -204,7 +204,7 @@ fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     let crossed = ContextEvent::LevelCrossed { from: Level::Normal, to: Level::AtLimit };
     assert_eq!(committed.events[2], crossed);
     // One event a crossing: the log remembers it.
-    assert_eq!(log.observe(figures).len(), 1);
+    assert_eq!(log.observe_usage(figures).len(), 1);
     // A report that is not believed changes no figure.
     let third = plan(&log);
     let doubted = ContextEvent::ReportNotBelieved { reported: 0, counted: third.counted() };

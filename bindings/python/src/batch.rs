@@ -147,7 +147,7 @@ fn planned(
     let mut session = Session::from_json(text).map_err(said)?;
     session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
-        session.rag = FieldMap::new().with_name("documents").read(documents).map_err(said)?;
+        session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?;
     }
     if let Some(budget) = columns.budget.as_ref().filter(|budgets| budgets.is_valid(row)) {
         let budget = u64::try_from(budget.value(row))

@@ -39,7 +39,7 @@ pub struct TranscriptRemark {
 /// let remarks = [TranscriptRemark { after: 2, text: "saved".into(), is_error: false }];
 /// let mut state = TranscriptState::default();
 /// Transcript::new(&log).with_remarks(&remarks).with_reply("", "And").render(area, &mut buffer, &mut state);
-/// state.go(Move::PageUp); // when PgUp is pressed
+/// state.apply_move(Move::PageUp); // when PgUp is pressed
 /// # let line = |y| (0..40).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>();
 /// assert_eq!((line(5).trim_end(), line(7).trim_end()), ("· saved", "  And"));
 /// ```
@@ -65,7 +65,7 @@ pub struct TranscriptState {
 
 impl TranscriptState {
     /// Moves in it; [`Move::Last`] goes to the end, where it stays when something new comes.
-    pub fn go(&mut self, step: Move) {
+    pub fn apply_move(&mut self, step: Move) {
         // It is counted from the end, so steps lead the other way.
         self.below = match step {
             Move::Up => self.below.saturating_add(1),

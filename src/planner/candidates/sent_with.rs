@@ -7,7 +7,7 @@ use crate::{
     item::{ItemId, ItemKind, RagItem},
     message::{Message, Role, Tool},
     plan::{
-        NewState, PlannedItem, TOOLS, Upkeep,
+        NewState, PlannedItem, TOOLS, RetentionCost,
         anchor::{SentAgain, Sticky},
     },
     planner::{late, request::PlanRequest},
@@ -25,7 +25,7 @@ pub(crate) struct Standing {
     /// New documents come last, because their question was sent without them.
     pub(crate) documents_come_last: bool,
     /// What documents and state of earlier questions cost (rule S11).
-    pub(crate) upkeep: Option<Upkeep>,
+    pub(crate) upkeep: Option<RetentionCost>,
     /// Documents that the request brings again, with the positions of the messages after them.
     pub(super) documents: BTreeMap<ItemId, u32>,
     /// Documents of the request that do not stand already.

@@ -43,7 +43,7 @@ fn shown(message: &Message) -> String {
         };
     }
     for reasoning in message.reasoning() {
-        let _ = write!(out, "\n      thought {:?} sealed {:?}", reasoning.text, reasoning.seal);
+        let _ = write!(out, "\n      thought {:?} sealed {:?}", reasoning.text, reasoning.signature);
     }
     for call in message.tool_calls() {
         let _ = write!(out, "\n      call {} {} {}", call.id, call.name, call.arguments);

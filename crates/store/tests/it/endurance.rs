@@ -246,7 +246,7 @@ impl World {
         self.log.push_reply(&plan, reply, usage);
         self.log.complete_turn(&plan);
         let usage = self.manager.usage(&self.request(&self.log)).unwrap();
-        let events = self.log.observe(usage);
+        let events = self.log.observe_usage(usage);
         assert!(matches!(events[0], ContextEvent::Usage(_)) && events.len() <= 2);
     }
 
@@ -322,7 +322,7 @@ impl World {
                 self.compactions += 1;
             }
             Err(error) => {
-                assert!(error.kind().is_of_compaction(), "{error}");
+                assert!(error.kind().is_compaction(), "{error}");
                 unchanged(&self.log);
             }
         }

@@ -33,7 +33,7 @@ fn manager() -> ContextWindowManager {
 #[test]
 fn messages_of_earlier_versions_are_read() {
     let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
-    let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::sealed(
+    let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::signed(
         WireFormat::Anthropic,
         "hm",
         "c2VhbA==",
@@ -145,7 +145,7 @@ fn log() -> Conversation {
     log.pin_message("m3", Priority::High).unwrap();
     manager().compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
     let usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
-    log.observe(usage);
+    log.observe_usage(usage);
     log.push(Message::user("more"));
     log
 }
@@ -335,7 +335,7 @@ fn every_kind_of_entry() -> Conversation {
     log.push(Message::tool("c1", "5 days").with_name("refund_policy"));
     log.push(Message::assistant("5 days."));
     log.complete_turn(&plan);
-    log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap());
+    log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap());
     log.unpin("ask");
     log.push(Message::user("Thanks!"));
     log.push(Message::assistant("You are welcome."));

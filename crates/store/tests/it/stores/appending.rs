@@ -315,7 +315,7 @@ fn take(log: &mut Conversation, step: &Step) {
         Step::Level => {
             if let Ok(mut usage) = manager.usage(&PlanRequest::new(log)) {
                 usage.level = if log.level() == Level::Normal { Level::Approaching } else { Level::Normal };
-                log.observe(usage);
+                log.observe_usage(usage);
             }
         }
     }
