@@ -367,8 +367,9 @@ impl CompactionRequest {
             return Err(Error::new(Repr::NothingToCompact));
         }
         // A summary of many more messages than it would replace repeats what the prompt holds anyway.
-        let archived =
-            log.compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first).messages_archived;
+        let archived = log
+            .compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first)
+            .messages_archived;
         if archived < self.summarised / 2 {
             return Err(Error::new(Repr::StaleSummary));
         }

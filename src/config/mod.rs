@@ -79,7 +79,7 @@ impl Config {
     /// # Errors
     ///
     /// As [`Config::from_toml`], and when the file cannot be read.
-    pub fn from_file(path: &Path) -> Result<Self, Error> {
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_file(path)?.load()?.config)
     }
 

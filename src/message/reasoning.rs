@@ -44,7 +44,12 @@ impl Reasoning {
     /// Creates reasoning with the text that proves or holds it, in the wire format it came in.
     #[must_use]
     pub fn signed(wire_format: WireFormat, text: impl Into<String>, signature: impl Into<String>) -> Self {
-        Self { text: text.into(), signature: Some(signature.into()), wire_format: Some(wire_format), ..Self::default() }
+        Self {
+            text: text.into(),
+            signature: Some(signature.into()),
+            wire_format: Some(wire_format),
+            ..Self::default()
+        }
     }
 
     /// Says that the seal holds the whole.

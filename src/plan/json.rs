@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
-        ReasoningReport, Remedy, SectionUse, RetentionCost,
+        ReasoningReport, Remedy, RetentionCost, SectionUse,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },

@@ -7,7 +7,7 @@
 use crate::{
     conversation::{Conversation, Place},
     item::ItemId,
-    plan::{TOOLS, Target, RetentionCost, anchor::Anchor, reasoning_tokens},
+    plan::{RetentionCost, TOOLS, Target, anchor::Anchor, reasoning_tokens},
     planner::request::PlanRequest,
     provider::model::Model,
 };

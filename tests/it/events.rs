@@ -97,7 +97,7 @@ proptest! {
         }
         prop_assert_eq!(&again, &log);
         let manager = session.manager();
-        let plan = |log: &Conversation| context_window_report::json(&manager.build_plan(&session.request(log)).unwrap());
+        let plan = |log: &Conversation| manager.build_plan(&session.request(log)).unwrap().to_json();
         prop_assert_eq!(plan(&again), plan(&log));
     }
 }

@@ -237,7 +237,7 @@ fn every_answer_agrees(
         one_by_one.insert((got.document, got.id.clone()), got);
     }
     let plan: serde_json::Value =
-        serde_json::from_str(&context_window_report::json(&manager.build_plan(request).unwrap())).unwrap();
+        serde_json::from_str(&manager.build_plan(request).unwrap().to_json()).unwrap();
     let rows = ["included", "excluded"].map(|list| plan[list].as_array().unwrap().clone()).concat();
     for (all, row) in manager.explainer(request).explain_all().unwrap().into_iter().zip(rows) {
         the_code_is_the_row_s(&all, row)?;

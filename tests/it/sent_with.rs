@@ -9,7 +9,6 @@ use context_window::{
     render,
 };
 use context_window_formats::{SessionFile, SessionTexts};
-use context_window_report as report;
 use context_window_store::Journal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -275,7 +274,7 @@ fn what_was_sent_is_part_of_every_store() {
         assert_eq!(again, talk.log);
         let stored = Talk { log: again, ..Talk::new(model, &staying(), Some(900)) };
         let stored = Talk { prompts: talk.prompts, ..stored };
-        assert_eq!(report::json(&stored.plan()), report::json(&plan), "{model}");
+        assert_eq!(stored.plan().to_json(), plan.to_json(), "{model}");
 
         let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sent-with-{model}.log"));
         let _ = std::fs::remove_file(&path);

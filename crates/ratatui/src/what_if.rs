@@ -159,7 +159,11 @@ impl WhatIf {
 
     /// Asks something about a request under these changes. Another budget is tried as if the last prompt had been made under it
     /// too, as explanations do (rule S5).
-    pub fn apply_to_request<T>(&self, request: &PlanRequest<'_>, ask: impl FnOnce(&PlanRequest<'_>) -> T) -> T {
+    pub fn apply_to_request<T>(
+        &self,
+        request: &PlanRequest<'_>,
+        ask: impl FnOnce(&PlanRequest<'_>) -> T,
+    ) -> T {
         if self.is_empty() {
             return ask(request);
         }

@@ -32,12 +32,14 @@ pub use explanation::Explained;
 pub use grid::Grid;
 #[doc(hidden)]
 pub use grid::columns as grid_columns;
+pub use history::History;
 #[cfg(feature = "html")]
 pub use html::{Error, Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use percent::{percent, percentages, share, usage_percent};
 pub use row::{RowText, repeats, row, section, source, ttl, why};
+pub use snapshot::Snapshot;
 pub use text::Text;
 #[doc(hidden)]
 pub use words::large_item;
@@ -55,25 +57,13 @@ pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
     Markdown::new(plan)
 }
 
-/// The plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
+/// Renders the plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
 #[must_use]
 pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
 }
 
-/// The plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash per included row.
-#[must_use]
-pub fn json(plan: &ContextPlan) -> String {
-    plan.to_json()
-}
-
-/// As [`json`], on one line: for a column of a table, or a line of a log.
-#[must_use]
-pub fn json_line(plan: &ContextPlan) -> String {
-    plan.to_json_line()
-}
-
-/// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
+/// Renders the plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
 /// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
 /// lines on any machine, and columns are not aligned, so a change in one row changes no other line.
 ///
@@ -98,8 +88,8 @@ pub fn json_line(plan: &ContextPlan) -> String {
 /// # }
 /// ```
 #[must_use]
-pub fn snapshot(plan: &ContextPlan) -> String {
-    snapshot::snapshot(plan)
+pub fn snapshot(plan: &ContextPlan) -> Snapshot<'_> {
+    Snapshot::new(plan)
 }
 
 /// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
@@ -138,11 +128,11 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     }
 }
 
-/// A conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
+/// Renders a conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
 /// are quotations, so that none can pass for a heading or a marker.
 #[must_use]
-pub fn history(log: &Conversation) -> String {
-    history::markdown(log)
+pub fn history(log: &Conversation) -> History<'_> {
+    History::new(log)
 }
 
 /// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.

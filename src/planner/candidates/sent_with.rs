@@ -7,7 +7,7 @@ use crate::{
     item::{ItemId, ItemKind, RagItem},
     message::{Message, Role, Tool},
     plan::{
-        NewState, PlannedItem, TOOLS, RetentionCost,
+        NewState, PlannedItem, RetentionCost, TOOLS,
         anchor::{SentAgain, Sticky},
     },
     planner::{late, request::PlanRequest},

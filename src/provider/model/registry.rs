@@ -104,7 +104,8 @@ impl Registry {
     /// # Errors
     ///
     /// As [`Registry::from_toml`], and when the file cannot be read.
-    pub fn from_file(path: &Path) -> Result<Self, Error> {
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
         let origin = path.display().to_string();
         let text = file::text(path, MOST, "models in TOML, written by hand or by `models import`");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;

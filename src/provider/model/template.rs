@@ -63,7 +63,8 @@ impl ChatTemplate {
     /// # Errors
     ///
     /// `ErrorKind::Template` when neither file is there, or they cannot be read.
-    pub fn from_folder(folder: &Path) -> Result<Self, Error> {
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        let folder = folder.as_ref();
         let own = folder.join("chat_template.jinja");
         let config = folder.join("tokenizer_config.json");
         let settings = if config.exists() { read_json(&config)? } else { Value::Null };

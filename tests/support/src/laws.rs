@@ -224,7 +224,7 @@ fn same_request_same_bytes(case: &Case<'_>) -> Result<(), String> {
 /// Everything that a plan prints.
 pub fn all_bytes(plan: &ContextPlan) -> String {
     let body = serde_json::to_string(&render::openai(plan)).unwrap();
-    format!("{}\n{}\n{body}", report::text(plan), report::json(plan))
+    format!("{}\n{}\n{body}", report::text(plan), plan.to_json())
 }
 
 /// The id of each message: its own, or `m` and its position.

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.session, args.reading.options())?.session(args.id.as_deref())?;
     print(&match args.format {
         HistoryFormat::Text => text(&session.log, args.expand, screen),
-        HistoryFormat::Markdown => report::history(&session.log),
+        HistoryFormat::Markdown => report::history(&session.log).to_string(),
         HistoryFormat::Json => json(&session.log)?,
     })?;
     say_ignored(&session);

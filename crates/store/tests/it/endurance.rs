@@ -144,7 +144,7 @@ impl World {
         let all = |log: &Conversation| {
             let plan = self.manager.build_plan(&self.request(log)).unwrap();
             let display = format!("{:?}", log.history().collect::<Vec<_>>());
-            (context_window_report::json(&plan), display, log.level(), log.billed())
+            (plan.to_json(), display, log.level(), log.billed())
         };
         assert_eq!(all(&again), all(&self.log));
     }
@@ -414,9 +414,7 @@ impl World {
             format!("{:?}", log.history().collect::<Vec<_>>()),
             format!("{:?}", self.log.history().collect::<Vec<_>>())
         );
-        let plan = |log: &Conversation| {
-            context_window_report::json(&self.manager.build_plan(&self.request(log)).unwrap())
-        };
+        let plan = |log: &Conversation| self.manager.build_plan(&self.request(log)).unwrap().to_json();
         assert_eq!(plan(&log), plan(&self.log), "planned alike");
         assert_eq!((log.level(), log.billed()), (self.log.level(), self.log.billed()));
         self.load_from_stores();
@@ -442,14 +440,7 @@ impl World {
                 let now = format!("{:?}", self.manager.compactor().now(&self.request(log)).unwrap());
                 let usage = format!("{:?}", self.manager.usage(&self.request(log)).unwrap());
                 let parts = format!("{:?}", log.active().collect::<Vec<_>>());
-                [
-                    context_window_report::json(&plan),
-                    context_window_report::json(&listed),
-                    due,
-                    now,
-                    usage,
-                    parts,
-                ]
+                [plan.to_json(), listed.to_json(), due, now, usage, parts]
             };
             let expected = all(&self.log);
             assert_eq!(all(&loaded.0), expected);

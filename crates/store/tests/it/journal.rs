@@ -159,9 +159,7 @@ fn resumed_it_is_the_same_conversation() {
     assert_eq!(journal.truncated_tail(), None);
     let all = |log: &Conversation| format!("{:?}", log.entries().collect::<Vec<_>>());
     assert_eq!(all(&again), all(&log));
-    let plan = |log: &Conversation| {
-        context_window_report::json(&manager().build_plan(&PlanRequest::new(log)).unwrap())
-    };
+    let plan = |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).unwrap().to_json();
     assert_eq!(plan(&again), plan(&log));
     assert_eq!(again.anchor(), log.anchor(), "the window starts where it did");
     assert_eq!((again.level(), again.billed()), (log.level(), log.billed()));

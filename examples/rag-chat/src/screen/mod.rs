@@ -144,8 +144,9 @@ impl Screen {
         let notices = &chat.plan.notices;
         let known =
             self.notice.as_ref().and_then(|known| notices.iter().position(|now| *known == about(now)));
-        let asking =
-            || notices.iter().position(|notice| !NoticeAction::for_notice(&chat.plan, notice, TURNS).is_empty());
+        let asking = || {
+            notices.iter().position(|notice| !NoticeAction::for_notice(&chat.plan, notice, TURNS).is_empty())
+        };
         let Some(at) = known.or_else(asking) else { return };
         self.notice = notices.get(at).map(about);
         let place = NoticeList::new(&chat.plan).len() - notices.len() + at;

@@ -20,7 +20,7 @@ fn kind(error: Result<impl Sized, Error>) -> ErrorKind {
 pub fn seen(log: &Conversation) -> String {
     let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
     let usage = manager().usage(&PlanRequest::new(log)).unwrap();
-    format!("{}\n{usage:?}\n{:?}\n{:?}", context_window_report::json(&plan), log.level(), log.billed())
+    format!("{}\n{usage:?}\n{:?}\n{:?}", plan.to_json(), log.level(), log.billed())
 }
 
 #[test]
