@@ -28,14 +28,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let reply = ask_a_model(plan.messages());
         log.push_reply(&plan, reply, None);
         log.complete_turn(&plan);
-        let usage = manager.usage(&log)?;
+        let usage = manager.usage(&PlanRequest::like_last(&log))?;
         for event in log.observe(usage) {
             if let ContextEvent::LevelCrossed { to, .. } = event {
                 println!("the window is {to:?} now");
             }
         }
         // Hand `compaction_due` to a model where there is one; this is what is done without.
-        if let Some(record) = manager.compactor().without_model(&mut log, &[], RequestLimits::new())? {
+        if let Some(record) = manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new())? {
             println!("{} messages archived, {} tokens freed", record.messages_archived, record.freed());
         }
         journal.save(&log)?;

@@ -18,14 +18,14 @@
 //!     RagItem::new("refunds", 0.92, "Refunds take 5 days."),
 //!     RagItem::new("hours", 0.10, "We are open from 9 to 18, and on Saturdays from 9 to 13."),
 //! ];
-//! let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(90));
+//! let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(90));
 //! let plan = manager.build_plan(&request)?;
 //!
 //! let ids: Vec<&str> = plan.included.iter().map(|item| item.id.as_str()).collect();
 //! assert_eq!(ids, ["m0", "tone", "m1", "m2", "refunds", "m3"]);
 //! assert_eq!(plan.excluded[0].id.as_str(), "hours");
 //! assert_eq!(plan.excluded[0].reason.to_string(), "too large; 4 tokens left");
-//! assert_eq!(plan.total.n, 86);
+//! assert_eq!(plan.estimated_tokens_total.tokens, 86);
 //! # }
 //! # Ok(())
 //! # }
@@ -76,7 +76,7 @@
 //! budget in the provider's tokens.
 //!
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
-//! request for a summary, [`Compactor::apply`](compaction::Compactor::apply) takes the answer back. Older messages are
+//! request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the answer back. Older messages are
 //! archived, never deleted: [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent.
 //! [`ContextWindowManager::usage`] says how full the window is, and the crate `context-window-store` keeps all of it on
 //! disk.

@@ -111,7 +111,7 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let both = [Role::User, Role::Assistant];
     let by_turns = |at: usize| [Priority::High, Priority::Normal, Priority::Low][at % 3];
     for count in [2_000, 4_000, 10_000, 20_000] {
-        let limits = RequestLimits::budget(count as u64);
+        let limits = RequestLimits::prompt_budget(count as u64);
         let alike = pinned(talk(count, &both), count, |_| Priority::Normal);
         let questions = pinned(talk(count, &[Role::User]), count, |_| Priority::Normal);
         let mut one_turn = Conversation::from([Message::user("Go.")]);
@@ -135,8 +135,8 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
                 bench.iter(|| manager.explainer(black_box(&request)).explain("m5"));
             });
         }
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let anchor = serde_json::json!({ "window_start": format!("m{}", count / 2) });
+        let anchor: Anchor = serde_json::from_value(anchor).unwrap();
         let request = PlanRequest::new(&alike).with_limits(limits);
         let sticky = request.clone().with_previous(anchor);
         group.bench_function(BenchmarkId::new("explain one, under a last prompt", count), |bench| {
@@ -178,7 +178,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
         }
         let request = PlanRequest::new(&log).with_limits(limits);
         group.bench_function(BenchmarkId::new("a job of compaction", count), |bench| {
-            bench.iter(|| manager.compactor().due(black_box(request.clone())));
+            bench.iter(|| manager.compactor().due(black_box(&request)));
         });
         group.bench_function(BenchmarkId::new("explain_all, messages", count), |bench| {
             bench.iter(|| manager.explainer(black_box(&request)).explain_all());
@@ -187,7 +187,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
     // Replies behind the live question end the merging of state: each selection looks at every pin.
     for count in [500, 1_000] {
         let log = pinned(talk(count, &[Role::User, Role::Assistant]), count, |_| Priority::Normal);
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(count as u64));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(count as u64));
         let with_state = request.with_state("time", "It is noon.");
         group.bench_function(BenchmarkId::new("explain a pin, with state and a reply", count), |bench| {
             bench.iter(|| manager.explainer(black_box(&with_state)).explain("m5"));
@@ -223,7 +223,7 @@ fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, l
 fn two_models(criterion: &mut Criterion, manager: &ContextWindowManager) {
     let other = ContextWindowManager::for_model("gpt-4").expect("the registry is built in");
     let log = talk(10_000, &[Role::User, Role::Assistant]);
-    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(100_000));
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(100_000));
     let mut group = criterion.benchmark_group("two models over one conversation");
     group.bench_function("one", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
     group.bench_function("both, in turns", |bench| {
@@ -236,7 +236,7 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args().sample_size(10);
     let model = Model::named("gpt-4o").expect("the registry is built in");
     let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
-    let limits = RequestLimits::budget(8_000);
+    let limits = RequestLimits::prompt_budget(8_000);
     let mut group = criterion.benchmark_group("plan, of notes");
     for count in [20_000, 40_000] {
         let (alive, expired) = (notes(count, None), notes(count, Some(Ttl::NoneRemaining)));
@@ -254,8 +254,8 @@ fn main() {
     for count in [5_000, 10_000] {
         let (assistant, both) =
             (talk(count, &[Role::Assistant]), talk(count, &[Role::User, Role::Assistant]));
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(format!("m{}", count / 2).into());
+        let anchor = serde_json::json!({ "window_start": format!("m{}", count / 2) });
+        let anchor: Anchor = serde_json::from_value(anchor).unwrap();
         let turn = PlanRequest::new(&assistant).with_limits(limits);
         let sticky = PlanRequest::new(&both).with_limits(limits).with_previous(anchor);
         for (name, request) in [("of one long turn", &turn), ("under a last prompt", &sticky)] {

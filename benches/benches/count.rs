@@ -31,7 +31,7 @@ fn crates() -> Vec<(&'static str, Count)> {
         ("tiktoken-rs", Box::new(move |text: &str| tiktoken.count_ordinary(text) as u64) as Count),
         ("bpe-openai", Box::new(move |text: &str| bpe.count(text) as u64)),
         ("toktok-rs", Box::new(move |text: &str| toktok.count(text.as_bytes()) as u64)),
-        ("this crate", Box::new(move |text: &str| ours.count(text).unwrap().n)),
+        ("this crate", Box::new(move |text: &str| ours.count(text).unwrap().tokens)),
     ]
 }
 
@@ -120,7 +120,7 @@ fn best(work: impl Fn() -> u64) -> (f64, u64) {
 fn main() {
     let only = std::env::args().skip(1).find(|word| !word.starts_with("--")).unwrap_or_default();
     // Loading: what the first count of a process waits for.
-    let (ours, _) = seconds(|| TokenCounter::o200k_base().count("a rare wordlet, xqzjk").unwrap().n);
+    let (ours, _) = seconds(|| TokenCounter::o200k_base().count("a rare wordlet, xqzjk").unwrap().tokens);
     let (bpe, _) = seconds(|| bpe_openai::o200k_base().count("a") as u64);
     println!("loading o200k_base: this crate {:.1} ms, then bpe-openai {:.1} ms", ours * 1e3, bpe * 1e3);
 
@@ -174,14 +174,14 @@ fn main() {
         ("1 MB of one letter", &"a".repeat(1_000_000)),
         ("1 MB of spaces", &" ".repeat(1_000_000)),
     ] {
-        let (took, n) = best(|| counter.count_up_to(text, 8_000).unwrap().n);
+        let (took, n) = best(|| counter.count_up_to(text, 8_000).unwrap().tokens);
         println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
     }
     println!("\nthe longest prefix of 8,000 tokens");
     for (kind, text) in
         [("100 MB of prose", &prose[..100 << 20]), ("100 MB of one letter", &"a".repeat(100 << 20))]
     {
-        let (took, n) = best(|| counter.prefix_within(text, 8_000).unwrap().1.n);
+        let (took, n) = best(|| counter.prefix_within(text, 8_000).unwrap().1.tokens);
         println!("{kind:<20}{:>12.1} us, {n}", took * 1e6);
     }
 }

@@ -49,7 +49,9 @@ fn conversations(criterion: &mut Criterion, manager: &ContextWindowManager) {
         ("one turn of 10,000 messages", talk(10_000, true), documents(0)),
         ("1,000 messages and 1,000 documents", talk(1_000, false), documents(1_000)),
     ] {
-        let of = |log| PlanRequest::new(log).with_rag(rag.clone()).with_limits(RequestLimits::budget(8_000));
+        let of = |log| {
+            PlanRequest::new(log).with_rag(rag.clone()).with_limits(RequestLimits::prompt_budget(8_000))
+        };
         let request = of(&log);
         let plan = manager.build_plan(&request).expect("a plan");
         let mut next = log.clone();
@@ -77,7 +79,7 @@ fn main() {
     let log = Conversation::from([Message::system("Answer from the documents."), Message::user("Who paid?")]);
     for count in [100, 1_000, 10_000] {
         let rag = documents(count);
-        let request = PlanRequest::new(&log).with_rag(rag).with_limits(RequestLimits::budget(8_000));
+        let request = PlanRequest::new(&log).with_rag(rag).with_limits(RequestLimits::prompt_budget(8_000));
         let mut group = criterion.benchmark_group(format!("{count} documents"));
         group.bench_function("plan", |bench| bench.iter(|| manager.build_plan(black_box(&request))));
         group.bench_function("explain one", |bench| {

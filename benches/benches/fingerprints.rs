@@ -56,7 +56,7 @@ fn main() {
             for (manager, budget) in
                 managers.iter().flat_map(|manager| BUDGETS.map(|budget| (manager, budget)))
             {
-                let request = session.request().with_limits(RequestLimits::budget(budget));
+                let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
                 match manager.build_plan(&request) {
                     Ok(plan) => add(plan.fingerprint()),
                     Err(error) => add(error.to_string()),

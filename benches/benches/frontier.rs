@@ -57,9 +57,9 @@ struct Sum {
 impl Sum {
     fn add(&mut self, plan: &ContextPlan, budget: u64, all_is_in: bool) {
         if !all_is_in {
-            self.used.push(plan.total.n * 1_000 / budget);
+            self.used.push(plan.estimated_tokens_total.tokens * 1_000 / budget);
         }
-        self.sent += plan.total.n;
+        self.sent += plan.estimated_tokens_total.tokens;
         self.repeated += plan.repeated().map_or(0, |prefix| prefix.tokens);
         self.cuts += u64::from(plan.notices.iter().any(|notice| notice.text.contains("low mark")));
         self.thoughts += plan.thoughts.sent;
@@ -128,7 +128,7 @@ fn live(talk: &Talk, budget: u64, manager: &ContextWindowManager, thinks: bool, 
                 log.push(message.clone());
                 continue;
             }
-            let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+            let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
             let plan = manager.build_plan(&request.with_rag(turn.documents.clone())).expect("sound");
             let messages = plan.included.iter().filter(|row| log.position_of(&row.id).is_some()).count();
             sum.add(&plan, budget, messages == log.messages().len());
@@ -149,7 +149,7 @@ fn live(talk: &Talk, budget: u64, manager: &ContextWindowManager, thinks: bool, 
     for (question, gold) in &talk.asked {
         let mut log = log.clone();
         log.push(Message::user(&**question));
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         sum.find(&manager.build_plan(&request).expect("sound"), gold);
     }
 }

@@ -82,7 +82,7 @@ fn cold(budget: u64, documents: u32) -> Case {
         manager: ContextWindowManager::for_model("gpt-4o").expect("in the registry"),
         log: (0..2_001).map(one).collect(),
         documents: (0..documents).map(document).collect(),
-        limits: RequestLimits::budget(budget),
+        limits: RequestLimits::prompt_budget(budget),
     };
     case.manager.count_document(&RagItem::new("first", 0.5, TEXT)).expect("a counter that does not fail");
     case
@@ -134,7 +134,7 @@ fn mixed() -> (TokenCounter, String) {
 #[library_benchmark]
 #[bench::count(setup = mixed, config = limit("count"))]
 fn count((counter, text): (TokenCounter, String)) -> u64 {
-    black_box(&counter).count(&text).expect("it does not fail").n
+    black_box(&counter).count(&text).expect("it does not fail").tokens
 }
 
 /// A logged body of `OpenAI` Chat, 2,001 messages, with keys of the log's own.

@@ -46,9 +46,9 @@ fn agent_turn(manager: &ContextWindowManager, remembers: bool) -> u64 {
     let mut log = Conversation::from([Message::user(format!("Look at every boat. {TEXT}"))]);
     let mut sent = 0;
     for step in 0..300 {
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(8_000));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(8_000));
         let plan = manager.build_plan(&request).expect("a sound request");
-        sent += plan.total.n;
+        sent += plan.estimated_tokens_total.tokens;
         let call =
             Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "find_boat", "{}")]);
         if remembers {
@@ -66,8 +66,9 @@ fn main() {
     let model = Model::named("gpt-4o").expect("the registry is built in");
     let manager = ContextWindowManager::configured(model, Config::default()).expect("the defaults are sound");
     let plan = |log: &Conversation, rag: &[RagItem], budget: u64| {
-        let request =
-            PlanRequest::new(log).with_rag(rag.iter().cloned()).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(log)
+            .with_rag(rag.iter().cloned())
+            .with_limits(RequestLimits::prompt_budget(budget));
         manager.build_plan(&request).expect("a sound request")
     };
 

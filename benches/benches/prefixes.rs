@@ -98,7 +98,7 @@ fn manager(placement: Placement, tweak: impl Fn(&mut Config)) -> ContextWindowMa
 /// The tokens of the rows before the first that the next prompt does not have: documents and state that float.
 fn lasting(plan: &ContextPlan, stays: bool) -> u64 {
     let floats = |row: &&context_window::PlannedItem| !stays && row.section == Section::Rag;
-    plan.included.iter().take_while(|row| !floats(row)).map(|row| row.tokens.n).sum()
+    plan.included.iter().take_while(|row| !floats(row)).map(|row| row.token_estimate.tokens).sum()
 }
 
 fn ours(turns: &[Turn], budget: u64, manager: &ContextWindowManager, stays: bool) -> Sum {
@@ -106,12 +106,16 @@ fn ours(turns: &[Turn], budget: u64, manager: &ContextWindowManager, stays: bool
     let mut sum = Sum::default();
     for turn in turns {
         log.push(Message::user(&*turn.question));
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         let plan = manager.build_plan(&request.with_rag(turn.documents.clone())).expect("a sound request");
         let repeated = plan.repeated().map_or(0, |prefix| prefix.tokens);
-        let fresh =
-            plan.included.iter().filter(|row| row.section == Section::Rag).map(|row| row.tokens.n).sum();
-        sum.add(budget, plan.total.n, repeated, lasting(&plan, stays), fresh);
+        let fresh = plan
+            .included
+            .iter()
+            .filter(|row| row.section == Section::Rag)
+            .map(|row| row.token_estimate.tokens)
+            .sum();
+        sum.add(budget, plan.estimated_tokens_total.tokens, repeated, lasting(&plan, stays), fresh);
         log.push_reply(&plan, Message::assistant(&*turn.answer), None);
         log.complete_turn(&plan);
     }
@@ -257,14 +261,20 @@ fn kept_here(session: &Conversation, budget: u64, manager: &ContextWindowManager
             log.push(message.clone());
             continue;
         }
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         let plan = manager.build_plan(&request).expect("a sound request");
         let made = log.messages().iter().filter(|message| !message.reasoning().is_empty()).count();
         kept.valid += plan.thoughts.sent;
-        kept.over += u64::from(plan.total.n > budget);
+        kept.over += u64::from(plan.estimated_tokens_total.tokens > budget);
         kept.made += made as u64;
         let repeated = plan.repeated().map_or(0, |prefix| prefix.tokens);
-        kept.sum.add(budget, plan.total.n.min(budget), repeated, plan.total.n.min(budget), 0);
+        kept.sum.add(
+            budget,
+            plan.estimated_tokens_total.tokens.min(budget),
+            repeated,
+            plan.estimated_tokens_total.tokens.min(budget),
+            0,
+        );
         let thought = Reasoning::sealed(WireFormat::Anthropic, "", format!("seal{at}"));
         log.push_reply(&plan, message.clone().with_reasoning(thought), None);
     }

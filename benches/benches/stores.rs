@@ -160,7 +160,7 @@ fn turn(
     let plan = manager.build_plan(&PlanRequest::new(log)).expect("there is room");
     log.push_reply(&plan, Message::assistant(answer), Usage::openai(plan.counted(), 0, 200));
     log.complete_turn(&plan);
-    manager.compactor().without_model(log, &[], RequestLimits::new()).expect("it can be compacted");
+    manager.compactor().compact_if_due(log, &[], RequestLimits::new()).expect("it can be compacted");
     save(log)
 }
 
@@ -194,7 +194,7 @@ fn turns() {
             if at % 40 == 39 {
                 manager
                     .compactor()
-                    .without_model(&mut log, &[], RequestLimits::new())
+                    .compact_if_due(&mut log, &[], RequestLimits::new())
                     .expect("it can be compacted");
             }
         }

@@ -164,7 +164,7 @@ fn main() {
     let budget: u64 = budget.parse().expect("a number of tokens");
     let input = Input::read(path);
     let manager = ContextWindowManager::for_model("gpt-4o").expect("in the registry");
-    let limits = RequestLimits::budget(budget).with_context_len(2_000_000);
+    let limits = RequestLimits::prompt_budget(budget).with_model_context_len(2_000_000);
     let hello = Conversation::from([Message::user("warm up")]);
     manager.build_plan(&PlanRequest::new(&hello).with_limits(limits)).expect("a plan");
     if lane == "warm" {

@@ -36,7 +36,7 @@ fn cpu() -> f64 {
 fn main() {
     let own = std::env::args().nth(1).as_deref() == Some("own");
     let manager = || ContextWindowManager::for_model("gpt-4o").expect("in the registry");
-    let limits = RequestLimits::budget(8_000);
+    let limits = RequestLimits::prompt_budget(8_000);
     let document = |at: usize| RagItem::new(format!("d{at}"), at as f64, format!("{at} words ").repeat(60));
     let documents: Vec<RagItem> = (0..20).map(document).collect();
     let (shared, log) = (manager(), talk());

@@ -12,7 +12,7 @@ use crate::planner::{manager::ContextWindowManager, request::PlanRequest};
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.");
-/// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::budget(20));
+/// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::prompt_budget(20));
 ///
 /// let answer = manager.explainer(&request).explain("refunds")?;
 /// assert!(!answer.included);

@@ -7,7 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
-pub use diff::{Cause, Change, Diff, Evidence, ItemState, ThoughtChange, ThoughtState, ToolsChange};
+pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ReasoningState, ToolsChange};
 pub use explain::{
     Advice, AdvisedChange, BudgetMap, BudgetStep, ConfirmedRemedy, Explanation, Interval, MappedItem,
     MappedSection,

@@ -25,7 +25,7 @@ use crate::{
 /// let request = PlanRequest::new(&log);
 /// for step in manager.explainer(&request).replay() {
 ///     let step = step?;
-///     println!("prompt {}: {} tokens", step.prompt, step.plan.total.n);
+///     println!("prompt {}: {} tokens", step.prompt, step.plan.estimated_tokens_total.tokens);
 /// }
 /// # Ok(())
 /// # }
@@ -175,7 +175,7 @@ mod tests {
         let manager =
             ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default());
         let (manager, request) =
-            (manager.unwrap(), PlanRequest::new(&log).with_limits(RequestLimits::budget(300)));
+            (manager.unwrap(), PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(300)));
         WEIGHED.take();
         let rows = manager.explainer(&request).replay().map(|step| step.unwrap().plan.included.len() as u64);
         (rows.sum(), WEIGHED.take())

@@ -92,12 +92,12 @@ pub(super) fn text(
     let entries = entries(messages);
     let (carried, digests) = (joined(&earlier.written), joined(&earlier.digests));
     let begins = |digests: &str| joined(&[carried.clone(), digests.to_owned()]);
-    let taken = if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.n };
+    let taken = if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.tokens };
     let most = most.max(taken.saturating_add(most / 2));
     let last =
         messages.iter().rev().find(|message| message.role() == Role::Assistant && !said(message).is_empty());
     let last = last.map(|message| said(message));
-    let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.n <= most) };
+    let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.tokens <= most) };
     let everything = written(&begins(&digests), &entries, last.as_deref(), usize::MAX, 0);
     if fits(&everything)? {
         return Ok(everything);
@@ -357,7 +357,7 @@ pub(super) struct Line {
 pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
     let mut left = limit.saturating_sub(LEFT_OUT);
     for summary in lines.iter().filter(|line| line.is_summary) {
-        let tokens = counter.count_up_to(&summary.text, left)?.n.saturating_add(1);
+        let tokens = counter.count_up_to(&summary.text, left)?.tokens.saturating_add(1);
         let Some(rest) = left.checked_sub(tokens) else { return Ok(None) };
         left = rest;
     }
@@ -365,7 +365,7 @@ pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Resu
     let (mut first, mut beginning) = (0, "");
     let others = || lines.iter().enumerate().filter(|(_, line)| !line.is_summary);
     for (at, line) in others().rev() {
-        let tokens = counter.count_up_to(&line.text, left)?.n.saturating_add(1);
+        let tokens = counter.count_up_to(&line.text, left)?.tokens.saturating_add(1);
         if let Some(rest) = left.checked_sub(tokens) {
             left = rest;
             continue;

@@ -167,7 +167,7 @@ impl Compactor<'_> {
             return waiting(blocked_by);
         }
         let (limits, _) = self.manager.model().limits(request.limits, self.manager.config());
-        if limits.context_len == 0 || request.limits.is_unknown() {
+        if limits.model_context_len == 0 || request.limits.is_unknown() {
             return waiting(BlockedBy::UnknownLimit);
         }
         let context = match self.manager.context(request) {
@@ -208,7 +208,7 @@ impl Compactor<'_> {
             model = self.manager.model_name(),
             state = state.name(),
             why = state.why(),
-            conversation_tokens = usage.map(|usage| usage.conversation_tokens.n),
+            conversation_tokens = usage.map(|usage| usage.conversation_tokens.tokens),
             reported = usage.map(|usage| usage.reported),
             limit = usage.map(|usage| usage.limit),
             percent = usage.map(|usage| usage.percent),
@@ -224,7 +224,7 @@ impl Compactor<'_> {
     pub(super) fn trigger(self, figures: &Figures) -> Option<Trigger> {
         let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
-        fires(&options, usage.conversation_tokens.n, limits, *messages, *turns)
+        fires(&options, usage.conversation_tokens.tokens, limits, *messages, *turns)
             .or((options.on_drop && *drops).then_some(Trigger::OnDrop))
     }
 }

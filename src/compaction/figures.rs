@@ -7,6 +7,7 @@ use crate::{
     provider::model::{Limits, RequestLimits},
     usage::{ContextStats, ContextUsage},
 };
+use std::borrow::Cow;
 
 /// What triggers read.
 pub(super) struct Figures {
@@ -22,25 +23,25 @@ impl ContextWindowManager {
     /// Returns how full the window is: the size of the full conversation, without documents and state (rule
     /// U2). `prompt_tokens` is that of a prompt without them.
     ///
-    /// After [`crate::Conversation::push_reply`] pass `&log`: limits, tools and focus hint are those of the
-    /// prompt that was sent. Before it, or if the next prompt has others, pass the request that is going to
-    /// be planned.
+    /// After [`crate::Conversation::push_reply`] pass [`PlanRequest::like_last`]: limits, tools and focus
+    /// hint are those of the prompt that was sent. Before it, or if the next prompt has others, pass the
+    /// request that is going to be planned.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn usage<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextUsage, Error> {
-        Ok(self.figures(&self.completed(of.into()))?.usage)
+    pub fn usage(&self, request: &PlanRequest<'_>) -> Result<ContextUsage, Error> {
+        Ok(self.figures(&self.completed(request))?.usage)
     }
 
-    /// Returns what an application shows of a conversation (rule U4); `&log` stands for the last prompt, as
-    /// in [`ContextWindowManager::usage`].
+    /// Returns the figures that an application shows of a conversation (rule U4), of a request as in
+    /// [`ContextWindowManager::usage`].
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn stats<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<ContextStats, Error> {
-        let request = self.completed(of.into());
+    pub fn stats(&self, request: &PlanRequest<'_>) -> Result<ContextStats, Error> {
+        let request = self.completed(request);
         let Figures { usage, messages, turns, .. } = self.figures(&request)?;
         let log = request.log;
         Ok(ContextStats {
@@ -54,11 +55,11 @@ impl ContextWindowManager {
         })
     }
 
-    /// Completes a request that was made of a conversation alone with limits, tools and focus hint of the
-    /// last prompt (rule U2). Limits are those of one model: another one has its own.
-    pub(super) fn completed<'a>(&self, request: PlanRequest<'a>) -> PlanRequest<'a> {
-        if !request.like_the_last {
-            return request;
+    /// Completes a request like the last prompt with its limits, tools and focus hint (rule U2). Limits are
+    /// those of one model: another one has its own.
+    pub(super) fn completed<'r, 'a>(&self, request: &'r PlanRequest<'a>) -> Cow<'r, PlanRequest<'a>> {
+        if !request.is_like_last {
+            return Cow::Borrowed(request);
         }
         let last = request.log.last_settings();
         let target = request.log.anchor().and_then(|anchor| anchor.target.as_ref());
@@ -66,8 +67,8 @@ impl ContextWindowManager {
         let has_own_limits = request.limits != RequestLimits::new();
         let tools = if request.tools.is_empty() { &*last.tools } else { request.tools };
         let limits = if has_own_limits || !same_model { request.limits } else { last.limits };
-        let focus = request.focus.or_else(|| last.focus.clone());
-        PlanRequest { tools, focus, limits, ..request }
+        let focus = request.focus.clone().or_else(|| last.focus.clone());
+        Cow::Owned(PlanRequest { tools, focus, limits, ..request.clone() })
     }
 
     /// The figures of a request without documents and state, as if no prompt had been sent before it.

@@ -51,9 +51,9 @@ use turn_costs::TurnCosts;
 ///     Message::user("Thanks! Do you sell kettles?"),
 ///     Message::assistant("Yes, two of them: the Wren and the Finch."),
 /// ]);
-/// if let Some(job) = manager.compactor().now(&log)? {
+/// if let Some(job) = manager.compactor().now(&PlanRequest::like_last(&log))? {
 ///     let summary = ask_a_model(&job);
-///     let record = manager.compactor().apply(&mut log, &job, &summary)?;
+///     let record = manager.compactor().apply_summary(&mut log, &job, &summary)?;
 ///     assert!(record.freed() > 0); // tokens
 /// }
 /// assert_eq!(log.messages().len(), 4); // nothing is deleted
@@ -76,25 +76,25 @@ impl ContextWindowManager {
 
 impl Compactor<'_> {
     /// Checks if a conversation is to be compacted now, and if not, says why (rule C2). Documents and state
-    /// of the request are no part of the question. After a reply pass `&log`: limits, tools and focus hint
-    /// are those of the prompt that was sent ([`ContextWindowManager::usage`]).
+    /// of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]: limits, tools
+    /// and focus hint are those of the prompt that was sent.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: [`BlockedBy::NoRoom`].
-    pub fn state<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<CompactionState, Error> {
-        let request = self.manager.completed(of.into());
+    pub fn state(&self, request: &PlanRequest<'_>) -> Result<CompactionState, Error> {
+        let request = self.manager.completed(request);
         Ok(self.decide(&request, None, Initiator::Automatic)?.0)
     }
 
     /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
-    /// [`Compactor::apply`], or have it done without one by [`Compactor::fall_back`].
+    /// [`Compactor::apply_summary`], or have it done without one by [`Compactor::compact_without_model`].
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn due<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&self.manager.completed(of.into()), None, Initiator::Automatic)
+    pub fn due(&self, request: &PlanRequest<'_>) -> Result<Option<CompactionRequest>, Error> {
+        self.job(&self.manager.completed(request), None, Initiator::Automatic)
     }
 
     /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and stalled attempts do not
@@ -103,8 +103,8 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`].
-    pub fn now<'a>(&self, of: impl Into<PlanRequest<'a>>) -> Result<Option<CompactionRequest>, Error> {
-        self.job(&self.manager.completed(of.into()), None, Initiator::Asked)
+    pub fn now(&self, request: &PlanRequest<'_>) -> Result<Option<CompactionRequest>, Error> {
+        self.job(&self.manager.completed(request), None, Initiator::Asked)
     }
 
     /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
@@ -115,13 +115,13 @@ impl Compactor<'_> {
     ///
     /// `ErrorKind::Input` for ids that are not in the conversation, or archived; otherwise as
     /// [`ContextWindowManager::build_plan`].
-    pub fn range<'a>(
+    pub fn range(
         &self,
-        of: impl Into<PlanRequest<'a>>,
+        request: &PlanRequest<'_>,
         from: Option<&ItemId>,
         to: Option<&ItemId>,
     ) -> Result<Option<CompactionRequest>, Error> {
-        let request = self.manager.completed(of.into());
+        let request = self.manager.completed(request);
         let kept = RetentionBoundary::by_hand(request.log, from, to)?;
         self.job(&request, Some(kept), Initiator::Asked)
     }
@@ -201,7 +201,7 @@ impl Compactor<'_> {
     /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
     /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
     /// [`ContextWindowManager::build_plan`]. Nothing changes then.
-    pub fn apply(
+    pub fn apply_summary(
         &self,
         log: &mut Conversation,
         job: &CompactionRequest,
@@ -219,9 +219,9 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply`], but for `NotSmaller`: what the provider made is opaque, so its size is not known here. Nothing
+    /// As [`Compactor::apply_summary`], but for `NotSmaller`: what the provider made is opaque, so its size is not known here. Nothing
     /// changes then.
-    pub fn apply_from_provider(
+    pub fn apply_provider_summary(
         &self,
         log: &mut Conversation,
         job: &CompactionRequest,
@@ -243,7 +243,11 @@ impl Compactor<'_> {
     /// `ErrorKind::NotSmaller` or `NothingToCompact` where nothing makes the context smaller, `Stale` where the
     /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played back.
     /// Nothing changes then.
-    pub fn fall_back(&self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
+    pub fn compact_without_model(
+        &self,
+        log: &mut Conversation,
+        job: &CompactionRequest,
+    ) -> Result<Compaction, Error> {
         let applied = match job.strategy() {
             CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {
                 let digest = job.digest()?;
@@ -267,17 +271,17 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Compactor::fall_back`] and [`ContextWindowManager::build_plan`].
-    pub fn without_model(
+    /// As [`Compactor::compact_without_model`] and [`ContextWindowManager::build_plan`].
+    pub fn compact_if_due(
         &self,
         log: &mut Conversation,
         tools: &[Tool],
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
-        let request = PlanRequest::from(&*log).with_tools(tools).with_limits(limits);
+        let request = PlanRequest::like_last(log).with_tools(tools).with_limits(limits);
         // No model is asked: nothing is recorded of a request for a summary.
-        match self.decide(&self.manager.completed(request), None, Initiator::Automatic)?.1 {
-            Some(job) => self.fall_back(log, &job).map(Some),
+        match self.decide(&self.manager.completed(&request), None, Initiator::Automatic)?.1 {
+            Some(job) => self.compact_without_model(log, &job).map(Some),
             None => Ok(None),
         }
     }
@@ -375,7 +379,7 @@ fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
 /// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than half of the window, which it
 /// would otherwise fill.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
-    options.digest.max_tokens.min((window / 2).max(LEAST))
+    options.digest_max_tokens.min((window / 2).max(LEAST))
 }
 
 /// The options of rule C2 for the model of a manager.

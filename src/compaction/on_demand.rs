@@ -7,10 +7,12 @@ use crate::{
     provider::render,
     text::plain::short,
 };
+use serde::Serialize;
 use serde_json::Value;
+use std::fmt;
 
-/// A request that asks a provider to compact: where it goes, what it needs, and its body. The caller adds the model's name, and
-/// for Anthropic `max_tokens` of several thousand: it covers what the model thinks, and the summary.
+/// A request that asks a provider to compact: its path, its header and its body. The caller adds the model's name, and for
+/// Anthropic `max_tokens` of several thousand: they cover the model's reasoning and the summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OnDemandCompaction {
@@ -18,13 +20,19 @@ pub struct OnDemandCompaction {
     pub path: String,
     /// The header that has to be sent, name and value.
     pub header: Option<(String, String)>,
-    /// The body.
-    pub body: Value,
+    body: Value,
+}
+
+impl OnDemandCompaction {
+    /// Returns the body: it serialises as a JSON object, and prints as one.
+    pub fn body(&self) -> impl Serialize + fmt::Display {
+        &self.body
+    }
 }
 
 impl CompactionRequest {
-    /// This job for the provider's own compaction: its model makes what replaces the messages, and only it reads that. Its answer
-    /// goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_from_provider`]. The model's
+    /// Renders this job for the provider's own compaction: its model makes the replacement of the messages, and only it reads
+    /// that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_provider_summary`]. The model's
     /// reasoning after it is made behind it, so the provider's check accepts it.
     ///
     /// # Errors

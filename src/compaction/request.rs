@@ -89,7 +89,7 @@ impl CompactionRequest {
         let job = Self {
             manager: manager.clone(),
             prompt: Prompt::default(),
-            tokens: TokenCount { n: 0, certainty: manager.counter().certainty() },
+            tokens: TokenCount { tokens: 0, certainty: manager.counter().certainty() },
             form: manager.config().compaction.summary.form,
             tries: 0,
             summaries_as_text: false,
@@ -155,7 +155,7 @@ impl CompactionRequest {
     ///
     /// As [`ContextWindowManager::build_plan`].
     pub fn smaller(&self) -> Result<Option<Self>, Error> {
-        let half = self.tokens.n / 2;
+        let half = self.tokens.tokens / 2;
         if self.tries >= TRIES || half == 0 {
             return Ok(None);
         }
@@ -163,7 +163,7 @@ impl CompactionRequest {
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
         let job = job.made_for(&self.manager, half)?;
         let says_something = !job.prompt.messages.is_empty();
-        let job = (says_something && job.tokens.n < self.tokens.n).then_some(job);
+        let job = (says_something && job.tokens.tokens < self.tokens.tokens).then_some(job);
         if let Some(job) = &job {
             job.trace();
         }
@@ -187,7 +187,7 @@ impl CompactionRequest {
 
     /// Returns the messages to send, the instruction last. They are empty if the summariser's window has no
     /// room for the earlier summaries and any of the conversation: then
-    /// [`CompactionRequest::for_summariser`] or [`super::Compactor::fall_back`] is left (rule C8).
+    /// [`CompactionRequest::for_summariser`] or [`super::Compactor::compact_without_model`] is left (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
@@ -259,14 +259,14 @@ impl CompactionRequest {
             messages: self.messages_archived(),
             conversation_tokens,
             limit,
-            request_tokens: self.tokens.n,
+            request_tokens: self.tokens.tokens,
             max_tokens: self.max_tokens(),
         }
     }
 
     /// Adds the figures that it was decided by, and the ids for `tracing`.
     pub(super) fn measured(mut self, usage: ContextUsage, ids: TraceIds) -> Self {
-        self.size = (usage.conversation_tokens.n, usage.limit);
+        self.size = (usage.conversation_tokens.tokens, usage.limit);
         self.ids = ids;
         self
     }
@@ -288,7 +288,7 @@ impl CompactionRequest {
             messages = self.messages_archived(),
             conversation_tokens,
             limit,
-            request_tokens = self.tokens.n,
+            request_tokens = self.tokens.tokens,
             window = self.window,
             max_tokens = self.max_tokens(),
             "summary requested",
@@ -398,7 +398,8 @@ impl CompactionRequest {
         let answer = self.longest_by(manager);
         // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
-        let limits = limits.with_max_completion(answer.min(limits.max_completion.unwrap_or(u64::MAX)));
+        let limits =
+            limits.with_max_completion_tokens(answer.min(limits.max_completion_tokens.unwrap_or(u64::MAX)));
         Ok(manager.context(&PlanRequest::new(&log).with_limits(limits))?.prompt_budget)
     }
 
@@ -413,7 +414,7 @@ impl CompactionRequest {
             }
             self.form = RequestForm::Transcript;
         }
-        let nothing = (Prompt::default(), TokenCount { n: 0, certainty: self.tokens.certainty });
+        let nothing = (Prompt::default(), TokenCount { tokens: 0, certainty: self.tokens.certainty });
         (self.prompt, self.tokens) = self.transcript()?.unwrap_or(nothing);
         Ok(self)
     }
@@ -453,11 +454,13 @@ impl CompactionRequest {
         log.extend(last);
         let request = PlanRequest {
             focus: self.focus.clone(),
-            ..PlanRequest::new(&log).with_tools(&self.tools).with_limits(RequestLimits::budget(self.window))
+            ..PlanRequest::new(&log)
+                .with_tools(&self.tools)
+                .with_limits(RequestLimits::prompt_budget(self.window))
         };
         let plan = self.manager.plan(&request)?;
         let fits = plan.overflow.is_none() && !plan.drops_conversation();
-        Ok(fits.then(|| (plan.carryover.prompt.clone(), plan.total)))
+        Ok(fits.then(|| (plan.carryover.prompt.clone(), plan.estimated_tokens_total)))
     }
 
     /// Returns the message of a piece as this summariser reads it.
@@ -475,17 +478,19 @@ impl CompactionRequest {
         let lines: Vec<Line> = self.material.pieces.iter().flat_map(Piece::lines).collect();
         let instruction = self.instruction();
         let counter = self.manager.counter();
-        let mut limit = self.window.saturating_sub(counter.count(&instruction)?.n.saturating_add(AROUND));
+        let mut limit =
+            self.window.saturating_sub(counter.count(&instruction)?.tokens.saturating_add(AROUND));
         // What is around the text, and joins, are known once it is counted.
         for _ in 0..TRIES {
             let Some(text) = digest::newest(&lines, limit, counter)? else { break };
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
             let log = Conversation::from([message]);
-            let plan =
-                self.manager.plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(self.window)))?;
+            let plan = self
+                .manager
+                .plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(self.window)))?;
             let over = plan.overflow_tokens();
             if over == 0 {
-                return Ok(Some((plan.carryover.prompt.clone(), plan.total)));
+                return Ok(Some((plan.carryover.prompt.clone(), plan.estimated_tokens_total)));
             }
             limit = limit.saturating_sub(over);
         }

@@ -41,8 +41,8 @@ impl Room {
         let beside = turn_costs.fixed.saturating_add(turn_costs.pinned).saturating_add(summary);
         let under_target = share(capacity, options.target).min(target(options.tokens)).saturating_sub(beside);
         let retain = &options.retain;
-        let tokens =
-            retain.tokens.unwrap_or(u64::MAX).min(share(capacity, retain.capacity)).min(under_target);
+        let of_capacity = retain.capacity.map_or(u64::MAX, |percent| share(capacity, percent));
+        let tokens = retain.tokens.unwrap_or(u64::MAX).min(of_capacity).min(under_target);
         let of_active = retain.active.map_or(u64::MAX, |percent| share(turn_costs.messages(), percent));
         Self {
             tokens,

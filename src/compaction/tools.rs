@@ -24,7 +24,7 @@ pub enum ContextCall {
     /// The result: push it as the answer to the call.
     Answer(Message),
     /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the message as the
-    /// answer to the call; then, the call being answered, [`Compactor::as_asked`] does it.
+    /// answer to the call; then, the call being answered, [`Compactor::compact_for_agent`] does it.
     Compact {
         /// The answer to the call.
         answer: Message,
@@ -68,9 +68,9 @@ impl Compactor<'_> {
     /// # Errors
     ///
     /// As [`crate::ContextWindowManager::build_plan`].
-    pub fn answer<'a>(
+    pub fn answer_call(
         &self,
-        of: impl Into<PlanRequest<'a>>,
+        request: &PlanRequest<'_>,
         call: &ToolCall,
     ) -> Result<Option<ContextCall>, Error> {
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
@@ -82,7 +82,7 @@ impl Compactor<'_> {
         match call.name.as_str() {
             STATS | COMPACT if !arguments.is_object() => failed("a JSON object of arguments"),
             STATS => {
-                let stats = json!(self.manager.stats(of)?);
+                let stats = json!(self.manager.stats(request)?);
                 Ok(Some(ContextCall::Answer(Message::tool(&call.id, stats.to_string()))))
             }
             COMPACT => {
@@ -104,16 +104,16 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply`].
-    pub fn as_asked(
+    /// As [`Compactor::apply_summary`].
+    pub fn compact_for_agent(
         &self,
         log: &mut Conversation,
         tools: &[Tool],
         limits: RequestLimits,
         summary: Option<&str>,
     ) -> Result<CompactionOutcome, Error> {
-        let request = PlanRequest::from(&*log).with_tools(tools).with_limits(limits);
-        let (state, job) = self.decide(&self.manager.completed(request), None, super::Initiator::Asked)?;
+        let request = PlanRequest::like_last(log).with_tools(tools).with_limits(limits);
+        let (state, job) = self.decide(&self.manager.completed(&request), None, super::Initiator::Asked)?;
         let Some(job) = job else { return Ok(CompactionOutcome::Blocked(state)) };
         let record = match summary {
             // The agent has read its prompt with every earlier summary, whatever a request for one holds.
@@ -123,7 +123,7 @@ impl Compactor<'_> {
                     text.and_then(|text| self.archive_by(log, &job, CompactionKind::Summary, Some(text)));
                 super::noted(log, archived)?
             }
-            None => self.fall_back(log, &job)?,
+            None => self.compact_without_model(log, &job)?,
         };
         Ok(CompactionOutcome::Compacted(Box::new(record)))
     }

@@ -1,8 +1,11 @@
 //! When a conversation is compacted, what it keeps, and what replaces the rest (rules C2 to C7).
 
 use super::UsageBase;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+
+/// The longest digest by default, in tokens.
+pub(super) const DIGEST_TOKENS: u64 = 1_500;
 
 /// The table `[compaction]`. Triggers are OR-ed; one that is unset never fires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,8 +42,10 @@ pub struct CompactionOptions {
     pub retain: RetainOptions,
     /// The request for a summary.
     pub summary: SummaryOptions,
-    /// Summaries made without a model.
-    pub digest: DigestOptions,
+    /// The longest digest, which is a summary made without a model, in tokens (default: 1,500): the option
+    /// `compaction.digest.max_tokens` (rule C6).
+    #[serde(rename = "digest", with = "super::single::digest")]
+    pub digest_max_tokens: u64,
     /// Other triggers, strategy and retention for single models, by name.
     pub models: BTreeMap<String, CompactionOverrides>,
 }
@@ -62,7 +67,7 @@ impl Default for CompactionOptions {
             target: 50,
             retain: RetainOptions::default(),
             summary: SummaryOptions::default(),
-            digest: DigestOptions::default(),
+            digest_max_tokens: DIGEST_TOKENS,
             models: BTreeMap::new(),
         }
     }
@@ -109,15 +114,15 @@ pub struct RetainOptions {
     pub tokens: Option<u64>,
     /// Messages.
     pub messages: Option<u64>,
-    /// Per cent of the capacity (default: 20).
-    pub capacity: u16,
+    /// Per cent of the capacity (default: 20; unset in the options of single models).
+    pub capacity: Option<u16>,
     /// Per cent of the active messages.
     pub active: Option<u16>,
 }
 
 impl Default for RetainOptions {
     fn default() -> Self {
-        Self { tokens: None, messages: None, capacity: 20, active: None }
+        Self { tokens: None, messages: None, capacity: Some(20), active: None }
     }
 }
 
@@ -154,23 +159,8 @@ pub enum RequestForm {
     Transcript,
 }
 
-/// The table `[compaction.digest]` (rule C6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct DigestOptions {
-    /// The longest digest, in tokens (default: 1,500).
-    pub max_tokens: u64,
-}
-
-impl Default for DigestOptions {
-    fn default() -> Self {
-        Self { max_tokens: 1_500 }
-    }
-}
-
 /// A table `[compaction.models."NAME"]`: options of one model in place of the others'.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOverrides {
@@ -183,22 +173,35 @@ pub struct CompactionOverrides {
     /// Tokens of the capacity that are left.
     pub remaining: Option<u64>,
     /// What is kept as it is.
-    pub retain: RetainOverrides,
+    #[serde(deserialize_with = "RetainOptions::deserialize_overrides")]
+    pub retain: RetainOptions,
 }
 
-/// A table `[compaction.models."NAME".retain]`: each in place of the one in `[compaction.retain]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+impl Default for CompactionOverrides {
+    fn default() -> Self {
+        Self { strategy: None, percent: None, tokens: None, remaining: None, retain: RetainOptions::UNSET }
+    }
+}
+
+/// A table `[compaction.models."NAME".retain]`: an option that is not set is that of `[compaction.retain]`.
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct RetainOverrides {
-    /// Tokens.
-    pub tokens: Option<u64>,
-    /// Messages.
-    pub messages: Option<u64>,
-    /// Per cent of the capacity.
-    pub capacity: Option<u16>,
-    /// Per cent of the active messages.
-    pub active: Option<u16>,
+struct RetainOverrides {
+    tokens: Option<u64>,
+    messages: Option<u64>,
+    capacity: Option<u16>,
+    active: Option<u16>,
+}
+
+impl RetainOptions {
+    /// Options of which none is set.
+    const UNSET: Self = Self { tokens: None, messages: None, capacity: None, active: None };
+
+    fn deserialize_overrides<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let RetainOverrides { tokens, messages, capacity, active } =
+            RetainOverrides::deserialize(deserializer)?;
+        Ok(Self { tokens, messages, capacity, active })
+    }
 }
 
 impl CompactionOptions {
@@ -209,7 +212,7 @@ impl CompactionOptions {
         let retain = RetainOptions {
             tokens: own.retain.tokens.or(self.retain.tokens),
             messages: own.retain.messages.or(self.retain.messages),
-            capacity: own.retain.capacity.unwrap_or(self.retain.capacity),
+            capacity: own.retain.capacity.or(self.retain.capacity),
             active: own.retain.active.or(self.retain.active),
         };
         Self {

@@ -4,6 +4,7 @@ use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 
+mod single;
 mod compaction;
 mod rag;
 mod presets;
@@ -12,8 +13,7 @@ mod shares;
 mod load;
 
 pub use compaction::{
-    CompactionOptions, CompactionOverrides, CompactionStrategy, DigestOptions, RequestForm, RetainOptions,
-    RetainOverrides, SummaryOptions,
+    CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, RetainOptions, SummaryOptions,
 };
 pub use load::{ConfigLayers, LoadedConfig};
 pub use rag::{DocumentHeader, Leave, Placement, RagFill, RagOptions};
@@ -42,16 +42,18 @@ pub struct Config {
     /// values are already in the other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Limits and tokenizer of a model that nothing else describes.
-    pub model: ModelOptions,
+    /// Limits and tokenizer of a model that nothing else describes: the table `[model.default]`.
+    #[serde(rename = "model", with = "single::model")]
+    pub default_model: DefaultModel,
     /// How the prompt budget is shared.
     pub sections: Sections,
     /// How the conversation is treated.
     pub conversation: ConversationOptions,
     /// How retrieved documents are chosen.
     pub rag: RagOptions,
-    /// What happens when a TTL is used up.
-    pub ttl: TtlOptions,
+    /// The treatment of items whose TTL is used up: the option `ttl.policy`.
+    #[serde(rename = "ttl", with = "single::ttl")]
+    pub ttl_policy: TtlPolicy,
     /// How tokens are counted.
     pub tokens: TokenOptions,
     /// When an application is warned.
@@ -128,15 +130,6 @@ impl Config {
     }
 }
 
-/// The table `[model]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct ModelOptions {
-    /// What holds where neither request nor registry says otherwise.
-    pub default: DefaultModel,
-}
-
 /// The table `[model.default]` (rule B2). Lengths are in tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -165,15 +158,18 @@ impl Default for DefaultModel {
 
 /// The tables `[sections.*]` (rules B4, B5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "SectionsForm")]
+#[serde(from = "SectionsForm", into = "SectionsForm")]
 #[non_exhaustive]
 pub struct Sections {
     /// System texts and pins (default share: 150).
-    pub system_pinned: SystemPinnedOptions,
+    pub system_pinned: SectionOptions,
     /// The conversation (default share: 550).
     pub conversation: SectionOptions,
     /// Retrieved documents (default share: 300).
     pub rag: SectionOptions,
+    /// The part of the tokens to share out that pins may take before conversation and documents get theirs, per mille (rule S2;
+    /// default: 500): the option `sections.system_pinned.pins_limit`.
+    pub pins_limit: u16,
 }
 
 impl Default for Sections {
@@ -183,24 +179,23 @@ impl Default for Sections {
 }
 
 impl Sections {
-    /// Shares in per mille, without caps. They have to sum to 1000; `validate` says so if they do not.
+    /// Creates options of shares in per mille, without caps. They have to sum to 1000; `validate` refuses others.
     #[must_use]
     pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
         let section = |share| SectionOptions { share, cap: None };
         Self {
-            system_pinned: SystemPinnedOptions { share: system_pinned, ..SystemPinnedOptions::default() },
+            system_pinned: section(system_pinned),
             conversation: section(conversation),
             rag: section(rag),
+            pins_limit: 500,
         }
     }
 
-    /// The options of one section.
+    /// Returns the options of one section.
     #[must_use]
-    pub fn of(&self, section: Section) -> SectionOptions {
+    pub fn section(&self, section: Section) -> SectionOptions {
         match section {
-            Section::SystemPinned => {
-                SectionOptions { share: self.system_pinned.share, cap: self.system_pinned.cap }
-            }
+            Section::SystemPinned => self.system_pinned,
             Section::Conversation => self.conversation,
             Section::Rag => self.rag,
         }
@@ -208,7 +203,7 @@ impl Sections {
 }
 
 /// One section's part of the budget.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SectionOptions {
     /// Share of the budget, per mille.
@@ -217,27 +212,8 @@ pub struct SectionOptions {
     pub cap: Option<u64>,
 }
 
-/// The part of system texts and pins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SystemPinnedOptions {
-    /// Share of the budget, per mille.
-    pub share: u16,
-    /// Hard limit in tokens; required items and undroppable pins may still exceed it.
-    pub cap: Option<u64>,
-    /// How much of what there is to share out pins may take before conversation and documents get theirs, per
-    /// mille (rule S2; default: 500).
-    pub pins_limit: u16,
-}
-
-impl Default for SystemPinnedOptions {
-    fn default() -> Self {
-        Self { share: 150, cap: None, pins_limit: 500 }
-    }
-}
-
 /// The TOML form of [`Sections`]: a table may name a cap and keep the default share.
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SectionsForm {
     system_pinned: SystemPinnedForm,
@@ -245,14 +221,14 @@ struct SectionsForm {
     rag: SectionForm,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SectionForm {
     share: Option<u16>,
     cap: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SystemPinnedForm {
     share: Option<u16>,
@@ -262,19 +238,33 @@ struct SystemPinnedForm {
 
 impl From<SectionsForm> for Sections {
     fn from(form: SectionsForm) -> Self {
-        let section = |form: SectionForm, default: SectionOptions| SectionOptions {
-            share: form.share.unwrap_or(default.share),
-            cap: form.cap.or(default.cap),
+        let section = |share: Option<u16>, cap: Option<u64>, default: SectionOptions| SectionOptions {
+            share: share.unwrap_or(default.share),
+            cap: cap.or(default.cap),
         };
+        let SectionsForm { system_pinned, conversation, rag } = form;
         let default = Self::default();
         Self {
-            system_pinned: SystemPinnedOptions {
-                share: form.system_pinned.share.unwrap_or(default.system_pinned.share),
-                cap: form.system_pinned.cap.or(default.system_pinned.cap),
-                pins_limit: form.system_pinned.pins_limit.unwrap_or(default.system_pinned.pins_limit),
+            system_pinned: section(system_pinned.share, system_pinned.cap, default.system_pinned),
+            conversation: section(conversation.share, conversation.cap, default.conversation),
+            rag: section(rag.share, rag.cap, default.rag),
+            pins_limit: system_pinned.pins_limit.unwrap_or(default.pins_limit),
+        }
+    }
+}
+
+impl From<Sections> for SectionsForm {
+    fn from(sections: Sections) -> Self {
+        let section = |SectionOptions { share, cap }| SectionForm { share: Some(share), cap };
+        let SectionOptions { share, cap } = sections.system_pinned;
+        Self {
+            system_pinned: SystemPinnedForm {
+                share: Some(share),
+                cap,
+                pins_limit: Some(sections.pins_limit),
             },
-            conversation: section(form.conversation, default.conversation),
-            rag: section(form.rag, default.rag),
+            conversation: section(sections.conversation),
+            rag: section(sections.rag),
         }
     }
 }
@@ -376,16 +366,7 @@ pub enum Repair {
     Reject,
 }
 
-/// The table `[ttl]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[non_exhaustive]
-pub struct TtlOptions {
-    /// What happens when a TTL is used up.
-    pub policy: TtlPolicy,
-}
-
-/// What happens to an item with nothing left (rule T2).
+/// The treatment of an item whose TTL is used up (rule T2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -24,7 +24,7 @@ fn fault(
 }
 
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
-    model(&config.model.default)?;
+    model(&config.default_model)?;
     sections(&config.sections)?;
     conversation(config.conversation)?;
     rag(&config.rag)?;
@@ -41,12 +41,12 @@ fn model(default: &DefaultModel) -> Result<(), Fault> {
 }
 
 fn sections(sections: &Sections) -> Result<(), Fault> {
-    let shares = Section::ALL.map(|section| u32::from(sections.of(section).share));
+    let shares = Section::ALL.map(|section| u32::from(sections.section(section).share));
     let sum: u32 = shares.iter().sum();
-    if sections.system_pinned.pins_limit > 1000 {
+    if sections.pins_limit > 1000 {
         return fault(
             &["sections.system_pinned.pins_limit"],
-            sections.system_pinned.pins_limit,
+            sections.pins_limit,
             "per mille of what there is to share out, 0 to 1000 (rule S2)",
         );
     }
@@ -115,7 +115,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     }
     percent(&["compaction.target"], options.target)?;
     for (key, share) in [
-        (&["compaction.retain.capacity"], Some(options.retain.capacity)),
+        (&["compaction.retain.capacity"], options.retain.capacity),
         (&["compaction.retain.active"], options.retain.active),
     ] {
         if let Some(share) = share.filter(|share| *share > 100) {
@@ -124,7 +124,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     }
     for (key, tokens) in [
         (&["compaction.summary.max_tokens"], options.summary.max_tokens),
-        (&["compaction.digest.max_tokens"], options.digest.max_tokens),
+        (&["compaction.digest.max_tokens"], options.digest_max_tokens),
     ] {
         if tokens < LEAST_SUMMARY {
             return fault(key, tokens, "tokens, 50 or more");

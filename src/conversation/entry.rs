@@ -219,7 +219,7 @@ impl Conversation {
             }
             Event::TtlSet { id, ttl, asked } => self.set_lifetime(id, *ttl, *asked),
             Event::Sent { usage, .. } => {
-                self.billed = self.billed.plus(usage.unwrap_or_default());
+                self.billed += usage.unwrap_or_default();
                 // How much is repeated is asked of the last prompt only.
                 if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
                     anchor.prompt = None;

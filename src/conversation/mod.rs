@@ -463,7 +463,7 @@ mod tests {
             Entry::Event(Event::Sent { counted, anchor, usage, .. }) => Some((*counted, &**anchor, *usage)),
             _ => None,
         });
-        assert_eq!(sent, Some((plan.total.n, &plan.anchor(), Some(usage))));
+        assert_eq!(sent, Some((plan.estimated_tokens_total.tokens, &plan.anchor(), Some(usage))));
         assert_eq!(log.anchor(), Some(&plan.anchor()));
         assert_eq!(plan.anchor().window_start, Some("m0".into()));
         assert_eq!(log.messages().len(), 2);

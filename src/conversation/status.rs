@@ -29,8 +29,10 @@ impl Conversation {
             return None;
         }
         let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
-        let tokens =
-            TokenCount { n: size.saturating_add(plan.usage.dropped_tokens), certainty: Certainty::Estimate };
+        let tokens = TokenCount {
+            tokens: size.saturating_add(plan.usage.dropped_tokens),
+            certainty: Certainty::Estimate,
+        };
         let of_levels = plan.limits_source.of_levels(plan.limits);
         Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.carryover.usage_options))
     }
@@ -67,14 +69,14 @@ impl Conversation {
             attempt = plan.carryover.trace.attempt,
             reply = committed.id.as_str(),
             stop = stop.map(StopReason::name),
-            max_completion = plan.limits.max_completion,
+            max_completion = plan.limits.max_completion_tokens,
             counted = plan.counted(),
             input = usage.map(|usage| usage.input),
             cache_read = usage.map(|usage| usage.cache_read),
             cache_write = usage.map(|usage| usage.cache_write),
             output = usage.map(|usage| usage.output),
             believed = usage.map(|_| !has(|event| matches!(event, ContextEvent::ReportNotBelieved { .. }))),
-            conversation_tokens = figures.map(|figures| figures.conversation_tokens.n),
+            conversation_tokens = figures.map(|figures| figures.conversation_tokens.tokens),
             limit = figures.map(|figures| figures.limit),
             percent = figures.map(|figures| figures.percent),
             level = self.level.name(),

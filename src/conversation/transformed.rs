@@ -3,7 +3,7 @@
 use crate::{
     item::ItemId,
     message::WireFormat,
-    plan::{ContextPlan, Loss, PlannedItem},
+    plan::{ContextPlan, DropReason, PlannedItem},
     provider::render,
     usage::{ContextEvent, TransformedInput},
 };
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Dropped {
     /// The messages whose reasoning was dropped, and why.
-    pub(super) ids: BTreeMap<ItemId, Loss>,
+    pub(super) ids: BTreeMap<ItemId, DropReason>,
     /// What the plan did not foresee.
     pub(super) events: Vec<ContextEvent>,
 }
@@ -33,7 +33,7 @@ pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> D
         let found = message_of(plan, &body, &one.place);
         let foreseen = found.is_some_and(|id| plan.thoughts.lost.iter().any(|lost| lost.id == *id));
         if let Some(id) = found.filter(|_| one.dropped) {
-            let why = Loss::DroppedByProvider { reason: one.reason.clone() };
+            let why = DropReason::DroppedByProvider { reason: one.reason.clone() };
             all.ids.entry(id.clone()).or_insert(why);
         }
         if !foreseen {

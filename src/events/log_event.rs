@@ -1,6 +1,7 @@
 //! A conversation as data: what happened to it, entry by entry, for an application's own store.
 
 use super::record::StoredEvent;
+use crate::plan::SentItems;
 use crate::{
     conversation::{Compaction, Conversation, Entry, Event},
     error::{Error, Repr},
@@ -8,7 +9,6 @@ use crate::{
     message::Message,
 };
 use serde::{Deserialize, Serialize};
-use {crate::plan::anchor::PromptPiece, std::sync::Arc};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -93,30 +93,31 @@ impl LogEvent {
         }
     }
 
-    /// An entry without the items of a sent prompt, and those. Only the newest prompt of a conversation keeps them.
+    /// Splits an entry into the one without the items of a sent prompt, and those.
     #[doc(hidden)]
     #[must_use]
-    pub fn without_prompt(mut self) -> (Self, Option<Arc<[PromptPiece]>>) {
+    pub fn without_prompt(mut self) -> (Self, Option<SentItems>) {
         let mut prompt = None;
         if let StoredEntry::Event(event) = &mut self.entry
             && let StoredEvent::Sent { .. } = &**event
         {
             let mut sent = Event::from((**event).clone());
             if let Event::Sent { anchor, .. } = &mut sent {
-                prompt = anchor.prompt.take();
+                prompt = anchor.sent_items();
+                anchor.set_sent_items(None);
             }
             **event = sent.into();
         }
         (self, prompt)
     }
 
-    /// An entry of a sent prompt with its items.
+    /// Adds the items of a sent prompt to its entry.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_prompt(mut self, prompt: Arc<[PromptPiece]>) -> Self {
+    pub fn with_prompt(mut self, items: SentItems) -> Self {
         if let Some(mut event @ Event::Sent { .. }) = self.event() {
             if let Event::Sent { anchor, .. } = &mut event {
-                anchor.prompt = Some(prompt);
+                anchor.set_sent_items(Some(items));
             }
             self.entry = StoredEntry::Event(Box::new(event.into()));
         }

@@ -4,7 +4,7 @@ use crate::{
     item::ItemId,
     message::WireFormat,
     plan::{
-        Loss, LostThought, PrefixCause,
+        DropReason, DroppedReasoning, PrefixCause,
         anchor::{Anchor, PromptHead, PromptPiece, Sender, Target},
     },
     provider::model::RequestLimits,
@@ -102,10 +102,10 @@ impl From<Anchor> for StoredAnchor {
             provider,
             wire_format,
         });
-        let piece = |PromptPiece(id, hash, tokens): &PromptPiece| (id.clone(), hash.clone(), *tokens);
+        let piece = |piece: &PromptPiece| (piece.id.clone(), piece.hash.clone(), piece.tokens);
         let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
         let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
-        let lost = lost.into_iter().map(|LostThought { id, why }| (id, why.into())).collect();
+        let lost = lost.into_iter().map(|DroppedReasoning { id, why }| (id, why.into())).collect();
         Self {
             target,
             limits,
@@ -143,10 +143,10 @@ impl From<StoredAnchor> for Anchor {
             provider,
             wire_format,
         });
-        let piece = |(id, hash, tokens)| PromptPiece(id, hash, tokens);
+        let piece = |(id, hash, tokens)| PromptPiece { id, hash, tokens };
         let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
         let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
-        let lost = lost.into_iter().map(|(id, why)| LostThought { id, why: why.into() }).collect();
+        let lost = lost.into_iter().map(|(id, why)| DroppedReasoning { id, why: why.into() }).collect();
         Self {
             target,
             limits,
@@ -163,21 +163,21 @@ impl From<StoredAnchor> for Anchor {
     }
 }
 
-impl From<Loss> for StoredLoss {
-    fn from(why: Loss) -> Self {
+impl From<DropReason> for StoredLoss {
+    fn from(why: DropReason) -> Self {
         match why {
-            Loss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
-            Loss::ChainBroken => Self::ChainBroken,
-            Loss::Uncovered => Self::Uncovered,
-            Loss::Unreadable { model } => Self::Unreadable { model },
-            Loss::OtherSender => Self::OtherSender,
-            Loss::Dropped => Self::Dropped,
-            Loss::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
+            DropReason::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },
+            DropReason::ChainBroken => Self::ChainBroken,
+            DropReason::Uncovered => Self::Uncovered,
+            DropReason::Unreadable { model } => Self::Unreadable { model },
+            DropReason::OtherSender => Self::OtherSender,
+            DropReason::Dropped => Self::Dropped,
+            DropReason::DroppedByProvider { reason } => Self::DroppedByProvider { reason },
         }
     }
 }
 
-impl From<StoredLoss> for Loss {
+impl From<StoredLoss> for DropReason {
     fn from(why: StoredLoss) -> Self {
         match why {
             StoredLoss::PrefixChanged { at, cause } => Self::PrefixChanged { at, cause },

@@ -29,7 +29,7 @@ fn image(width: u32, height: u32, detail: Option<&str>) -> Medium {
 
 fn price(model: &str, medium: &Medium) -> (u64, Certainty) {
     let count = Model::named(model).unwrap().media_prices().tokens(medium);
-    (count.n, count.certainty)
+    (count.tokens, count.certainty)
 }
 
 #[test]

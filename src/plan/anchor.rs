@@ -1,8 +1,8 @@
-//! What one prompt leaves behind for the next, so that the next can repeat its beginning (rules S5, S7).
+//! The anchor of a prompt, with which the next one can repeat its beginning (rules S5, S7).
 
 use super::{
     Upkeep,
-    thoughts::{Loss, LostThought},
+    thoughts::{DropReason, DroppedReasoning},
 };
 use crate::{
     item::ItemId,
@@ -41,27 +41,21 @@ use std::{
 pub struct Anchor {
     /// The model and provider it was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub target: Option<Target>,
+    pub(crate) target: Option<Target>,
     /// The limits it was made under, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub limits: Option<RequestLimits>,
+    pub(crate) limits: Option<RequestLimits>,
     /// The live question.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub live: Option<ItemId>,
+    pub(crate) live: Option<ItemId>,
     /// The first message of the oldest exchange that was kept by recency.
-    #[doc(hidden)]
-    pub window_start: Option<ItemId>,
+    pub(crate) window_start: Option<ItemId>,
     /// The documents, in the order in which they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub rag: Option<Vec<ItemId>>,
+    pub(crate) rag: Option<Vec<ItemId>>,
     /// Tool results before this message were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub cleared_before: Option<ItemId>,
+    pub(crate) cleared_before: Option<ItemId>,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) released_through: Option<ItemId>,
@@ -73,49 +67,117 @@ pub struct Anchor {
     pub(crate) head: Option<PromptHead>,
     /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[doc(hidden)]
-    pub lost: Vec<LostThought>,
+    pub(crate) lost: Vec<DroppedReasoning>,
     /// What was sent, in its order: the next plan compares with it to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[doc(hidden)]
-    pub prompt: Option<Arc<[PromptPiece]>>,
+    pub(crate) prompt: Option<Arc<[PromptPiece]>>,
 }
 
-/// One item of a prompt: its id, a hash of what was sent for it, and its tokens. Tool definitions are the first one, with
-/// the id `tools`. Of an item that was sent with reasoning there is a second hash, of the item without it, behind a colon.
-#[doc(hidden)]
+/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is an array of its id,
+/// its hash and its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromptPiece(pub ItemId, pub Arc<str>, pub u64);
+#[serde(from = "PieceForm", into = "PieceForm")]
+pub(crate) struct PromptPiece {
+    pub(crate) id: ItemId,
+    /// A hash of the item as it was sent. Of an item with reasoning there is a second hash behind a colon, without it.
+    pub(crate) hash: Arc<str>,
+    pub(crate) tokens: u64,
+}
+
+/// A [`PromptPiece`] in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "PromptPiece")]
+struct PieceForm(ItemId, Arc<str>, u64);
+
+impl From<PieceForm> for PromptPiece {
+    fn from(PieceForm(id, hash, tokens): PieceForm) -> Self {
+        Self { id, hash, tokens }
+    }
+}
+
+impl From<PromptPiece> for PieceForm {
+    fn from(PromptPiece { id, hash, tokens }: PromptPiece) -> Self {
+        Self(id, hash, tokens)
+    }
+}
 
 impl PromptPiece {
-    /// Whether another item is sent byte for byte as this one was.
+    /// Checks if another item is sent byte for byte as this one was.
     pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
-        self.0 == other.0 && (Arc::ptr_eq(&self.1, &other.1) || self.hashes().0 == other.hashes().0)
+        self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.hashes().0 == other.hashes().0)
     }
 
     /// Checks if another item is sent as this one was, reasoning apart.
     pub(crate) fn is_sent_as_bare(&self, other: &Self) -> bool {
-        self.0 == other.0 && (Arc::ptr_eq(&self.1, &other.1) || self.bare() == other.bare())
+        self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.bare() == other.bare())
     }
 
-    /// Whether it was sent with reasoning.
+    /// Returns true if it was sent with reasoning.
     pub(crate) fn has_reasoning(&self) -> bool {
         self.hashes().1.is_some()
     }
 
-    /// The item as it is sent without its reasoning.
+    /// Returns the item as it is sent without its reasoning.
     pub(crate) fn without_reasoning(&self) -> Self {
-        Self(self.0.clone(), self.bare().into(), self.2)
+        Self { id: self.id.clone(), hash: self.bare().into(), tokens: self.tokens }
     }
 
-    /// The hash of the item without its reasoning.
+    /// Returns the hash of the item without its reasoning.
     fn bare(&self) -> &str {
         let (whole, bare) = self.hashes();
         bare.unwrap_or(whole)
     }
 
     fn hashes(&self) -> (&str, Option<&str>) {
-        self.1.split_once(':').map_or((&self.1, None), |(whole, bare)| (whole, Some(bare)))
+        self.hash.split_once(':').map_or((&self.hash, None), |(whole, bare)| (whole, Some(bare)))
+    }
+}
+
+/// The items of a sent prompt, for stores: only the newest prompt of a conversation keeps them.
+#[doc(hidden)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SentItems(Arc<[PromptPiece]>);
+
+impl SentItems {
+    /// Returns the number of items that both prompts begin with.
+    #[must_use]
+    pub fn count_shared(&self, other: &Self) -> usize {
+        self.0.iter().zip(&*other.0).take_while(|(own, other)| own == other).count()
+    }
+
+    /// Removes the first `count` items.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    #[must_use]
+    pub fn without_first(&self, count: usize) -> Self {
+        Self(self.0[count..].into())
+    }
+
+    /// Returns the first `count` items of `last` with these behind them, or `None` if `last` has fewer.
+    #[must_use]
+    pub fn after_first(&self, count: usize, last: &Self) -> Option<Self> {
+        Some(Self(last.0.get(..count)?.iter().chain(&*self.0).cloned().collect()))
+    }
+
+    /// Returns the number of these items that are among others as they are here.
+    #[must_use]
+    pub fn count_in(&self, other: &Self) -> usize {
+        self.0.iter().filter(|piece| other.0.contains(piece)).count()
+    }
+
+    /// Returns the number of these items whose ids are among those of others.
+    #[must_use]
+    pub fn count_ids_in(&self, other: &Self) -> usize {
+        let ids: BTreeSet<&ItemId> = other.ids().collect();
+        self.ids().filter(|id| ids.contains(id)).count()
+    }
+
+    /// Returns the ids of the items.
+    pub fn ids(&self) -> impl Iterator<Item = &ItemId> {
+        self.0.iter().map(|piece| &piece.id)
     }
 }
 
@@ -156,10 +218,10 @@ impl<'p> PromptHeads<'p> {
     /// The head of so many items; no fewer than those asked about before.
     pub(crate) fn at(&mut self, items: usize) -> PromptHead {
         for piece in &self.prompt[self.items.min(items)..items] {
-            for text in [piece.0.as_str(), piece.bare()] {
+            for text in [piece.id.as_str(), piece.bare()] {
                 self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
             }
-            self.thought = Some(&piece.0).filter(|_| piece.has_reasoning()).or(self.thought);
+            self.thought = Some(&piece.id).filter(|_| piece.has_reasoning()).or(self.thought);
         }
         self.items = items;
         let hash = self.hash.finalize().to_hex()[..32].into();
@@ -198,13 +260,11 @@ impl Sender {
 }
 
 /// The model, provider and wire format a plan is made for.
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with model and provider")]
-#[non_exhaustive]
-pub struct Target {
+pub(crate) struct Target {
     /// The model's name.
-    pub model: String,
+    pub(crate) model: String,
     /// Who serves it.
     pub(crate) provider: String,
     /// The wire format it is spoken to in; none counts as the same.
@@ -278,13 +338,53 @@ pub(crate) struct Sticky<'a> {
 }
 
 impl Anchor {
+    /// Returns the name of the model that the prompt was made for, if the anchor has it.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.target.as_ref().map(|target| target.model.as_str())
+    }
+
+    /// Returns the limits that the prompt was made under, in tokens, if the anchor has them.
+    #[must_use]
+    pub fn limits(&self) -> Option<RequestLimits> {
+        self.limits
+    }
+
+    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried without an end of the
+    /// sticky window (rule S5). An anchor without limits stays as it is.
+    #[must_use]
+    pub fn with_prompt_budget(mut self, tokens: u64) -> Self {
+        if let Some(limits) = &mut self.limits {
+            limits.prompt_budget = Some(tokens);
+        }
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sent_items(&self) -> Option<SentItems> {
+        self.prompt.clone().map(SentItems)
+    }
+
+    #[doc(hidden)]
+    pub fn set_sent_items(&mut self, items: Option<SentItems>) {
+        self.prompt = items.map(|items| items.0);
+    }
+
+    /// Removes the parts that only the newest prompt of a conversation keeps.
+    #[doc(hidden)]
+    pub fn forget_details(&mut self) {
+        self.prompt = None;
+        self.lost.clear();
+    }
+
     /// As if these messages had been sent without their reasoning: their provider left it out (rule K7).
-    pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, Loss>) -> Self {
+    pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, DropReason>) -> Self {
         if dropped.is_empty() {
             return self;
         }
         let bare = |piece: &PromptPiece| {
-            if dropped.contains_key(&piece.0) { piece.without_reasoning() } else { piece.clone() }
+            if dropped.contains_key(&piece.id) { piece.without_reasoning() } else { piece.clone() }
         };
         if let Some(prompt) = &self.prompt {
             let prompt: Arc<[PromptPiece]> = prompt.iter().map(bare).collect();
@@ -292,7 +392,8 @@ impl Anchor {
             self.prompt = Some(prompt);
         }
         self.lost.retain(|lost| !dropped.contains_key(&lost.id));
-        self.lost.extend(dropped.iter().map(|(id, why)| LostThought { id: id.clone(), why: why.clone() }));
+        self.lost
+            .extend(dropped.iter().map(|(id, why)| DroppedReasoning { id: id.clone(), why: why.clone() }));
         self
     }
 
@@ -334,9 +435,9 @@ impl Anchor {
 /// What was not written down counts as unchanged.
 fn same_limits(then: RequestLimits, now: Limits, prompt_budget: u64) -> bool {
     let same = |then: Option<u64>, now: Option<u64>| then.is_none() || then == now;
-    same(then.context_len, Some(now.context_len))
+    same(then.model_context_len, Some(now.model_context_len))
         && same(then.max_input, now.max_input)
-        && same(then.max_completion, Some(now.max_completion))
+        && same(then.max_completion_tokens, Some(now.max_completion_tokens))
         && same(then.safety_buffer, Some(now.safety_buffer))
         && same(then.prompt_budget, Some(prompt_budget))
 }

@@ -127,25 +127,25 @@ impl ContextPlan {
         let mut rows = self.rows_by_kind();
         for RowKind { row, kind, reasoning, .. } in &rows {
             add(Kind::Reasoning, i128::from(*reasoning));
-            add(kind.clone(), i128::from(row.tokens.n - reasoning));
+            add(kind.clone(), i128::from(row.token_estimate.tokens - reasoning));
         }
         for line in &self.overhead {
             add(line.what.kind(), i128::from(line.tokens));
         }
-        rows.sort_by_key(|one| std::cmp::Reverse(one.row.tokens.n));
+        rows.sort_by_key(|one| std::cmp::Reverse(one.row.token_estimate.tokens));
         let largest = rows.into_iter().take(most).map(|one| LargeItem {
             id: one.row.id.clone(),
             about: one.about(),
             text: first_line(one.row),
-            tokens: one.row.tokens,
-            share: per_mille(one.row.tokens.n, self.total.n),
+            tokens: one.row.token_estimate,
+            share: per_mille(one.row.token_estimate.tokens, self.estimated_tokens_total.tokens),
             kind: one.kind,
         });
         Composition {
             largest: largest.collect(),
             kinds: sorted(kinds),
-            total: self.total.n,
-            free: self.prompt_budget.saturating_sub(self.total.n),
+            total: self.estimated_tokens_total.tokens,
+            free: self.prompt_budget.saturating_sub(self.estimated_tokens_total.tokens),
             reply: self.reply_reserve(),
         }
     }
@@ -154,7 +154,7 @@ impl ContextPlan {
     #[doc(hidden)]
     #[must_use]
     pub fn reply_reserve(&self) -> u64 {
-        if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion }
+        if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion_tokens }
     }
 
     /// What each row of the prompt is, in prompt order.
@@ -176,7 +176,7 @@ impl ContextPlan {
                 row,
                 nth,
                 kind: kind(row, call.map(|(name, _)| name)),
-                reasoning: reasoning_tokens(&row.body, row.tokens.n),
+                reasoning: reasoning_tokens(&row.body, row.token_estimate.tokens),
                 arguments: call.map_or("", |(_, arguments)| arguments),
             });
         }

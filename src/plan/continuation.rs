@@ -44,7 +44,7 @@ impl ContextPlan {
         };
         let now = self.pieces();
         let same = last.iter().zip(&now).take_while(|(then, now)| then.is_sent_as(now)).count();
-        if let Some(PromptPiece(id, ..)) = last.get(same) {
+        if let Some(PromptPiece { id, .. }) = last.get(same) {
             return Err(parted(id.as_str()));
         }
         let tools = usize::from(!self.carryover.prompt.tools.is_empty());

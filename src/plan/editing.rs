@@ -1,14 +1,37 @@
-//! What a request has to say for its provider to edit the prompt by itself (rule C12).
+//! The part of a request that asks its provider to edit the prompt by itself (rule C12).
 
 use serde::Serialize;
 use serde_json::Value;
+use std::fmt;
 
-/// The provider's own context management, as the options ask for it: what it does is not done here as well.
+/// The provider's own context management, as the options ask for it. Its edits are not made by the plan as well.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let mut config = Config::default();
+/// config.conversation.tool_results = ToolResults::Provider;
+/// let manager = ContextWindowManager::configured(Model::named("claude-opus-5-5")?, config)?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let editing = plan.context_editing.expect("Anthropic clears tool results by itself");
+/// assert_eq!(editing.headers[0].0, "anthropic-beta");
+/// assert!(editing.context_management().to_string().contains("clear_tool_uses"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextEditing {
     /// The headers that have to be sent, name and value. Values of one name go into one header, with commas.
     pub headers: Vec<(String, String)>,
-    /// What goes into the body under `context_management`.
-    pub context_management: Value,
+    pub(crate) context_management: Value,
+}
+
+impl ContextEditing {
+    /// Returns the value of `context_management` in the request's body. It serialises as JSON, and prints as JSON.
+    pub fn context_management(&self) -> impl Serialize + fmt::Display {
+        &self.context_management
+    }
 }

@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
-        Remedy, SectionUse, Thoughts, Upkeep,
+        ReasoningReport, Remedy, SectionUse, Upkeep,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -83,7 +83,7 @@ struct Wire<'a> {
     prefix: Option<Prefix>,
     /// What is kept of earlier reasoning; where nothing was ever thought there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    thoughts: Option<&'a Thoughts>,
+    thoughts: Option<&'a ReasoningReport>,
     /// What documents that stay cost; where none do there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a Upkeep>,
@@ -108,8 +108,8 @@ impl<'a> Wire<'a> {
             tokenizer: &plan.tokenizer,
             config: &plan.config,
             limits_source: plan.limits_source,
-            model_context_len: limits.context_len,
-            max_completion_tokens: limits.max_completion,
+            model_context_len: limits.model_context_len,
+            max_completion_tokens: limits.max_completion_tokens,
             max_input: limits.max_input,
             safety_buffer: limits.safety_buffer,
             prompt_budget: plan.prompt_budget,
@@ -119,13 +119,13 @@ impl<'a> Wire<'a> {
             sections: Sections { system_pinned, conversation, rag },
             included: plan.included.iter().map(Included::new).collect(),
             excluded: plan.excluded.iter().map(Excluded::new).collect(),
-            estimated_tokens_total: plan.total.n,
-            certainty: plan.total.certainty,
+            estimated_tokens_total: plan.estimated_tokens_total.tokens,
+            certainty: plan.estimated_tokens_total.certainty,
             overflow_tokens: plan.overflow_tokens(),
             overflow: plan.overflow.as_ref().map(WireOverflow::new),
             window_start: plan.window_start.as_ref(),
             prefix: plan.repeated(),
-            thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != Thoughts::default()),
+            thoughts: Some(&plan.thoughts).filter(|thoughts| **thoughts != ReasoningReport::default()),
             headers: &plan.headers,
             context_editing: plan.context_editing.as_ref(),
             upkeep: plan.upkeep.as_ref(),
@@ -196,8 +196,8 @@ impl<'a> Included<'a> {
             priority: item.priority,
             ttl: item.ttl,
             reason: item.reason,
-            token_estimate: item.tokens.n,
-            certainty: item.tokens.certainty,
+            token_estimate: item.token_estimate.tokens,
+            certainty: item.token_estimate.certainty,
             hash: item.hash(),
         }
     }
@@ -234,8 +234,8 @@ impl<'a> Excluded<'a> {
             priority: item.priority,
             ttl: item.ttl,
             reason: item.reason.name(),
-            token_estimate: item.tokens.n,
-            certainty: item.tokens.certainty,
+            token_estimate: item.token_estimate.tokens,
+            certainty: item.token_estimate.certainty,
             numbers: Numbers::new(&item.reason),
         }
     }
@@ -307,7 +307,7 @@ impl Usage {
         let prompt = PromptUse { tokens: prompt_tokens, budget };
         Self {
             prompt,
-            conversation_tokens: conversation_tokens.n,
+            conversation_tokens: conversation_tokens.tokens,
             certainty: conversation_tokens.certainty,
             reported,
             limit,

@@ -21,9 +21,9 @@ mod continuation;
 pub(crate) mod composition;
 
 pub use anchor::Anchor;
-pub(crate) use anchor::{PromptHead, Sender};
 #[doc(hidden)]
-pub use anchor::{PromptPiece, Target};
+pub use anchor::SentItems;
+pub(crate) use anchor::{PromptHead, PromptPiece, Sender, Target};
 pub use by_item::ItemMessage;
 pub(crate) use composition::reasoning_tokens;
 pub use composition::{Composition, Kind, LargeItem};
@@ -36,7 +36,7 @@ pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, Po
 pub use remote_context::{RemoteContext, RemoteContextKind};
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
-pub use thoughts::{Loss, LostThought, PrefixCause, Thoughts};
+pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub(crate) use trace::TraceIds;
 pub use upkeep::Upkeep;
 
@@ -62,12 +62,12 @@ use std::sync::Arc;
 /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let hours = RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.");
-/// let request = PlanRequest::new(&log).with_rag([hours]).with_limits(RequestLimits::budget(20));
+/// let request = PlanRequest::new(&log).with_rag([hours]).with_limits(RequestLimits::prompt_budget(20));
 /// let plan = manager.build_plan(&request)?;
 /// assert_eq!(plan.included[0].id, "m0");
 /// assert_eq!(plan.excluded[0].id, "hours");
 /// assert!(plan.excluded[0].reason.to_string().starts_with("too large"));
-/// assert!(plan.total.n <= plan.prompt_budget); // tokens
+/// assert!(plan.estimated_tokens_total.tokens <= plan.prompt_budget); // tokens
 /// # Ok(())
 /// # }
 /// ```
@@ -103,7 +103,7 @@ pub struct ContextPlan {
     /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
     pub excluded: Vec<ExcludedItem>,
     /// What the prompt costs.
-    pub total: TokenCount,
+    pub estimated_tokens_total: TokenCount,
     /// By how much the minimum is over the budget, if it is.
     pub overflow: Option<Overflow>,
     /// The first message of the oldest exchange that is kept.
@@ -115,7 +115,7 @@ pub struct ContextPlan {
     /// How full the window is (rule U2).
     pub usage: ContextUsage,
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
-    pub thoughts: Thoughts,
+    pub thoughts: ReasoningReport,
     /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to (rule C12).
     pub context_editing: Option<ContextEditing>,
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
@@ -186,7 +186,7 @@ pub struct PlannedItem {
     /// Why it is in.
     pub reason: IncludedReason,
     /// What it costs.
-    pub tokens: TokenCount,
+    pub token_estimate: TokenCount,
     /// Where a document of this request came from.
     pub(crate) origin: Option<Arc<str>>,
     #[doc(hidden)]
@@ -229,7 +229,7 @@ pub struct ExcludedItem {
     /// Why it is out.
     pub reason: ExcludedReason,
     /// What it costs, as far as that was looked at.
-    pub tokens: TokenCount,
+    pub token_estimate: TokenCount,
 }
 
 /// The minimum does not fit (rule S6).
@@ -240,13 +240,13 @@ pub struct ExcludedItem {
 /// # fn main() -> Result<(), context_window::Error> {
 /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(5));
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(5));
 /// let plan = manager.build_plan(&request)?;
 /// if let Some(overflow) = &plan.overflow {
 ///     println!("{} tokens too many; required: {:?}", overflow.tokens, overflow.minimum);
 ///     // Each proposal with the size of the prompt that it leads to.
 ///     for confirmed in manager.explainer(&request).remedies()? {
-///         println!("{:?}: {} tokens", confirmed.remedy, confirmed.total.n);
+///         println!("{:?}: {} tokens", confirmed.remedy, confirmed.estimated_tokens_total.tokens);
 ///     }
 /// }
 /// # assert!(plan.overflow.is_some());
@@ -343,10 +343,10 @@ impl<'a> Decision<'a> {
 
     /// What it costs, or is known to cost.
     #[must_use]
-    pub fn tokens(self) -> TokenCount {
+    pub fn token_estimate(self) -> TokenCount {
         match self {
-            Self::Included(item) => item.tokens,
-            Self::Excluded(item) => item.tokens,
+            Self::Included(item) => item.token_estimate,
+            Self::Excluded(item) => item.token_estimate,
         }
     }
 
@@ -435,19 +435,19 @@ impl ContextPlan {
             .iter()
             .find(|line| line.what == Overhead::TokenCalibration)
             .map_or(0, |line| line.tokens);
-        self.total.n.saturating_sub_signed(calibration)
+        self.estimated_tokens_total.tokens.saturating_sub_signed(calibration)
     }
 
     /// Tokens by which the prompt is over its budget; 0 when it fits.
     #[must_use]
     pub fn overflow_tokens(&self) -> u64 {
-        self.total.n.saturating_sub(self.prompt_budget)
+        self.estimated_tokens_total.tokens.saturating_sub(self.prompt_budget)
     }
 
     /// Tokens of the budget that are not used.
     #[must_use]
     pub fn left_over(&self) -> u64 {
-        self.prompt_budget.saturating_sub(self.total.n)
+        self.prompt_budget.saturating_sub(self.estimated_tokens_total.tokens)
     }
 }
 

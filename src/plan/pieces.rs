@@ -50,7 +50,7 @@ impl KnownRows<'_> {
         let piece = &self.pieces[at];
         self.rows = &self.rows[at + 1..];
         self.pieces = &self.pieces[at + 1..];
-        Some(Arc::clone(&piece.1))
+        Some(Arc::clone(&piece.hash))
     }
 }
 
@@ -59,9 +59,9 @@ impl ContextPlan {
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let limits = RequestLimits {
-            context_len: Some(self.limits.context_len),
+            model_context_len: Some(self.limits.model_context_len),
             max_input: self.limits.max_input,
-            max_completion: Some(self.limits.max_completion),
+            max_completion_tokens: Some(self.limits.max_completion_tokens),
             safety_buffer: Some(self.limits.safety_buffer),
             prompt_budget: Some(self.prompt_budget),
             ..RequestLimits::new()
@@ -133,7 +133,7 @@ impl<'p> SentPrompt<'p> {
             let mut hash = ToolsHash::default();
             self.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece(TOOLS.into(), hash.text().into(), tokens)
+            PromptPiece { id: TOOLS.into(), hash: hash.text().into(), tokens }
         });
         let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
@@ -142,7 +142,7 @@ impl<'p> SentPrompt<'p> {
                 (None, []) => row.hash().into(),
                 (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
             };
-            PromptPiece(self.sent_id(row).clone(), hash, row.tokens.n)
+            PromptPiece { id: self.sent_id(row).clone(), hash, tokens: row.token_estimate.tokens }
         });
         tools.into_iter().chain(rows).collect()
     }

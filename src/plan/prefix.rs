@@ -77,15 +77,15 @@ impl ContextPlan {
         };
         let same = before.iter().zip(&now).take_while(|(was, is)| was.is_sent_as(is));
         let items = if same_target { same.count() } else { 0 };
-        let instead_of = before.get(items).map(|piece| piece.0.clone());
+        let instead_of = before.get(items).map(|piece| piece.id.clone());
         let cause = instead_of.as_ref().map(|was| {
             if same_target { sent.cause(was, &now[items..], may_be_one(was)) } else { PrefixCause::Target }
         });
         Some(Prefix {
-            tokens: before[..items].iter().map(|piece| piece.2).sum(),
+            tokens: before[..items].iter().map(|piece| piece.tokens).sum(),
             items: items as u64,
-            of: before.iter().map(|piece| piece.2).sum(),
-            differs_at: now.get(items).map(|piece| piece.0.clone()).filter(|_| instead_of.is_some()),
+            of: before.iter().map(|piece| piece.tokens).sum(),
+            differs_at: now.get(items).map(|piece| piece.id.clone()).filter(|_| instead_of.is_some()),
             instead_of,
             cause,
         })
@@ -95,10 +95,10 @@ impl ContextPlan {
 impl SentPrompt<'_> {
     /// Returns the cause why an item of the last prompt is no longer at its position, ahead of the items `now`.
     pub(crate) fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
-        if now.first().is_some_and(|piece| piece.0 == *was) {
+        if now.first().is_some_and(|piece| piece.id == *was) {
             return PrefixCause::Changed;
         }
-        if now.iter().any(|piece| piece.0 == *was) {
+        if now.iter().any(|piece| piece.id == *was) {
             return PrefixCause::Inserted;
         }
         match find_row_by_id(self.included, self.excluded, was.as_str()) {

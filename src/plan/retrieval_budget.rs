@@ -14,7 +14,7 @@ use serde::Serialize;
 /// # fn main() -> Result<(), context_window::Error> {
 /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(4_000));
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(4_000));
 /// let budget = manager.retrieval_budget(&request)?;
 /// assert_eq!((budget.share, budget.most, budget.free), (1_196, 3_976, 3_976));
 /// // Ask the retriever for so many chunks of about 200 tokens.

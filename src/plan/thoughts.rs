@@ -26,35 +26,49 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Thoughts {
+pub struct ReasoningReport {
     /// Messages that are sent with their reasoning.
     pub sent: u64,
     /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent, unless the option
     /// `conversation.reasoning` is `provider`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lost: Vec<LostThought>,
-    /// What the request has to say for the provider to leave out what it would refuse: only where `conversation.reasoning` is
-    /// `provider` and the model refuses. It belongs into every request of the conversation from then on: another setting
-    /// of thinking restarts the cache.
+    pub lost: Vec<DroppedReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub switch: Option<MismatchSwitch>,
+    pub(crate) switch: Option<MismatchSwitch>,
+}
+
+impl ReasoningReport {
+    /// Returns the HTTP header, name and value, that asks the provider to leave out reasoning that it would refuse. Returns
+    /// `None` unless `conversation.reasoning` is `provider` and the model refuses. It belongs into every request of the
+    /// conversation from then on: another setting of thinking restarts the cache.
+    #[must_use]
+    pub fn switch_header(&self) -> Option<(&str, &str)> {
+        self.switch.as_ref().map(|switch| (switch.header.as_str(), switch.value.as_str()))
+    }
+
+    /// Returns the JSON object to add to `thinking` of the body, beside the types `adaptive` and `enabled` only, together with
+    /// [`ReasoningReport::switch_header`].
+    #[must_use]
+    pub fn switch_thinking(&self) -> Option<&str> {
+        self.switch.as_ref().map(|switch| switch.thinking.as_str())
+    }
 }
 
 /// Reasoning that the provider would not take back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct LostThought {
+pub struct DroppedReasoning {
     /// The message that it came with.
     pub id: ItemId,
     /// Why it is lost.
-    pub why: Loss,
+    pub why: DropReason,
 }
 
 /// Why reasoning is lost.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Loss {
+pub enum DropReason {
     /// What stands before it changed since it was made (rule K1).
     PrefixChanged {
         /// The first item that changed: as it was when the reasoning was made, or a new one.
@@ -82,7 +96,7 @@ pub enum Loss {
     },
 }
 
-impl std::fmt::Display for Loss {
+impl std::fmt::Display for DropReason {
     /// Why, in words.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! Thoughts of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
+//! ReasoningReport of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
 //! whose caller keeps nothing but the last prompt's anchor (rule K5).
 //!
 //! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its own reply was made
@@ -10,8 +10,8 @@ use crate::{
     item::{ItemId, ItemKind, Section},
     message::Role,
     plan::{
-        ExcludedItem, ExcludedReason, Loss, PlannedItem, PolicyRule, PrefixCause, PromptPiece, SentPrompt,
-        anchor::Anchor,
+        DropReason, ExcludedItem, ExcludedReason, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
+        SentPrompt, anchor::Anchor,
     },
     planner::candidates::state_row,
 };
@@ -39,7 +39,7 @@ struct Shown<'p> {
 /// What the conversation tells without a last prompt: a thought behind either of these was made behind something else.
 struct Told {
     /// The first row that is not sent as the conversation has it, with the reason.
-    parts_at: Option<(usize, Loss)>,
+    parts_at: Option<(usize, DropReason)>,
     /// Messages that are not sent, with their positions, in the order of the plan.
     gone: Vec<(u32, ItemId)>,
 }
@@ -64,8 +64,8 @@ impl<'p> Births<'p> {
         row: usize,
         position: u32,
         before_it: Option<ItemId>,
-        refused_to: impl Fn(&Anchor) -> Option<Loss>,
-    ) -> (Option<Loss>, Option<ItemId>) {
+        refused_to: impl Fn(&Anchor) -> Option<DropReason>,
+    ) -> (Option<DropReason>, Option<ItemId>) {
         let Some(shown) = &self.shown else { return (self.told(row, position), before_it) };
         let id = &self.prompt.included[row].id;
         let at = self.now.len() - self.prompt.included.len() + row;
@@ -79,34 +79,34 @@ impl<'p> Births<'p> {
 
     /// Checks that nothing was said between a prompt and the message at a position.
     fn follows(&self, prompt: &[PromptPiece], position: u32) -> bool {
-        let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.0));
+        let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.id));
         let next = last.map_or(0, |at| at + 1);
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
     }
 
     /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed before it, where
     /// one did.
-    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> Loss {
+    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> DropReason {
         if shown.same < shown.then.len().min(at) {
             return changed(self.prompt, self.log, id, self.now);
         }
-        known_loss(self.prompt, id).unwrap_or(Loss::Uncovered)
+        known_loss(self.prompt, id).unwrap_or(DropReason::Uncovered)
     }
 
     /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
-    fn told(&self, row: usize, position: u32) -> Option<Loss> {
+    fn told(&self, row: usize, position: u32) -> Option<DropReason> {
         let told = self.told.get_or_init(|| Told { parts_at: self.parts_at(), gone: self.gone() });
         let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
         parts.or_else(|| {
             let (_, id) = told.gone.iter().find(|(at, _)| *at < position)?;
-            Some(Loss::PrefixChanged { at: id.clone(), cause: self.prompt.cause(id, &[], true) })
+            Some(DropReason::PrefixChanged { at: id.clone(), cause: self.prompt.cause(id, &[], true) })
         })
     }
 
     /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened, what stands
     /// between messages and was not sent there, or a message that is no longer sent with what it was sent with. What is wrong
     /// right before a message is wrong for its own thought, too.
-    fn parts_at(&self) -> Option<(usize, Loss)> {
+    fn parts_at(&self) -> Option<(usize, DropReason)> {
         let mut between = Vec::new();
         for (at, row) in self.prompt.included.iter().enumerate() {
             let cause = match row.kind {
@@ -118,7 +118,7 @@ impl<'p> Births<'p> {
                 ItemKind::Message => match self.log.position_of(&row.id) {
                     Some(position) => {
                         if let Some((id, cause)) = self.sent_with_others(position, &between) {
-                            return Some((at, Loss::PrefixChanged { at: id, cause }));
+                            return Some((at, DropReason::PrefixChanged { at: id, cause }));
                         }
                         between.clear();
                         if !is_shortened(row, self.log) {
@@ -131,7 +131,7 @@ impl<'p> Births<'p> {
                 _ => PrefixCause::Inserted,
             };
             // The row itself is right: what comes behind it is not.
-            return Some((at + 1, Loss::PrefixChanged { at: row.id.clone(), cause }));
+            return Some((at + 1, DropReason::PrefixChanged { at: row.id.clone(), cause }));
         }
         None
     }
@@ -184,7 +184,7 @@ impl Shown<'_> {
     ) -> Option<(usize, Option<ItemId>)> {
         let thoughts = self.thoughts.get_or_init(|| {
             let with = self.then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
-            with.map(|(place, piece)| (&piece.0, place)).collect()
+            with.map(|(place, piece)| (&piece.id, place)).collect()
         });
         let place = match thoughts.get(id) {
             Some(place) => *place,
@@ -192,7 +192,7 @@ impl Shown<'_> {
             None => return None,
         };
         let before = self.then[..place].iter().rev().find(|piece| piece.has_reasoning());
-        Some((place, before.map(|piece| piece.0.clone())))
+        Some((place, before.map(|piece| piece.id.clone())))
     }
 }
 
@@ -208,14 +208,19 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
 }
 
 /// Returns why a thought was lost to the last prompt already. Returns `None` if it was not.
-pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<Loss> {
+pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<DropReason> {
     let last = &prompt.before?.anchor;
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
 /// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
 /// by the first item at which this prompt differs from the last one.
-pub(super) fn changed(prompt: SentPrompt<'_>, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
+pub(super) fn changed(
+    prompt: SentPrompt<'_>,
+    log: &Conversation,
+    id: &ItemId,
+    now: &[PromptPiece],
+) -> DropReason {
     let last = prompt.before.map(|last| &*last.anchor);
     if let Some(known) = known_loss(prompt, id) {
         return known;
@@ -224,11 +229,11 @@ pub(super) fn changed(prompt: SentPrompt<'_>, log: &Conversation, id: &ItemId, n
     let same = then.iter().zip(now).take_while(|(was, is)| was.is_sent_as(is)).count();
     let (at, cause) = match (then.get(same), now.get(same)) {
         (Some(was), _) => {
-            let is_message = log.position_of(&was.0).is_some();
-            (&was.0, prompt.cause(&was.0, &now[same..], is_message))
+            let is_message = log.position_of(&was.id).is_some();
+            (&was.id, prompt.cause(&was.id, &now[same..], is_message))
         }
-        (None, Some(is)) => (&is.0, PrefixCause::Inserted),
-        (None, None) => return Loss::ChainBroken,
+        (None, Some(is)) => (&is.id, PrefixCause::Inserted),
+        (None, None) => return DropReason::ChainBroken,
     };
-    Loss::PrefixChanged { at: at.clone(), cause }
+    DropReason::PrefixChanged { at: at.clone(), cause }
 }

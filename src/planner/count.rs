@@ -28,7 +28,7 @@ impl ContextWindowManager {
     /// # fn main() -> Result<(), context_window::Error> {
     /// # #[cfg(feature = "openai")] {
     /// let manager = ContextWindowManager::for_model("gpt-4o")?;
-    /// assert_eq!(manager.count_messages(&[Message::user("Hello")], &[])?.n, 8);
+    /// assert_eq!(manager.count_messages(&[Message::user("Hello")], &[])?.tokens, 8);
     /// # }
     /// # Ok(())
     /// # }
@@ -39,12 +39,12 @@ impl ContextWindowManager {
     /// `ErrorKind::Count` when the counter fails.
     pub fn count_messages(&self, messages: &[Message], tools: &[Tool]) -> Result<TokenCount, Error> {
         let meter = self.meter();
-        let declared = meter.declared(tools)?.count.n;
+        let declared = meter.declared(tools)?.count.tokens;
         let mut count = meter.counted(meter.start().saturating_add(meter.priming()).saturating_add(declared));
         for message in messages {
             let weight = meter.message(message, TurnPosition::Live, u64::MAX)?;
-            let TokenCount { n, certainty } = meter.counted_message(message, weight.in_full());
-            count.n = count.n.saturating_add(n);
+            let TokenCount { tokens: n, certainty } = meter.counted_message(message, weight.in_full());
+            count.tokens = count.tokens.saturating_add(n);
             count.certainty = count.certainty.max(certainty);
         }
         Ok(count)

@@ -99,7 +99,7 @@ pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -
     let percent = Some(options.percent).filter(|percent| *percent > 0);
     let base = match options.base {
         UsageBase::Capacity => context.window(),
-        UsageBase::Context => context.limits.context_len,
+        UsageBase::Context => context.limits.model_context_len,
     };
     let of_base = percent.map(|percent| u128::from(base) * u128::from(percent) / 100);
     let triggers = options.tokens.into_iter().chain(of_base.and_then(|n| u64::try_from(n).ok()));

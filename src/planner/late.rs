@@ -58,7 +58,7 @@ impl<'a> Late<'a> {
 
     /// Whether a system text is sent at the end: the last prompt began without it.
     pub(crate) fn is_late(&self, id: &ItemId) -> bool {
-        self.last.is_some_and(|last| !last.iter().any(|piece| piece.0 == *id))
+        self.last.is_some_and(|last| !last.iter().any(|piece| piece.id == *id))
     }
 
     /// The tools that are declared before the messages.
@@ -89,7 +89,7 @@ impl<'a> Late<'a> {
 /// How many of the tools the last prompt began with: the longest beginning of the list that has its hash, else all of them,
 /// because one that changed cannot be sent as it was.
 fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
-    let Some(declared) = last.first().filter(|piece| piece.0.as_str() == TOOLS) else {
+    let Some(declared) = last.first().filter(|piece| piece.id.as_str() == TOOLS) else {
         // Anthropic wants one tool at least before the messages.
         return if profile.wire_format() == WireFormat::OpenAiResponses { 0 } else { tools.len() };
     };
@@ -99,7 +99,7 @@ fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usiz
         if profile.takes_tool(tool) {
             hash.add(&profile.tool(tool));
         }
-        on_top = (hash.text() == *declared.1).then_some(at + 1).or(on_top);
+        on_top = (hash.text() == *declared.hash).then_some(at + 1).or(on_top);
     }
     on_top.unwrap_or(tools.len())
 }

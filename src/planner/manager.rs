@@ -66,7 +66,7 @@ impl ContextWindowManager {
         let counter = match &model.tokenizer {
             Some(name) => TokenCounter::named(name)?,
             None => {
-                TokenCounter::named(&config.model.default.tokenizer).map_err(Error::of_default_tokenizer)?
+                TokenCounter::named(&config.default_model.tokenizer).map_err(Error::of_default_tokenizer)?
             }
         };
         let counter = if model.estimated { counter.into_estimate() } else { counter };
@@ -128,12 +128,12 @@ impl ContextWindowManager {
         request: &PlanRequest<'_>,
         refused: &ContextPlan,
     ) -> Result<ContextPlan, Error> {
-        let sent = refused.total.n.min(refused.prompt_budget);
+        let sent = refused.estimated_tokens_total.tokens.min(refused.prompt_budget);
         let mut smaller = request.clone();
         smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
         let mut plan = self.plan(&smaller)?;
         if let Some(minimum) = plan.overflow.as_ref().and_then(Overflow::sufficient_budget) {
-            if minimum < refused.total.n {
+            if minimum < refused.estimated_tokens_total.tokens {
                 smaller.limits.prompt_budget = Some(minimum);
                 plan = self.plan(&smaller)?;
             } else if let Some(overflow) = &mut plan.overflow {
@@ -141,8 +141,11 @@ impl ContextWindowManager {
             }
         }
         let attempt = refused.carryover.trace.attempt.saturating_add(1).max(2);
-        plan.carryover.trace =
-            TraceIds { attempt, refused_tokens: Some(refused.total.n), ..request.trace_ids() };
+        plan.carryover.trace = TraceIds {
+            attempt,
+            refused_tokens: Some(refused.estimated_tokens_total.tokens),
+            ..request.trace_ids()
+        };
         telemetry::plan(&plan);
         Ok(plan)
     }
@@ -239,7 +242,7 @@ impl ContextWindowManager {
         let mut context = PlanContext {
             editing: None,
             notices: self.edited_here.iter().cloned().chain(body::notices(request, limits)).collect(),
-            states_context: asked.stated.held(asked, limits).context_len.is_some(),
+            states_context: asked.stated.held(asked, limits).model_context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,
@@ -310,11 +313,11 @@ impl ContextWindowManager {
     fn overhead(&self, tools: &[Tool]) -> Result<Vec<LedgerLine>, Error> {
         let line = |what, count: TokenCount| LedgerLine {
             what,
-            tokens: i64::try_from(count.n).unwrap_or(i64::MAX),
+            tokens: i64::try_from(count.tokens).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
-        let of_template = |n| TokenCount { n, certainty };
+        let of_template = |n| TokenCount { tokens: n, certainty };
         Ok(vec![
             line(Overhead::Tools, self.meter.declared(tools)?.count),
             line(Overhead::Template, of_template(self.meter.start())),

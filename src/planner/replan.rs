@@ -7,7 +7,9 @@ use crate::{
     config::ReasoningPolicy,
     conversation::Conversation,
     item::ItemId,
-    plan::{Loss, LostThought, Notice, NoticeCode, PlannedItem, Thoughts, anchor::SentAgain},
+    plan::{
+        DropReason, DroppedReasoning, Notice, NoticeCode, PlannedItem, ReasoningReport, anchor::SentAgain,
+    },
     planner::rendering::ToolResultRendering,
     provider::model::MismatchSwitch,
 };
@@ -26,7 +28,7 @@ pub(crate) struct Faults {
     /// Retained texts that the request brings again, and that have left the prompt (rule S10).
     pub(crate) missing: SentAgain,
     /// Reasoning that the provider would refuse, by position (rules K1 to K3).
-    pub(crate) lost: BTreeMap<u32, Loss>,
+    pub(crate) lost: BTreeMap<u32, DropReason>,
 }
 
 /// The adjustments that one round of planning makes.
@@ -38,7 +40,7 @@ pub(crate) struct Faults {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
-    reasoning_withheld: BTreeMap<u32, Loss>,
+    reasoning_withheld: BTreeMap<u32, DropReason>,
     /// Texts that are sent again: the request brings them, and the retained ones have left the prompt (rule S10).
     sent_again: SentAgain,
     /// True if the documents of the last prompt, which do not fit, compete with all others (rules S5, S8).
@@ -56,7 +58,7 @@ impl Replan {
         let mut replan = Self::default();
         if policy == ReasoningPolicy::Drop {
             let with = (0..).zip(log.messages()).filter(|(_, message)| !message.reasoning().is_empty());
-            replan.reasoning_withheld = with.map(|(position, _)| (position, Loss::Dropped)).collect();
+            replan.reasoning_withheld = with.map(|(position, _)| (position, DropReason::Dropped)).collect();
         }
         replan
     }
@@ -64,7 +66,11 @@ impl Replan {
     /// Adjusts the next round to the faults of a prompt: texts that have left it are sent again, or reasoning is withheld.
     /// Returns `None` if there is a next round, and otherwise the lost reasoning that is sent all the same, because the
     /// provider is to drop it.
-    pub(crate) fn mend(&mut self, faults: Faults, policy: ReasoningPolicy) -> Option<BTreeMap<u32, Loss>> {
+    pub(crate) fn mend(
+        &mut self,
+        faults: Faults,
+        policy: ReasoningPolicy,
+    ) -> Option<BTreeMap<u32, DropReason>> {
         if self.send_again(faults.missing) {
             return None;
         }
@@ -75,7 +81,7 @@ impl Replan {
     }
 
     /// Withholds reasoning that the provider would refuse. Returns true if any of it is newly withheld.
-    fn withhold_reasoning(&mut self, lost: BTreeMap<u32, Loss>) -> bool {
+    fn withhold_reasoning(&mut self, lost: BTreeMap<u32, DropReason>) -> bool {
         let before = self.reasoning_withheld.len();
         self.reasoning_withheld.extend(lost);
         self.restarts_if(self.reasoning_withheld.len() > before)
@@ -168,18 +174,18 @@ impl Replan {
         &self,
         included: &[PlannedItem],
         log: &Conversation,
-        left: BTreeMap<u32, Loss>,
+        left: BTreeMap<u32, DropReason>,
         switch: Option<MismatchSwitch>,
-    ) -> (Thoughts, Vec<Notice>) {
+    ) -> (ReasoningReport, Vec<Notice>) {
         let sent = included.iter().filter(|row| !row.body.reasoning().is_empty()).count() as u64;
         if self.reasoning_withheld.is_empty() && left.is_empty() {
-            return (Thoughts { sent, switch, ..Thoughts::default() }, Vec::new());
+            return (ReasoningReport { sent, switch, ..ReasoningReport::default() }, Vec::new());
         }
         let in_the_plan: BTreeSet<&ItemId> = included.iter().map(|row| &row.id).collect();
         let is_included = |position: &u32| in_the_plan.contains(&log.message_id(*position));
-        let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
+        let mut reasons: BTreeMap<&DropReason, Vec<ItemId>> = BTreeMap::new();
         for (position, why) in
-            self.reasoning_withheld.iter().filter(|(at, why)| is_included(at) && **why != Loss::Dropped)
+            self.reasoning_withheld.iter().filter(|(at, why)| is_included(at) && **why != DropReason::Dropped)
         {
             reasons.entry(why).or_default().push(log.message_id(*position));
         }
@@ -192,7 +198,8 @@ impl Replan {
         let mut lost = self.reasoning_withheld.clone();
         lost.extend(left);
         lost.retain(|position, _| is_included(position));
-        let lost = lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect();
-        (Thoughts { sent, lost, switch }, notices)
+        let lost =
+            lost.into_iter().map(|(at, why)| DroppedReasoning { id: log.message_id(at), why }).collect();
+        (ReasoningReport { sent, lost, switch }, notices)
     }
 }

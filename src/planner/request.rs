@@ -24,7 +24,7 @@ use crate::{
 ///     .with_rag([RagItem::new("refunds", 0.92, "Refunds take 5 days.")])
 ///     .with_focus("refunds")
 ///     .with_state("clock", "Monday, 9:00")
-///     .with_limits(RequestLimits::new().with_max_completion(1_000));
+///     .with_limits(RequestLimits::new().with_max_completion_tokens(1_000));
 /// ```
 #[derive(Debug, Clone)]
 pub struct PlanRequest<'a> {
@@ -49,12 +49,12 @@ pub struct PlanRequest<'a> {
     pub(crate) lists_excluded: bool,
     pub(crate) conversation_id: Option<String>,
     pub(crate) prompt_id: Option<String>,
-    /// Made of a conversation alone: it stands for a prompt like the last one.
-    pub(crate) like_the_last: bool,
+    /// Settings that are not set are those of the last prompt.
+    pub(crate) is_like_last: bool,
 }
 
 impl<'a> PlanRequest<'a> {
-    /// A request for this conversation and nothing else.
+    /// Creates a request for this conversation and nothing else.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
         Self {
@@ -72,18 +72,46 @@ impl<'a> PlanRequest<'a> {
             lists_excluded: false,
             conversation_id: None,
             prompt_id: None,
-            like_the_last: false,
+            is_like_last: false,
         }
     }
 
-    /// The tools declared beside the messages.
+    /// Creates a request for a prompt like the last one, for the figures and compactions of a conversation.
+    ///
+    /// [`crate::ContextWindowManager::usage`], [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same
+    /// model), tools and focus hint from the prompt that was committed last ([`Conversation::push_reply`]), as far as the request
+    /// does not set them. A plan takes only the settings of the request itself.
+    ///
+    /// ```
+    /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # #[cfg(feature = "openai")] {
+    /// let manager = ContextWindowManager::for_model("gpt-4o")?;
+    /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+    /// let limits = RequestLimits::new().with_model_context_len(8_000);
+    /// let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits))?;
+    /// log.push_reply(&plan, Message::assistant("5 days."), None);
+    ///
+    /// let usage = manager.usage(&PlanRequest::like_last(&log))?;
+    /// assert_eq!(usage.model_context_len, 8_000);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn like_last(log: &'a Conversation) -> Self {
+        Self { is_like_last: true, ..Self::new(log) }
+    }
+
+    /// Sets the tools that are declared in addition to the messages.
     #[must_use]
     pub fn with_tools(mut self, tools: &'a [Tool]) -> Self {
         self.tools = tools;
         self
     }
 
-    /// The retrieved documents, in any order.
+    /// Sets the retrieved documents, in any order.
     #[must_use]
     pub fn with_rag<I>(mut self, items: I) -> Self
     where
@@ -94,14 +122,14 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// A hint at what this prompt is about; required, paid by `system_pinned` (rule S1).
+    /// Sets a hint at the topic of this prompt; required, paid by `system_pinned` (rule S1).
     #[must_use]
     pub fn with_focus(mut self, hint: impl Into<String>) -> Self {
         self.focus = Some(hint.into());
         self
     }
 
-    /// Adds a piece of volatile state (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
+    /// Adds a volatile state entry (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
     #[must_use]
     #[doc(alias = "SysInfo")]
     #[doc(alias = "sysinfo")]
@@ -110,7 +138,7 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// What the last prompt left behind, instead of what the conversation remembers (rule S5): for callers that keep
+    /// Sets the anchor of the last prompt, in place of the one that the conversation remembers (rule S5): for callers that keep
     /// [`crate::ContextPlan::anchor`] themselves.
     #[must_use]
     pub fn with_previous(mut self, anchor: Anchor) -> Self {
@@ -132,21 +160,21 @@ impl<'a> PlanRequest<'a> {
         &self.remote
     }
 
-    /// The token calibration of a counter that estimates, instead of what the conversation's reports teach (rule N6).
+    /// Sets the token calibration of a counter that estimates, in place of the one that the conversation's reports teach (rule N6).
     #[must_use]
     pub fn with_calibration(mut self, calibration: TokenCalibration) -> Self {
         self.calibration = Some(calibration);
         self
     }
 
-    /// Counts what is left out in full too, whatever it costs; otherwise such rows carry bounds (rules N4, N5).
+    /// Counts excluded items in full too, at any cost; otherwise such rows carry bounds (rules N4, N5).
     #[must_use]
     pub fn with_excluded_counts(mut self) -> Self {
         self.counts_excluded = true;
         self
     }
 
-    /// Gives each message that is left out a row of its own, where neighbouring ones with one reason are one row otherwise
+    /// Gives each excluded message a row of its own; otherwise neighbouring ones with one reason are one row
     /// (rule O2): for lists of every message. It changes nothing else; such a plan has another fingerprint.
     #[must_use]
     pub fn with_excluded_messages(mut self) -> Self {
@@ -163,7 +191,7 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Says which account of the provider's sends this prompt, by any name that stays the same for it; the plan keeps a hash. Some
+    /// Sets the provider's account that sends this prompt, by any name that stays the same for it; the plan keeps a hash. Some
     /// models refuse reasoning that was made for another one (rule K8).
     #[must_use]
     pub fn with_account(mut self, account: &str) -> Self {
@@ -171,7 +199,7 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Says which end user the request names to the provider; the plan keeps a hash (rule K8).
+    /// Sets the end user that the request names to the provider; the plan keeps a hash (rule K8).
     #[must_use]
     pub fn with_end_user(mut self, end_user: &str) -> Self {
         self.sender.get_or_insert_default().end_user = Some(Sender::hash(end_user));
@@ -190,20 +218,10 @@ impl<'a> PlanRequest<'a> {
         PromptSettings { limits: self.limits, tools: meter.shared_tools(self.tools), focus }
     }
 
-    /// Limits of this request; what they leave unset comes from the model (rule B2).
+    /// Sets the limits of this request; those that are unset come from the model (rule B2).
     #[must_use]
     pub fn with_limits(mut self, limits: RequestLimits) -> Self {
         self.limits = limits;
         self
-    }
-}
-
-/// A conversation alone stands for a prompt like the last one. [`crate::ContextWindowManager::usage`],
-/// [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same model), tools and focus
-/// hint from the prompt that was committed last ([`Conversation::push_reply`]), as far as the request does
-/// not set them; a plan has what is set here and nothing else.
-impl<'a> From<&'a Conversation> for PlanRequest<'a> {
-    fn from(log: &'a Conversation) -> Self {
-        Self { like_the_last: true, ..Self::new(log) }
     }
 }

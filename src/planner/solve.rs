@@ -294,9 +294,10 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
                 let certainty =
                     messages.map(|message| self.meter.counted_message(message, n).certainty).max();
-                certainty.map_or_else(|| self.meter.counted(n), |certainty| TokenCount { n, certainty })
+                certainty
+                    .map_or_else(|| self.meter.counted(n), |certainty| TokenCount { tokens: n, certainty })
             }
-            Weight::Over => TokenCount { n: limit.saturating_add(1), certainty: self.meter.at_least() },
+            Weight::Over => TokenCount { tokens: limit.saturating_add(1), certainty: self.meter.at_least() },
         })
     }
 
@@ -317,7 +318,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             block: self.meter.block(),
             reserves_block: index.competing_documents().next().is_some(),
             merge: self.meter.saved_by_merging(Role::User) * merged,
-            caps: Section::ALL.map(|section| self.config.sections.of(section).cap),
+            caps: Section::ALL.map(|section| self.config.sections.section(section).cap),
         }
     }
 }

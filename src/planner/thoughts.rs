@@ -18,7 +18,7 @@
 use crate::{
     item::ItemId,
     plan::{
-        Loss, PlannedItem, SentPrompt,
+        DropReason, PlannedItem, SentPrompt,
         anchor::{Anchor, PromptHeads, Sender},
     },
     planner::{
@@ -34,13 +34,17 @@ struct Thought<'p> {
     position: u32,
     row: &'p PlannedItem,
     /// Why it cannot be sent, whatever is sent before it.
-    fault: Option<Loss>,
+    fault: Option<DropReason>,
     /// The thought that was sent right before it when it was made.
     after: Option<ItemId>,
 }
 
 /// Returns the reasoning of a prompt that its model would not take back, by position.
-pub(crate) fn lost(prompt: SentPrompt<'_>, request: &PlanRequest<'_>, model: &Model) -> BTreeMap<u32, Loss> {
+pub(crate) fn lost(
+    prompt: SentPrompt<'_>,
+    request: &PlanRequest<'_>,
+    model: &Model,
+) -> BTreeMap<u32, DropReason> {
     let Some(rule) = &model.thinking else { return BTreeMap::new() };
     let (log, sender) = (request.log, request.sender.as_ref());
     let now = prompt.pieces();
@@ -67,8 +71,8 @@ pub(crate) fn lost(prompt: SentPrompt<'_>, request: &PlanRequest<'_>, model: &Mo
     }
     let run = unbroken(&thoughts);
     let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
-    let by_provider = |why: &Loss| matches!(why, Loss::DroppedByProvider { .. });
-    let known = |id: &ItemId| known_loss(prompt, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
+    let by_provider = |why: &DropReason| matches!(why, DropReason::DroppedByProvider { .. });
+    let known = |id: &ItemId| known_loss(prompt, id).filter(by_provider).unwrap_or(DropReason::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
         .collect()
 }
@@ -80,14 +84,14 @@ fn refused_to(
     sender: Option<&Sender>,
     model: &Model,
     rule: &ThinkingRule,
-) -> Option<Loss> {
+) -> Option<DropReason> {
     let by = made_for.target.as_ref().map(|target| target.model.as_str());
     if let Some(by) = by.filter(|by| !model.reads(rule, by)) {
-        return Some(Loss::Unreadable { model: by.to_owned() });
+        return Some(DropReason::Unreadable { model: by.to_owned() });
     }
     let (made_by, sends) = made_for.sender.as_ref().zip(sender)?;
     let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
-    (!made_by.may_be(sends, &bound_to)).then_some(Loss::OtherSender)
+    (!made_by.may_be(sends, &bound_to)).then_some(DropReason::OtherSender)
 }
 
 /// Whom the reasoning of a model is bound to.

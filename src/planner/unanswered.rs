@@ -58,9 +58,11 @@ impl ContextWindowManager {
         let largest = plan.prompt_budget.saturating_add(bytes);
         let Some(wide) = planned(largest)? else { return Ok(None) };
         let rows = wide.included.iter().filter(|row| ids.contains(&row.id));
-        let tokens: u64 = rows.map(|row| row.tokens.n).sum();
+        let tokens: u64 = rows.map(|row| row.token_estimate.tokens).sum();
         // Both together are enough, unless a rule takes the room for something else.
-        for budget in [plan.total.n.saturating_add(tokens), wide.total.n] {
+        for budget in
+            [plan.estimated_tokens_total.tokens.saturating_add(tokens), wide.estimated_tokens_total.tokens]
+        {
             if planned(budget)?.is_some() {
                 return Ok(Some((tokens, budget)));
             }

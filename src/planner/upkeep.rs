@@ -27,7 +27,7 @@ pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
         .price
         .as_ref()
         .filter(|price| price.cache_read.is_some())?
-        .rates(prompt.iter().map(|piece| piece.2).sum(), None);
+        .rates(prompt.iter().map(|piece| piece.tokens).sum(), None);
     let turn = log.live_turn().filter(|turn| log.turns().exchanges(*turn).is_empty())?;
     let question = log.turns().head(turn)?;
     let asked_already = last.live.as_ref() == Some(&log.message_id(question));
@@ -37,22 +37,22 @@ pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
     let replies = log.turns().exchanges(turn).start.to_usize() as u64;
     let (mut items, mut tokens, mut read_again, mut behind, mut thought) = (0u64, 0u64, 0u128, 0u64, 0u64);
     for piece in prompt {
-        let is_message = log.position_of(&piece.0).is_some();
+        let is_message = log.position_of(&piece.id).is_some();
         let sent_with = log.sent_with();
         // What the request brings again would be sent again, and so would what is of the head.
-        let state = sent_with.place_of(&piece.0, false).filter(|_| !comes_again(request, &piece.0));
-        let document = sent_with.place_of(&piece.0, true);
-        let document = document.filter(|_| !request.rag.iter().any(|item| item.id == piece.0));
+        let state = sent_with.place_of(&piece.id, false).filter(|_| !comes_again(request, &piece.id));
+        let document = sent_with.place_of(&piece.id, true);
+        let document = document.filter(|_| !request.rag.iter().any(|item| item.id == piece.id));
         if let Some(at) = state.or(document).filter(|_| !is_message) {
             items += 1;
-            tokens += piece.2;
+            tokens += piece.tokens;
             // The first of the replies since was written from the prompt that they came with.
             let read = replies.saturating_sub(replies_before(log, at) + 1);
-            read_again += u128::from(piece.2) * u128::from(read);
+            read_again += u128::from(piece.tokens) * u128::from(read);
         } else if items > 0 {
-            behind += piece.2;
-            let message = log.position_of(&piece.0).filter(|_| piece.has_reasoning());
-            thought += message.map_or(0, |at| reasoning_tokens(log.message(at), piece.2));
+            behind += piece.tokens;
+            let message = log.position_of(&piece.id).filter(|_| piece.has_reasoning());
+            thought += message.map_or(0, |at| reasoning_tokens(log.message(at), piece.tokens));
         }
     }
     if items == 0 {

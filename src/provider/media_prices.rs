@@ -141,15 +141,15 @@ impl MediaTable {
 }
 
 fn exact(n: u64) -> TokenCount {
-    TokenCount { n, certainty: Certainty::Exact }
+    TokenCount { tokens: n, certainty: Certainty::Exact }
 }
 
 fn bound(n: u64) -> TokenCount {
-    TokenCount { n, certainty: Certainty::UpperBound }
+    TokenCount { tokens: n, certainty: Certainty::UpperBound }
 }
 
 fn estimate(n: u64) -> TokenCount {
-    TokenCount { n, certainty: Certainty::Estimate }
+    TokenCount { tokens: n, certainty: Certainty::Estimate }
 }
 
 impl MediaPrices {
@@ -169,7 +169,7 @@ impl MediaPrices {
         match medium {
             Medium::Image { pixels, detail } => {
                 let count = self.image.tokens(*pixels, *detail);
-                if self.is_own { count } else { estimate(count.n) }
+                if self.is_own { count } else { estimate(count.tokens) }
             }
             Medium::Document { pages, detail } => {
                 let page = self.page_tokens(*detail);
@@ -199,7 +199,7 @@ impl MediaPrices {
             Detail::Auto | Detail::Medium => None,
         };
         let image = of_detail.or(self.page.image);
-        self.page.text + image.unwrap_or_else(|| self.image.tokens(Some(PAGE), detail).n)
+        self.page.text + image.unwrap_or_else(|| self.image.tokens(Some(PAGE), detail).tokens)
     }
 }
 

@@ -16,8 +16,5 @@ pub mod meter;
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
 #[doc(hidden)]
-pub use model::{CacheKind, PriceStep};
-pub use model::{
-    CacheRule, Limits, LimitsSource, MismatchSwitch, Model, ModelEntry, Price, ProviderConstraints, Rates,
-    Registry, RequestLimits, StatedLimits, ThinkingRule,
-};
+pub use model::PriceStep;
+pub use model::{Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits, StatedLimits};

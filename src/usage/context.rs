@@ -30,9 +30,9 @@ pub struct ContextUsage {
     pub prompt_tokens: u64,
     /// Tokens that the plan may send: the prompt budget.
     pub budget: u64,
-    /// The model's context length in tokens, prompt and reply together; 0 where it is unknown. `model_context_len` in the
-    /// plan's JSON.
-    pub context_len: u64,
+    /// The model's context length in tokens, prompt and reply together; 0 if it is unknown.
+    #[serde(rename = "context_len")]
+    pub model_context_len: u64,
     /// The part of `prompt_tokens` that is for this prompt only: documents and state.
     pub volatile_tokens: u64,
     /// Estimate of the active messages that the plan dropped, in tokens.
@@ -66,11 +66,11 @@ impl ContextUsage {
             conversation_tokens,
             reported,
             limit,
-            percent: per_cent(conversation_tokens.n, limit),
-            level: Level::of(conversation_tokens.n, limits, &options),
+            percent: per_cent(conversation_tokens.tokens, limit),
+            level: Level::of(conversation_tokens.tokens, limits, &options),
             prompt_tokens: 0,
             budget: 0,
-            context_len: limits.context_len,
+            model_context_len: limits.model_context_len,
             volatile_tokens: 0,
             dropped_tokens: 0,
             fixed_tokens: 0,
@@ -83,8 +83,8 @@ impl ContextUsage {
 impl fmt::Display for ContextUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", grouped(self.prompt_tokens), grouped(self.budget))?;
-        if self.context_len > 0 {
-            write!(f, " of {}", grouped(self.context_len))?;
+        if self.model_context_len > 0 {
+            write!(f, " of {}", grouped(self.model_context_len))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Usage;
 use crate::provider::model::{CacheKind, CacheLife, Model};
 use serde::Serialize;
 
-/// What the input of one prompt costs.
+/// The price of the input of one prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Cost {
@@ -14,19 +14,19 @@ pub struct Cost {
     pub written: u64,
     /// Other tokens.
     pub plain: u64,
-    /// What all of them cost; billionths of a US dollar.
+    /// The price of all of them; billionths of a US dollar.
     pub billionths: u64,
-    /// What they would cost without a cache; billionths of a US dollar.
+    /// The price without a cache; billionths of a US dollar.
     pub uncached: u64,
 }
 
-/// On which terms a prompt is paid.
+/// The terms on which a prompt is paid.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostTerms<'a> {
-    /// The day, as in [`crate::provider::Price::rates`].
+    /// The day whose prices count: year, month and day, as 2026-12-01. Without it prices that begin on a day do not hold.
     pub day: Option<&'a str>,
-    /// How long the cache is kept.
+    /// The time for which the cache is kept.
     pub life: CacheLife,
 }
 
@@ -38,7 +38,7 @@ impl<'a> CostTerms<'a> {
         self
     }
 
-    /// Sets how long the cache is kept.
+    /// Sets the time for which the cache is kept.
     #[must_use]
     pub fn with_life(mut self, life: CacheLife) -> Self {
         self.life = life;
@@ -47,9 +47,9 @@ impl<'a> CostTerms<'a> {
 }
 
 impl Model {
-    /// What the input of a prompt of so many tokens costs, of which the first `repeated` stood in the last prompt. It is taken that the
-    /// last prompt is in the cache still, and that breakpoints are marked where the provider wants them. None where the model has
-    /// no price.
+    /// Returns the price of the input of a prompt of so many tokens, of which the first `repeated` were in the last prompt. It is
+    /// assumed that the last prompt is in the cache still, and that breakpoints are marked if the provider wants them. Returns
+    /// `None` if the model has no price.
     #[must_use]
     pub fn input_cost(&self, prompt: u64, repeated: u64, terms: CostTerms<'_>) -> Option<Cost> {
         let price = self.price.as_ref()?;
@@ -86,8 +86,8 @@ impl Model {
         })
     }
 
-    /// What was billed for prompts and replies, by a provider's report: billionths of a US dollar, on a day as in
-    /// [`crate::provider::Price::rates`]. None where the model has no price.
+    /// Returns the price of prompts and replies by a provider's report, in billionths of a US dollar, on a day as in
+    /// [`CostTerms::day`]. Returns `None` if the model has no price.
     #[must_use]
     pub fn usage_cost(&self, usage: Usage, day: Option<&str>) -> Option<u64> {
         let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);

@@ -5,6 +5,11 @@ use crate::{
     provider::model::Limits,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    iter::Sum,
+    ops::{Add, AddAssign},
+};
 
 mod context;
 mod calibration;
@@ -20,7 +25,7 @@ pub use context::{ContextEvent, ContextStats, ContextUsage};
 pub use cost::{Cost, CostTerms};
 pub use refusal::{StopReason, is_context_overflow, is_reasoning_refusal};
 pub use reply::{Committed, ReplyReport};
-pub use transformed::{AppliedEdit, TransformedInput};
+pub(crate) use transformed::{AppliedEdit, TransformedInput};
 
 /// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
 ///
@@ -48,7 +53,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// From `OpenAI`'s figures, whose prompt tokens include the cached ones.
+    /// Converts `OpenAI`'s figures, whose prompt tokens include the cached ones.
     #[must_use]
     pub fn openai(prompt_tokens: u64, cached_tokens: u64, completion_tokens: u64) -> Self {
         Self {
@@ -59,26 +64,38 @@ impl Usage {
         }
     }
 
-    /// From Anthropic's figures, whose input tokens exclude the cached ones.
+    /// Converts Anthropic's figures, whose input tokens exclude the cached ones.
     #[must_use]
     pub fn anthropic(input: u64, cache_creation: u64, cache_read: u64, output: u64) -> Self {
         Self { input, cache_read, cache_write: cache_creation, output }
     }
 
-    /// From the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. None where it holds
-    /// no such figures.
+    /// Reads the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. It is any value that
+    /// serialises as that, such as a `serde_json::Value` or a type of the provider's client. Returns `None` if it has no such
+    /// figures.
     ///
-    /// Where Anthropic compacted within the request (`iterations`), the figures are those of the last message: they say how full
-    /// the window is. [`Usage::of_compaction`] has what compacting took.
+    /// If Anthropic compacted within the request (`iterations`), the figures are those of the last message: they are the size of
+    /// the window. [`Usage::from_compaction_json`] returns the figures of the compactions.
+    ///
+    /// ```
+    /// use context_window::Usage;
+    ///
+    /// let reported = serde_json::json!({"prompt_tokens": 1_000, "completion_tokens": 50});
+    /// assert_eq!(Usage::from_json(&reported), Some(Usage::openai(1_000, 0, 50)));
+    /// ```
     #[must_use]
-    pub fn from_json(usage: &serde_json::Value) -> Option<Self> {
-        if let Some(iterations) = usage.get("iterations").and_then(serde_json::Value::as_array) {
+    pub fn from_json(usage: &impl Serialize) -> Option<Self> {
+        Self::from_value(&serde_json::to_value(usage).ok()?)
+    }
+
+    fn from_value(usage: &Value) -> Option<Self> {
+        if let Some(iterations) = usage.get("iterations").and_then(Value::as_array) {
             let last = iterations.iter().rev().find(|entry| entry["type"] == "message");
             if last.is_some() || iterations.iter().any(|entry| entry["type"] == "compaction") {
-                return Self::from_json(last?);
+                return Self::from_value(last?);
             }
         }
-        let number = |key: &str| usage.pointer(key).and_then(serde_json::Value::as_u64);
+        let number = |key: &str| usage.pointer(key).and_then(Value::as_u64);
         let or_none = |key: &str| number(key).unwrap_or_default();
         if let Some(prompt) = number("/prompt_tokens") {
             return Some(Self::openai(
@@ -105,18 +122,31 @@ impl Usage {
         })
     }
 
-    /// What the compactions within a request took, which is no size of a window (Anthropic's `usage.iterations`). None where it
-    /// made none.
+    /// Reads the tokens of the compactions within a request, which are no size of a window (Anthropic's `usage.iterations`).
+    /// Returns `None` if there were none.
     #[must_use]
-    pub fn of_compaction(usage: &serde_json::Value) -> Option<Self> {
+    pub fn from_compaction_json(usage: &impl Serialize) -> Option<Self> {
+        let usage = serde_json::to_value(usage).ok()?;
         let iterations = usage.get("iterations")?.as_array()?.iter();
         let compactions = iterations.filter(|entry| entry["type"] == "compaction");
-        compactions.filter_map(Self::from_json).reduce(Self::plus)
+        compactions.filter_map(Self::from_value).reduce(Self::add)
     }
 
-    /// The sum of two reports: what both were billed for.
+    /// Returns input and output together: the tokens that the request held in the window.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn context_size(&self) -> u64 {
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+            .saturating_add(self.output)
+    }
+}
+
+/// Both reports together: the tokens that both were billed for. Sums that do not fit stay at the largest number.
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),
             cache_read: self.cache_read.saturating_add(other.cache_read),
@@ -124,14 +154,17 @@ impl Usage {
             output: self.output.saturating_add(other.output),
         }
     }
+}
 
-    /// Input and output together: what the request held in the window.
-    #[must_use]
-    pub fn context_size(&self) -> u64 {
-        self.input
-            .saturating_add(self.cache_read)
-            .saturating_add(self.cache_write)
-            .saturating_add(self.output)
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Self>>(reports: I) -> Self {
+        reports.fold(Self::default(), Self::add)
     }
 }
 
@@ -187,7 +220,7 @@ impl UsageBase {
     pub(crate) fn tokens(self, limits: &Limits) -> u64 {
         match self {
             Self::Capacity => limits.capacity(),
-            Self::Context => limits.context_len,
+            Self::Context => limits.model_context_len,
         }
     }
 }
@@ -203,13 +236,18 @@ mod tests {
 
     #[test]
     fn levels_and_triggers_count_their_boundary() {
-        let limits = Limits { context_len: 1_200, max_input: None, max_completion: 200, safety_buffer: 0 };
+        let limits = Limits {
+            model_context_len: 1_200,
+            max_input: None,
+            max_completion_tokens: 200,
+            safety_buffer: 0,
+        };
         let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
         assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
             use Level::{Approaching, AtLimit, Normal};
             [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
         });
-        let unknown = Limits { context_len: 0, ..limits };
+        let unknown = Limits { model_context_len: 0, ..limits };
         assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
     }
 

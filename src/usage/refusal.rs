@@ -86,7 +86,7 @@ const NOT: [&str; 7] =
     ["rate limit", "rate_limit", "per minute", "per day", "quota", "throttl", "please wait"];
 
 /// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with a smaller
-/// plan: [`crate::RequestLimits::budget`] of less than what was sent, or a compaction.
+/// plan: [`crate::RequestLimits::prompt_budget`] of less than what was sent, or a compaction.
 ///
 /// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp, listed in
 /// `docs/reference/compaction.md`.

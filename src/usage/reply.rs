@@ -2,6 +2,7 @@
 
 use super::{AppliedEdit, ContextEvent, StopReason, TransformedInput, Usage};
 use crate::item::ItemId;
+use serde::Serialize;
 use serde_json::Value;
 
 /// What a provider said of a reply: its usage report, and why the reply ended. `None`, a [`Usage`], a [`StopReason`] or a
@@ -23,20 +24,22 @@ pub struct ReplyReport {
     /// What the reply's own reasoning weighs, in tokens.
     pub thinking_tokens: Option<u64>,
     /// Reasoning of the prompt that the provider dropped, or let pass this time.
-    pub transformed: Vec<TransformedInput>,
-    /// What the provider's own context management cleared.
-    pub edits: Vec<AppliedEdit>,
+    pub(crate) transformed: Vec<TransformedInput>,
+    /// The edits of the provider's own context management.
+    pub(crate) edits: Vec<AppliedEdit>,
 }
 
 impl ReplyReport {
-    /// Nothing is known.
+    /// Creates a report without any figure.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From a provider's response as JSON (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, why it ended, and what it says
-    /// it did to the prompt. What is not there is left out.
+    /// Reads a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, the reason for its end, and the changes
+    /// that it says it made to the prompt, of which [`crate::Conversation::push_reply`] returns events. A part that is missing stays
+    /// unset. The response is any value that serialises as its JSON, such as a `serde_json::Value` or a type of the provider's
+    /// client.
     ///
     /// ```
     /// use context_window::usage::ReplyReport;
@@ -49,10 +52,10 @@ impl ReplyReport {
     ///     ],
     /// }));
     /// assert_eq!(report.usage.unwrap().context_size(), 920);
-    /// assert_eq!(report.transformed[0].place, "messages.1.content.0");
     /// ```
     #[must_use]
-    pub fn from_json(response: &Value) -> Self {
+    pub fn from_json(response: &impl Serialize) -> Self {
+        let response = &serde_json::to_value(response).unwrap_or_default();
         let usage = response.get("usage").or_else(|| response.get("usageMetadata"));
         let words = [
             "/stop_reason",
@@ -70,20 +73,20 @@ impl ReplyReport {
         });
         Self {
             thinking_tokens: thought,
-            usage: usage.and_then(Usage::from_json),
+            usage: usage.and_then(Usage::from_value),
             stop: stop.map(StopReason::named),
             transformed: list("/input_transformations").filter_map(TransformedInput::from_json).collect(),
             edits: list("/context_management/applied_edits").filter_map(AppliedEdit::from_json).collect(),
         }
     }
 
-    /// The provider's usage report.
+    /// Sets the provider's usage report.
     #[must_use]
     pub fn with_usage(self, usage: Usage) -> Self {
         Self { usage: Some(usage), ..self }
     }
 
-    /// Why the reply ended: [`StopReason::named`] reads a provider's word.
+    /// Sets the reason for the end of the reply: [`StopReason::named`] reads a provider's word.
     #[must_use]
     pub fn with_stop(self, stop: StopReason) -> Self {
         Self { stop: Some(stop), ..self }
@@ -123,4 +126,18 @@ pub struct Committed {
     /// What a user interface is to be told (rule C10): the figures of the window as the provider reported them, a level that
     /// was crossed, a reply that reached its largest length or filled the window.
     pub events: Vec<ContextEvent>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn removed_reasoning_is_read_by_its_item() {
+        let removed =
+            json!({"id": "rs_1", "type": "reasoning", "action": "removed", "reason": "prefix_mismatch"});
+        let report = ReplyReport::from_json(&json!({ "input_transformations": [removed] }));
+        assert_eq!((report.transformed[0].place.as_str(), report.transformed[0].dropped), ("rs_1", true));
+    }
 }

@@ -8,14 +8,13 @@ use serde_json::Value;
 
 /// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TransformedInput {
+pub(crate) struct TransformedInput {
     /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
-    pub place: String,
+    pub(crate) place: String,
     /// Whether it was dropped; otherwise it was read this time.
-    pub dropped: bool,
+    pub(crate) dropped: bool,
     /// Why, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`, ..).
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 impl TransformedInput {
@@ -38,12 +37,11 @@ impl TransformedInput {
 
 /// One edit of the provider's own context management.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AppliedEdit {
+pub(crate) struct AppliedEdit {
     /// Which edit (`clear_tool_uses_20250919`, ..).
-    pub kind: String,
+    pub(crate) kind: String,
     /// The tokens that it cleared.
-    pub cleared_tokens: u64,
+    pub(crate) cleared_tokens: u64,
 }
 
 impl AppliedEdit {

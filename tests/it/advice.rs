@@ -58,9 +58,11 @@ impl Case<'_> {
             AdvisedChange::DropReasoning => config.conversation.reasoning = ReasoningPolicy::Drop,
             AdvisedChange::Compact { messages } => {
                 let manager = self.manager(config.clone());
-                let job = manager.compactor().now(self.request.clone()).unwrap().ok_or("no compaction")?;
-                let record =
-                    manager.compactor().fall_back(&mut log, &job).map_err(|error| error.to_string())?;
+                let job = manager.compactor().now(&self.request).unwrap().ok_or("no compaction")?;
+                let record = manager
+                    .compactor()
+                    .compact_without_model(&mut log, &job)
+                    .map_err(|error| error.to_string())?;
                 expect(record.messages_archived == messages, || format!("archives {record:?}"))?;
             }
             other => return Err(format!("{other:?} is not applied")),
@@ -73,7 +75,7 @@ impl Case<'_> {
             AdvisedChange::ClearResults { .. } => tokens(plan, |kind| matches!(kind, Kind::ToolResults(_))),
             AdvisedChange::LimitDocuments { .. } => tokens(plan, |kind| matches!(kind, Kind::Documents(_))),
             AdvisedChange::DropReasoning => tokens(plan, |kind| *kind == Kind::Reasoning),
-            _ => plan.total.n,
+            _ => plan.estimated_tokens_total.tokens,
         };
         expect((advice.before, advice.after) == (count(plan), count(&after)), || {
             format!("{advice:?}, but {} become {}", count(plan), count(&after))
@@ -180,7 +182,7 @@ fn check_real(prefix: &str, model: &str, budgets: &[u64], applied: &mut Applied)
             let model = Model::named(model).unwrap();
             for budget in budgets {
                 let documents: Vec<RagItem> = session.rag.clone();
-                let limits = RequestLimits::budget(*budget);
+                let limits = RequestLimits::prompt_budget(*budget);
                 let counter = TokenCounter::chars_per_4();
                 let manager =
                     ContextWindowManager::new(model.clone(), counter.clone(), Config::default()).unwrap();

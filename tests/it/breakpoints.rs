@@ -3,16 +3,14 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, Part, PinnedItem, PlanRequest,
-    RagItem, TokenCounter, Tool, ToolCall, Ttl, WireFormat,
-    message::Reasoning,
-    render::{self, CacheLife},
+    RagItem, TokenCounter, Tool, ToolCall, Ttl, WireFormat, message::Reasoning, render, usage::CacheLife,
 };
 use serde_json::Value;
 
 fn plan(model: &str, log: &Conversation, few: bool) -> ContextPlan {
     let mut model = Model::named(model).unwrap();
     if few {
-        model.cache = None;
+        model = model.without_cache_rule();
     }
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let rag = [RagItem::new("d1", 1.0, "A document.")];
@@ -118,7 +116,7 @@ fn marks_of_another_prompt_are_not_sent() {
     let search = format!(r#"{{"type":"web_search_20250305","name":"web_search",{MARK}}}"#);
     let tools = [Tool::hosted("web_search", WireFormat::Anthropic, search)];
     let mut model = Model::named("claude-sonnet-5").unwrap();
-    model.cache = None;
+    model = model.without_cache_rule();
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap();
@@ -141,13 +139,16 @@ fn openai_marks_only_what_it_is_told() {
     let plan_of = |model: &str| plan(model, &log(2), true);
     let new = plan_of("gpt-5.6");
     let expected = ["A lasting note.", "The first question.", "result 1"];
-    assert_eq!(marks(&render::openai(&new).with_breakpoints(), KEY), expected);
+    assert_eq!(marks(&render::openai(&new).with_breakpoints(CacheLife::FiveMinutes), KEY), expected);
     let mut model = Model::named("gpt-5.6").unwrap().with_wire_format(WireFormat::OpenAiResponses);
-    model.cache = None;
+    model = model.without_cache_rule();
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = log(2);
     let responses = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!(marks(&render::openai_responses(&responses).with_breakpoints(), KEY), expected);
+    assert_eq!(
+        marks(&render::openai_responses(&responses).with_breakpoints(CacheLife::FiveMinutes), KEY),
+        expected
+    );
     let old = plan_of("gpt-4o");
-    assert!(marks(&render::openai(&old).with_breakpoints(), KEY).is_empty());
+    assert!(marks(&render::openai(&old).with_breakpoints(CacheLife::FiveMinutes), KEY).is_empty());
 }

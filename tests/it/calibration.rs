@@ -80,7 +80,7 @@ fn reports_bring_estimates_near() {
                 let mut reported = Conversation::from([Message::user("-")]);
                 for (at, (file, tokens)) in requests.iter().enumerate() {
                     let session = file.session(None).unwrap();
-                    let budget = RequestLimits::budget(10_000_000);
+                    let budget = RequestLimits::prompt_budget(10_000_000);
                     let plain = manager.build_plan(&session.request().with_limits(budget)).unwrap();
                     let learnt = manager.build_plan(&PlanRequest::new(&reported)).unwrap().calibration;
                     let mut request = session.request().with_limits(budget);
@@ -90,8 +90,8 @@ fn reports_bring_estimates_near() {
                     let error = |n: u64| n.abs_diff(*tokens) * 1_000 / tokens;
                     // The first request of a session has no report to learn from; 0 is no report.
                     if at > 0 && *tokens > 0 {
-                        before.push(error(plain.total.n));
-                        after.push(error(plan.total.n));
+                        before.push(error(plain.estimated_tokens_total.tokens));
+                        after.push(error(plan.estimated_tokens_total.tokens));
                     }
                     reported.push_reply(&plan, Message::assistant("-"), Usage::openai(*tokens, 0, 1));
                 }

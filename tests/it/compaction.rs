@@ -41,7 +41,10 @@ fn bytes(config: Config) -> ContextWindowManager {
 }
 
 fn limits(context_len: u64) -> RequestLimits {
-    RequestLimits::new().with_context_len(context_len).with_max_completion(100).with_safety_buffer(0)
+    RequestLimits::new()
+        .with_model_context_len(context_len)
+        .with_max_completion_tokens(100)
+        .with_safety_buffer(0)
 }
 
 /// A closure that takes a conversation of any lifetime.

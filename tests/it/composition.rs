@@ -17,7 +17,7 @@ fn plan(log: &Conversation, model: &str, budget: u64) -> ContextPlan {
     let documents =
         [RagItem::new("a", 0.9, "Fact. ".repeat(20)).with_origin("wiki"), RagItem::new("b", 0.8, "Other.")];
     let request = PlanRequest::new(log).with_tools(&tools).with_rag(documents).with_state("clock", "Noon.");
-    manager.build_plan(&request.with_limits(RequestLimits::budget(budget))).unwrap()
+    manager.build_plan(&request.with_limits(RequestLimits::prompt_budget(budget))).unwrap()
 }
 
 fn agent() -> Conversation {
@@ -41,14 +41,17 @@ fn tokens(composition: &Composition, is: impl Fn(&Kind) -> bool) -> u64 {
 fn check(plan: &ContextPlan) {
     let composition = plan.composition(4);
     let sum: u64 = composition.kinds.iter().map(|(_, tokens)| tokens).sum();
-    assert_eq!((sum, composition.total), (plan.total.n, plan.total.n));
+    assert_eq!(
+        (sum, composition.total),
+        (plan.estimated_tokens_total.tokens, plan.estimated_tokens_total.tokens)
+    );
     assert!(
         composition.kinds.is_sorted_by(|a, b| a.1 >= b.1) && composition.kinds.iter().all(|one| one.1 > 0)
     );
-    assert_eq!(composition.free, plan.prompt_budget.saturating_sub(plan.total.n));
-    let mut sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
+    assert_eq!(composition.free, plan.prompt_budget.saturating_sub(plan.estimated_tokens_total.tokens));
+    let mut sizes: Vec<u64> = plan.included.iter().map(|row| row.token_estimate.tokens).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let largest: Vec<u64> = composition.largest.iter().map(|item| item.tokens.n).collect();
+    let largest: Vec<u64> = composition.largest.iter().map(|item| item.tokens.tokens).collect();
     assert_eq!(largest[..], sizes[..sizes.len().min(4)]);
     let groups = composition.by_group();
     assert_eq!(groups.kinds.iter().map(|(_, tokens)| tokens).sum::<u64>(), sum);
@@ -68,7 +71,7 @@ fn each_kind_has_its_tokens() {
     let results = tokens(&composition, |kind| *kind == Kind::ToolResults("read".into()));
     let rows =
         plan.included.iter().filter(|row| row.role.is_some_and(|role| role == context_window::Role::Tool));
-    assert_eq!(results, rows.map(|row| row.tokens.n).sum::<u64>());
+    assert_eq!(results, rows.map(|row| row.token_estimate.tokens).sum::<u64>());
     // Of four replies the texts are mostly thoughts.
     assert!(
         tokens(&composition, |kind| *kind == Kind::Reasoning)

@@ -79,7 +79,7 @@ fn the_presets_are_these_options() {
     append_only.conversation.low_mark = 500;
     append_only.rag.placement = Placement::WithQuestion;
     append_only.rag.leave = Leave::AtCut;
-    append_only.ttl.policy = TtlPolicy::Unlimited;
+    append_only.ttl_policy = TtlPolicy::Unlimited;
     assert_eq!(Config::preset("append-only").unwrap(), append_only);
 
     // How others compact; what they do is in tests/compaction.
@@ -114,7 +114,7 @@ fn each_layer_holds_over_the_one_before() {
     assert_eq!(origin("rag.min_score"), "mine.toml:4");
     assert_eq!(config.rag.max_items, Some(4));
     assert_eq!(origin("rag.max_items"), "environment CONTEXT_WINDOW_RAG__MAX_ITEMS");
-    assert_eq!(config.ttl.policy, TtlPolicy::Ask);
+    assert_eq!(config.ttl_policy, TtlPolicy::Ask);
     assert_eq!(config.conversation.low_mark, 800);
     assert_eq!(origin("conversation.low_mark"), "flag --set conversation.low_mark");
     assert_eq!(origin("usage.approaching"), "default");
@@ -150,7 +150,7 @@ fn behaviour(config: &Config) -> String {
     ];
     let manager = || {
         let model = Model::custom("test");
-        match TokenCounter::named(&config.model.default.tokenizer) {
+        match TokenCounter::named(&config.default_model.tokenizer) {
             Ok(counter) => ContextWindowManager::new(model, counter, config.clone()),
             Err(error) => Err(error.into()),
         }
@@ -162,11 +162,11 @@ fn behaviour(config: &Config) -> String {
     let with = |budget: Option<u64>, start: Option<&str>| {
         let mut request = PlanRequest::new(&log).with_rag(documents.iter().cloned());
         if let Some(budget) = budget {
-            request = request.with_limits(RequestLimits::budget(budget));
+            request = request.with_limits(RequestLimits::prompt_budget(budget));
         }
         if let Some(start) = start {
-            let mut anchor = context_window::plan::Anchor::default();
-            anchor.window_start = Some(start.into());
+            let anchor = serde_json::json!({ "window_start": start });
+            let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
             request = request.with_previous(anchor);
         }
         match manager.build_plan(&request) {
@@ -176,8 +176,8 @@ fn behaviour(config: &Config) -> String {
     };
     let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
     let levels = limits.map(|limits| {
-        let levels =
-            (0..=130).map(|percent| Level::of(limits.context_len / 100 * percent, &limits, &config.usage));
+        let levels = (0..=130)
+            .map(|percent| Level::of(limits.model_context_len / 100 * percent, &limits, &config.usage));
         format!("{:?}", levels.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
@@ -218,7 +218,7 @@ fn thoughts(config: &Config) -> String {
 /// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of
 /// it.
 fn compactions(config: &Config) -> String {
-    let limits = RequestLimits::new().with_context_len(12_000).with_max_completion(500);
+    let limits = RequestLimits::new().with_model_context_len(12_000).with_max_completion_tokens(500);
     let counter = TokenCounter::chars_per_4();
     let manager = match ContextWindowManager::new(Model::custom("test"), counter, config.clone()) {
         Ok(manager) => manager,
@@ -230,15 +230,15 @@ fn compactions(config: &Config) -> String {
         log.push(Message::user(format!("Question {turn}: {}", "why? ".repeat(90))));
         log.push(Message::assistant(format!("Answer {turn}: {}", "because. ".repeat(90))));
         let request = || PlanRequest::new(&log).with_limits(limits);
-        let state = match manager.compactor().state(request()) {
+        let state = match manager.compactor().state(&request()) {
             Ok(state) => state,
             Err(error) => return error.to_string(),
         };
         told += &format!("{state:?} ");
-        if let Some(job) = manager.compactor().due(request()).unwrap() {
+        if let Some(job) = manager.compactor().due(&request()).unwrap() {
             let said: Vec<&str> = job.messages().iter().map(Message::text).collect();
             told += &format!("{:?} {:?} {said:?} {:?}", job.first_active(), job.form(), job.digest());
-            told += &format!("{:?}\n", manager.compactor().fall_back(&mut log, &job));
+            told += &format!("{:?}\n", manager.compactor().compact_without_model(&mut log, &job));
         }
     }
     told
@@ -256,7 +256,7 @@ fn estimates(config: &Config) -> String {
     let usage = context_window::Usage::openai(before.counted() * 3 / 2, 0, 9);
     log.push_reply(&before, Message::assistant("Ten years."), usage);
     let after = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    format!("{} {}", before.total.n, after.total.n)
+    format!("{} {}", before.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
 }
 
 /// For each key, a value that is not its default.

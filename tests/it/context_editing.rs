@@ -34,7 +34,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
     });
     let log = agent();
     let tools = [Tool::new("look", "Looks.", "{}")];
-    let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::budget(6_000));
+    let request = PlanRequest::new(&log).with_tools(&tools).with_limits(RequestLimits::prompt_budget(6_000));
     let plan = manager.build_plan(&request).unwrap();
     let editing = plan.context_editing.clone().unwrap();
     let header = ("anthropic-beta".to_owned(), "context-management-2025-06-27".to_owned());
@@ -45,11 +45,11 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
         "keep": {"type": "tool_uses", "value": 4},
         "clear_at_least": {"type": "input_tokens", "value": 2_000},
     }]});
-    assert_eq!(editing.context_management, expected);
+    assert_eq!(json!(editing.context_management()), expected);
     let shortened = [NoticeCode::ResultsCleared, NoticeCode::ResultsClipped, NoticeCode::EditedHere];
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
     // Too little for one step: not even then is a result clipped here.
-    let request = request.with_limits(RequestLimits::budget(450));
+    let request = request.with_limits(RequestLimits::prompt_budget(450));
     let plan = manager.build_plan(&request).unwrap();
     assert!(plan.overflow.is_some());
     assert!(plan.notices.iter().all(|notice| !shortened.contains(&notice.code)));
@@ -64,7 +64,7 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
     let log = agent();
     let plan_for = |model: &str, budget| {
         let manager = manager(model, tweak);
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
         let here = plan.notices.iter().filter(|notice| notice.code == NoticeCode::EditedHere);
         (
@@ -79,13 +79,14 @@ fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
     let (here, editing, clipped) = plan_for("gpt-6.2-astra", 450);
     assert_eq!((here, clipped), (1, true));
     let expected = json!([{"type": "compaction", "compact_threshold": 382}]);
-    assert_eq!(editing.unwrap().context_management, expected);
+    assert_eq!(json!(editing.unwrap().context_management()), expected);
     // Both.
     let (here, editing, clipped) = plan_for("claude-opus-5-5", 100_000);
     assert_eq!((here, clipped), (0, false));
     let editing = editing.unwrap();
     assert_eq!(editing.headers.len(), 2);
-    let edit = &editing.context_management["edits"][1];
+    let management = json!(editing.context_management());
+    let edit = &management["edits"][1];
     let expected = json!({"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 85_000}});
     assert_eq!(*edit, expected);
 }
@@ -99,9 +100,9 @@ fn nothing_is_due_here_where_the_provider_compacts() {
         });
         let mut log = agent();
         log.push(Message::assistant("Nowhere."));
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         let request = PlanRequest::new(&log).with_limits(limits);
-        let state = manager.compactor().state(request.clone()).unwrap();
+        let state = manager.compactor().state(&request).unwrap();
         (state, manager.build_plan(&request).unwrap().context_editing.is_some())
     };
     let by_provider = (CompactionState::Waiting(BlockedBy::Provider), true);

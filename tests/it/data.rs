@@ -27,7 +27,7 @@ fn shuffled(items: &[RagItem]) -> Vec<RagItem> {
 }
 
 fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Result<(), String> {
-    let limits = RequestLimits::budget(budget);
+    let limits = RequestLimits::prompt_budget(budget);
     let request = session.request().with_limits(limits);
     let plan = manager.build_plan(&request).map_err(|error| error.to_string())?;
     laws::hold(&Case {
@@ -49,8 +49,11 @@ fn check(manager: &ContextWindowManager, session: &Session, budget: u64) -> Resu
     let tools: i64 =
         plan.overhead.iter().filter(|line| line.what.name() == "tools").map(|line| line.tokens).sum();
     let recounted = recount::messages(&plan, &TokenCounter::o200k_base()) as i64 + tools;
-    if recounted != plan.total.n as i64 {
-        return Err(format!("N3: the rendered prompt counts {recounted}, the plan says {}", plan.total.n));
+    if recounted != plan.estimated_tokens_total.tokens as i64 {
+        return Err(format!(
+            "N3: the rendered prompt counts {recounted}, the plan says {}",
+            plan.estimated_tokens_total.tokens
+        ));
     }
     Ok(())
 }
@@ -93,5 +96,5 @@ fn every_retrieval_session_plans_at_every_budget() {
 fn an_empty_request_is_a_valid_empty_plan() {
     let log = context_window::Conversation::new();
     let plan = manager().build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!((plan.total.n, plan.included.len(), plan.excluded.len()), (3, 0, 0));
+    assert_eq!((plan.estimated_tokens_total.tokens, plan.included.len(), plan.excluded.len()), (3, 0, 0));
 }

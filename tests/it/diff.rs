@@ -254,7 +254,7 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
         let log = |count: usize| Conversation::from_iter(messages[..count].iter().cloned());
         let cut = messages.len() * 2 / 3;
         let (old, new) = (log(cut), log(messages.len()));
-        let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
+        let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
         for (a, b, cause) in [
             (request(&old, 3_000), request(&new, 3_000), Some(Mutation::Items)),
             (request(&new, 3_000), request(&new, 2_000), Some(Mutation::Budget)),
@@ -316,7 +316,7 @@ fn a_message_inside_of_two_runs_is_named() {
     let manager =
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log(false), log(true));
-    let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
+    let request = |log, budget| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
     let diff = Diff::between(&manager.explainer(&request(&old, 60)), &manager.explainer(&request(&new, 300)))
         .unwrap();
     let changed: Vec<String> = diff
@@ -348,7 +348,7 @@ fn messages_behind_the_point_where_two_logs_part_are_named() {
     let manager =
         ContextWindowManager::new(Model::custom("m"), generate::bytes(), Default::default()).unwrap();
     let (old, new) = (log("b"), log("c"));
-    let request = |log| PlanRequest::new(log).with_limits(RequestLimits::budget(20));
+    let request = |log| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(20));
     let diff = Diff::between(&manager.explainer(&request(&old)), &manager.explainer(&request(&new))).unwrap();
     let mut changed: Vec<&str> = diff.changes.iter().map(|change| change.id.as_str()).collect();
     changed.sort_unstable();

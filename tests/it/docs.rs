@@ -346,7 +346,7 @@ fn the_diff_on_the_page_of_snapshots_is_true() {
             RagItem::new("refunds", 0.92, "Refunds take 5 days."),
             RagItem::new("hours", 0.10, "We are open from 9 to 18."),
         ];
-        let request = PlanRequest::new(&log).with_rag(hits).with_limits(RequestLimits::budget(112));
+        let request = PlanRequest::new(&log).with_rag(hits).with_limits(RequestLimits::prompt_budget(112));
         let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
         report::snapshot(&manager.build_plan(&request).unwrap())
     };

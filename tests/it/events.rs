@@ -26,16 +26,17 @@ fn everything() -> Conversation {
     log.unpin("gone");
     log.pin_message("question", Priority::High).unwrap();
     log.set_ttl("question", Ttl::turns(3)).unwrap();
-    let plan =
-        manager().build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(2_000))).unwrap();
+    let plan = manager()
+        .build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(2_000)))
+        .unwrap();
     log.push_reply(&plan, Message::assistant("In May."), Usage::openai(plan.counted(), 10, 4));
     log.complete_turn(&plan);
-    let mut usage = manager().usage(&log).unwrap();
+    let mut usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
     usage.level = Level::Approaching;
     log.observe(usage);
     let manager = manager();
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "Ida paid.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "Ida paid.").unwrap();
     log.push(Message::user("Thanks."));
     log.rewind_before("m4").unwrap();
     log
@@ -110,8 +111,8 @@ fn a_client_applies_the_compaction_of_a_server() {
         server.push(Message::assistant(format!("Answer {turn}: {}", "so. ".repeat(40))));
     }
     let mut client = server.clone();
-    let limits = RequestLimits::new().with_context_len(5_000);
-    let record = manager().compactor().without_model(&mut server, &[], limits).unwrap().unwrap();
+    let limits = RequestLimits::new().with_model_context_len(5_000);
+    let record = manager().compactor().compact_if_due(&mut server, &[], limits).unwrap().unwrap();
     let sent = serde_json::to_string(&LogEvent::from(record)).unwrap();
     let event: LogEvent = serde_json::from_str(&sent).unwrap();
     client.apply_event(event.clone()).unwrap();
@@ -180,7 +181,10 @@ fn hostile_entries_are_errors() {
 fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     let manager = manager();
     let mut log = Conversation::from([Message::user("Tell me a long story. ".repeat(30))]);
-    let limits = RequestLimits::new().with_context_len(1_000).with_max_completion(100).with_safety_buffer(0);
+    let limits = RequestLimits::new()
+        .with_model_context_len(1_000)
+        .with_max_completion_tokens(100)
+        .with_safety_buffer(0);
     let plan = |log: &Conversation| manager.build_plan(&PlanRequest::new(log).with_limits(limits)).unwrap();
     let first = plan(&log);
     let committed = log.push_reply(&first, Message::assistant("Once"), StopReason::named("length"));
@@ -190,7 +194,7 @@ fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     let usage = Usage::openai(second.counted(), 0, 900 - second.counted());
     let committed =
         log.push_reply(&second, Message::assistant("there was"), (usage, StopReason::ContextFull));
-    let figures = manager.usage(PlanRequest::new(&log).with_limits(limits)).unwrap();
+    let figures = manager.usage(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     assert_eq!(committed.events[0], ContextEvent::WindowFull);
     let ContextEvent::Usage(told) = &committed.events[1] else { panic!("{:?}", committed.events) };
     assert_eq!(

@@ -12,6 +12,7 @@ use context_window::{
     plan::{Decision, HeldBy},
 };
 use proptest::prelude::*;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest budget that is looked at: more than any session here needs.
@@ -269,7 +270,8 @@ fn agrees_as_it_is(mut session: Session, target: u8) -> Result<(), TestCaseError
     session.budget = session.budget.min(MOST);
     let (counter, config) = (generate::bytes(), session.config.clone());
     let manager = ContextWindowManager::new(model(target), counter, config).unwrap();
-    let limits = RequestLimits::budget(session.budget).with_context_len(MOST).with_safety_buffer(0);
+    let limits =
+        RequestLimits::prompt_budget(session.budget).with_model_context_len(MOST).with_safety_buffer(0);
     let log = session.log();
     let request = session.request(&log).with_limits(limits);
     every_answer_agrees(&manager, &session, &request, limits).map_err(TestCaseError::fail)
@@ -319,12 +321,12 @@ proptest! {
         let estimates = session.config.tokens.calibration_per_mille != 1_000;
         let counter = if estimates { generate::bytes().into_estimate() } else { generate::bytes() };
         let manager = ContextWindowManager::new(model(target), counter, session.config.clone()).unwrap();
-        let limits = RequestLimits::budget(session.budget).with_context_len(MOST).with_safety_buffer(0);
+        let limits = RequestLimits::prompt_budget(session.budget).with_model_context_len(MOST).with_safety_buffer(0);
         // Half of the conversations were started fresh, rewound or compacted somewhere.
         let log = session.log_with(archived_at, |log| match how {
             1 => log.start_fresh(),
             2 => drop(log.rewind_before(format!("m{}", archived_at / 2))),
-            3 => drop(manager.compactor().now(&*log).unwrap().map(|job| manager.compactor().apply(log, &job, "s"))),
+            3 => drop(manager.compactor().now(&PlanRequest::like_last(&*log)).unwrap().map(|job| manager.compactor().apply_summary(log, &job, "s"))),
             _ => {}
         });
         let request = session.request(&log).with_limits(limits);
@@ -342,10 +344,10 @@ proptest! {
             // Only pins make room for a pin where pins may take no more.
             let counts = |row: &PlannedItem| held_by != HeldBy::PinsLimit || row.section == Section::SystemPinned;
             let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required && counts(row);
-            let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().tokens.n;
+            let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().token_estimate.tokens;
             let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();
             let (held, all): (u64, u64) =
-                (costs.iter().sum(), plan.included.iter().filter(may_go).map(|row| row.tokens.n).sum());
+                (costs.iter().sum(), plan.included.iter().filter(may_go).map(|row| row.token_estimate.tokens).sum());
             prop_assert!(room + held >= tokens || held == all, "{got:?}");
             prop_assert!(costs.last().is_none_or(|last| room + held - last < tokens), "{got:?}");
         }
@@ -360,7 +362,8 @@ fn a_run_is_explained_with_the_tokens_of_its_row() {
     log.push(Message::user("And now?"));
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
-    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(300)).with_excluded_counts();
+    let request =
+        PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(300)).with_excluded_counts();
     let plan = manager.build_plan(&request).unwrap();
     let [run] = &plan.excluded[..] else { panic!("{:?}", plan.excluded) };
     let last = run.last_id.as_ref().unwrap();
@@ -368,10 +371,10 @@ fn a_run_is_explained_with_the_tokens_of_its_row() {
     let named = explainer.explain(&format!("{}..{last}", run.id)).unwrap();
     assert_eq!(named, explainer.explain(last.as_str()).unwrap());
     assert_eq!((named.first_id.as_ref(), named.count), (Some(&run.id), run.count));
-    assert_eq!(named.run_tokens, Some(run.tokens));
-    assert!(named.tokens.is_some_and(|newest| newest < run.tokens.n));
+    assert_eq!(named.run_tokens, Some(run.token_estimate));
+    assert!(named.tokens.is_some_and(|newest| newest < run.token_estimate.tokens));
     let said = context_window_report::explanation(&named).to_string();
-    let tokens = context_window_report::grouped(run.tokens.n);
+    let tokens = context_window_report::grouped(run.token_estimate.tokens);
     assert!(said.contains(&format!("this run needs {tokens}\n")), "{said}");
     let all = explainer.explain_all().unwrap();
     assert_eq!(all.iter().find(|one| one.first_id.is_some()), Some(&named));
@@ -392,7 +395,7 @@ fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
 
 /// All ids of a small request against brute force.
 fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64, ids: &[&str]) {
-    let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0);
     let request = request.clone().with_limits(limits);
     let brute = Brute::force(manager, &request, limits);
     for id in ids {
@@ -402,7 +405,7 @@ fn agrees(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64
 
 /// All answers at once: they share what the walk through the conversation meets.
 fn all_agree(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: u64) {
-    let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0);
     let request = request.clone().with_limits(limits);
     let brute = Brute::force(manager, &request, limits);
     let all = manager.explainer(&request).explain_all().unwrap();
@@ -447,7 +450,7 @@ fn nothing_comes_in_before_what_fits_no_budget() {
 fn pins_that_come_in_late_are_part_of_every_answer() {
     use context_window::{Conversation, Message, Priority, RagItem};
     let mut config = context_window::Config::default();
-    config.sections.system_pinned.pins_limit = 100;
+    config.sections.pins_limit = 100;
     let manager = ContextWindowManager::new(model(0), generate::bytes(), config).unwrap();
     let say = |at: usize| {
         let text = format!("message {at} {}", "x".repeat(at * 7 % 40));
@@ -462,7 +465,7 @@ fn pins_that_come_in_late_are_part_of_every_answer() {
     for budget in [100, 300, 500, 900] {
         all_agree(&manager, &request, budget);
     }
-    let before = manager.build_plan(&request.clone().with_limits(RequestLimits::budget(400))).unwrap();
+    let before = manager.build_plan(&request.clone().with_limits(RequestLimits::prompt_budget(400))).unwrap();
     all_agree(&manager, &request.with_previous(before.anchor()), 400);
 }
 
@@ -478,7 +481,7 @@ fn what_the_walk_never_reaches_is_never_looked_at() {
     let talk = (0..6).map(|at| Message::user(format!("message {at} of the talk")));
     let log = Conversation::from_iter([Message::user("older"), open].into_iter().chain(talk));
     all_agree(&manager, &PlanRequest::new(&log), 300);
-    let limits = RequestLimits::budget(300).with_context_len(MOST).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(300).with_model_context_len(MOST).with_safety_buffer(0);
     let request = PlanRequest::new(&log).with_limits(limits);
     assert!(manager.explainer(&request).budget_map(50).is_ok());
 }
@@ -528,12 +531,13 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
     for documents in
         [[document(0.1, "low"), document(0.9, "high")], [document(0.9, "high"), document(0.1, "low")]]
     {
-        let mut anchor = context_window::plan::Anchor::default();
-        (anchor.live, anchor.rag) = (Some("m0".into()), Some(vec!["d".into()]));
+        let anchor = json!({"live": "m0", "rag": ["d"]});
+        let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
         let fresh = PlanRequest::new(&log).with_rag(documents);
         for (request, budget) in [(&fresh, 20), (&fresh, 400), (&fresh.clone().with_previous(anchor), 400)] {
             agrees(&manager, request, budget, &["rag:d"]);
-            let limits = RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0);
+            let limits =
+                RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0);
             let all = manager.explainer(&request.clone().with_limits(limits)).explain_all().unwrap();
             let repeat = all.iter().find(|one| one.reason.to_string() == "duplicate of d").unwrap();
             assert!(
@@ -551,9 +555,8 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
 fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
     let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
-    let mut anchor = context_window::plan::Anchor::default();
-    anchor.live = Some("m0".into());
-    anchor.rag = Some(vec!["d2".into()]);
+    let anchor = json!({"live": "m0", "rag": ["d2"]});
+    let anchor: context_window::plan::Anchor = serde_json::from_value(anchor).unwrap();
     let same = "D".repeat(57);
     let documents = [
         context_window::RagItem::new("d2", 0.0, same.as_str()).with_origin("o1"),
@@ -561,6 +564,6 @@ fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
     ];
     let request = PlanRequest::new(&log).with_rag(documents).with_previous(anchor);
     agrees(&manager, &request, 1, &["rag:d2", "rag:d3"]);
-    let limits = RequestLimits::budget(1).with_context_len(MOST).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(1).with_model_context_len(MOST).with_safety_buffer(0);
     assert!(manager.explainer(&request.with_limits(limits)).explain("d3").unwrap().enters_at.is_some());
 }

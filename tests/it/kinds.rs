@@ -31,7 +31,8 @@ fn the_placeholder_result_of_a_message_named_bridge_has_an_answer() {
     );
     // And planning agrees: it is there down to where the answer says.
     let holds = |budget: u64| {
-        let plan = manager().build_plan(&request.clone().with_limits(RequestLimits::budget(budget))).unwrap();
+        let plan =
+            manager().build_plan(&request.clone().with_limits(RequestLimits::prompt_budget(budget))).unwrap();
         plan.included.iter().any(|other| other.id == row.id)
     };
     let least = answer.leaves_at.unwrap() + 1;

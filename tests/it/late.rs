@@ -2,7 +2,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
-    Tool, ToolCall, WireFormat, config::Placement, message::Reasoning, plan::Loss, render,
+    Tool, ToolCall, WireFormat, config::Placement, message::Reasoning, plan::DropReason, render,
 };
 use context_window_store::Journal;
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ fn a_tool_that_changed_is_declared_anew() {
         talk.tools[0].description = "Looks otherwise.".into();
         let plan = talk.plan();
         assert_eq!(plan.thoughts.sent, 0, "{model}");
-        let named = |loss: &Loss| matches!(loss, Loss::PrefixChanged { at, .. } if at.as_str() == "tools");
+        let named = |loss: &DropReason| matches!(loss, DropReason::PrefixChanged { at, .. } if at.as_str() == "tools");
         assert!(plan.thoughts.lost.iter().all(|lost| named(&lost.why)), "{model}: {:?}", plan.thoughts);
         let body = body(&plan);
         assert_eq!(body["tools"].as_array().unwrap().len(), 2, "{model}");
@@ -238,7 +238,7 @@ fn a_cut_loses_none_of_them() {
         config.rag.placement = Placement::WithQuestion;
         let mut talk = Talk::new(model);
         talk.manager = manager_for(model, &config);
-        talk.limits = RequestLimits::budget(900);
+        talk.limits = RequestLimits::prompt_budget(900);
         talk.step();
         talk.tools.push(tool("dig"));
         talk.log.push_system("rules", "Never dig at night.");

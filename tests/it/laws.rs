@@ -111,7 +111,7 @@ fn every_law_holds_with_estimates_too(session: &Session, rough: bool) -> Result<
     let counter = if rough { TokenCounter::chars_per_4() } else { TokenCounter::chars_per_3_5() };
     let manager = ContextWindowManager::new(Model::custom("test"), counter, session.config.clone()).unwrap();
     let plan = check(session, &manager)?;
-    prop_assert_eq!(plan.total.certainty == Certainty::Estimate, !plan.included.is_empty());
+    prop_assert_eq!(plan.estimated_tokens_total.certainty == Certainty::Estimate, !plan.included.is_empty());
     Ok(())
 }
 
@@ -188,7 +188,7 @@ fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), Tes
 
 /// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
 fn what_was_asked_about_is_gone_the_next_turn(mut session: Session) -> Result<(), TestCaseError> {
-    session.config.ttl.policy = TtlPolicy::Ask;
+    session.config.ttl_policy = TtlPolicy::Ask;
     let mut log = session.log();
     let manager = session.manager();
     let plan = manager.build_plan(&session.request(&log)).unwrap();
@@ -232,7 +232,7 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let log = Conversation::from_iter(plan.messages().iter().cloned());
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
-    let limits = context_window::RequestLimits::budget(1_000_000);
+    let limits = context_window::RequestLimits::prompt_budget(1_000_000);
     let again = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     prop_assert_eq!(again.messages(), plan.messages());
     prop_assert!(again.notices.iter().all(|notice| notice.rule() == "B1"), "{:?}", again.notices);
@@ -321,7 +321,7 @@ fn backfill_is_not_monotone_and_says_so() {
     let items = || sizes.map(|(score, id, size)| (score, id.to_owned(), id.repeat(size)));
     let at = |room: u64| {
         let empty = 3 + (7 + 12 + 12);
-        let limits = context_window::RequestLimits::budget(empty + room);
+        let limits = context_window::RequestLimits::prompt_budget(empty + room);
         ids(
             &manager.build_plan(&PlanRequest::new(&log).with_rag(items()).with_limits(limits)).unwrap(),
             Section::Rag,
@@ -340,7 +340,7 @@ fn the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
     ]);
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
-    let limits = context_window::RequestLimits::budget(100);
+    let limits = context_window::RequestLimits::prompt_budget(100);
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     assert_eq!(
         plan.included.iter().map(|row| (row.id.as_str(), row.reason)).collect::<Vec<_>>(),
@@ -389,13 +389,13 @@ proptest! {
         session.config.tokens.calibration_per_mille = margin;
         let plan = session.plan().unwrap();
         let Some(overflow) = &plan.overflow else { return Ok(()) };
-        prop_assert_eq!(overflow.tokens, plan.total.n - tight);
+        prop_assert_eq!(overflow.tokens, plan.estimated_tokens_total.tokens - tight);
         if margin == 1_000 && session.config.conversation.tool_results != context_window::config::ToolResults::Clip {
             // The conflicting set is too much, no smaller one is, and without any one of its members it fits.
-            let sizes: Vec<u64> = plan.included.iter().map(|row| row.tokens.n).collect();
-            let beside = plan.total.n - sizes.iter().sum::<u64>().min(plan.total.n);
+            let sizes: Vec<u64> = plan.included.iter().map(|row| row.token_estimate.tokens).collect();
+            let beside = plan.estimated_tokens_total.tokens - sizes.iter().sum::<u64>().min(plan.estimated_tokens_total.tokens);
             if plan.overhead.iter().all(|line| line.tokens > 0) {
-                let of = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().tokens.n;
+                let of = |id: &context_window::ItemId| plan.included.iter().find(|row| row.id == *id).unwrap().token_estimate.tokens;
                 let conflict: Vec<u64> = overflow.conflict.iter().map(of).collect();
                 let together = beside + conflict.iter().sum::<u64>();
                 prop_assert!(together > tight);
@@ -413,7 +413,7 @@ proptest! {
         // Planning again confirms each of them, and says what then is in.
         let confirmed = session.manager().explainer(&session.request(&session.log())).remedies().unwrap();
         prop_assert_eq!(confirmed.iter().map(|confirmed| &confirmed.remedy).collect::<Vec<_>>(), overflow.remedies.iter().collect::<Vec<_>>());
-        prop_assert!(confirmed.iter().all(|one| one.total.n <= one.prompt_budget));
+        prop_assert!(confirmed.iter().all(|one| one.estimated_tokens_total.tokens <= one.prompt_budget));
         for remedy in &overflow.remedies {
             let mut log = session.log();
             let mut other = session.clone();
@@ -463,7 +463,7 @@ fn a_window_in_by_its_pins_alone_settles() {
     let mut config = context_window::Config::default();
     config.sections = context_window::config::Sections::shares(0, 471, 529);
     config.conversation.low_mark = 1;
-    config.ttl.policy = context_window::config::TtlPolicy::Ask;
+    config.ttl_policy = context_window::config::TtlPolicy::Ask;
     let mut session = Session {
         system: Some(1),
         focus: Some(45),
@@ -497,8 +497,8 @@ fn a_lower_completion_helps_where_it_is_proposed() {
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
     let limits = |completion| {
         context_window::RequestLimits::new()
-            .with_context_len(400)
-            .with_max_completion(completion)
+            .with_model_context_len(400)
+            .with_max_completion_tokens(completion)
             .with_safety_buffer(0)
     };
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits(200))).unwrap();
@@ -532,7 +532,7 @@ fn the_plain_wire_format_prices_texts_alone() {
     ]);
     let plan = manager.build_plan(&PlanRequest::new(&log).with_state("clock", "noon")).unwrap();
     let state = "<state id=\"clock\">\nnoon\n</state>".len() as u64;
-    assert_eq!(plan.total.n, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
+    assert_eq!(plan.estimated_tokens_total.tokens, 3 + (10 + 3) + (2 + 2) + 4 + 1 + state);
     assert!(plan.overhead.is_empty(), "{:?}", plan.overhead);
 }
 
@@ -549,8 +549,8 @@ proptest! {
         let counted = manager.build_plan(&session.request(&log).with_excluded_counts()).unwrap();
         for (bound, exact) in plan.excluded.iter().zip(&counted.excluded) {
             prop_assert_eq!((&bound.id, bound.count), (&exact.id, exact.count));
-            let is_bound = bound.tokens.certainty == Certainty::UpperBound;
-            prop_assert!(!is_bound || bound.tokens.n >= exact.tokens.n, "{bound:?} {exact:?}");
+            let is_bound = bound.token_estimate.certainty == Certainty::UpperBound;
+            prop_assert!(!is_bound || bound.token_estimate.tokens >= exact.token_estimate.tokens, "{bound:?} {exact:?}");
         }
     }
 
@@ -572,7 +572,7 @@ proptest! {
             for row in &of_run {
                 prop_assert_eq!((row.count, &row.last_id, &row.reason, row.section), (1, &None, &run.reason, run.section));
             }
-            prop_assert_eq!(of_run.iter().map(|row| row.tokens.n).sum::<u64>(), run.tokens.n);
+            prop_assert_eq!(of_run.iter().map(|row| row.token_estimate.tokens).sum::<u64>(), run.token_estimate.tokens);
         }
         prop_assert!(rows.next().is_none());
         let mut same = single;

@@ -31,7 +31,7 @@ fn cost(model: &str, parts: &[Value]) -> (u64, Certainty) {
     };
     let (with, without) = (question(parts), question(&[]));
     let row = with.included.last().unwrap();
-    (with.total.n - without.total.n, row.tokens.certainty)
+    (with.estimated_tokens_total.tokens - without.estimated_tokens_total.tokens, row.token_estimate.certainty)
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_document_costs_its_pages() {
     let unreadable = base64(&[b"%PDF-1.4\n".as_slice(), &b"ABCD".repeat(2_000)].concat());
     assert_eq!(cost("claude-sonnet-4-5", &[document(&unreadable)]), (3_102, Certainty::Estimate));
     let file = json!({"type": "file", "file": {"filename": "a.pdf", "file_data": format!("data:application/pdf;base64,{scan}")}});
-    let name = manager("gpt-4o").counter().count("a.pdf").unwrap().n;
+    let name = manager("gpt-4o").counter().count("a.pdf").unwrap().tokens;
     assert_eq!(cost("gpt-4o", &[file]), (70_600 + name, Certainty::Estimate));
 }
 
@@ -77,7 +77,7 @@ fn sound_and_video_cost_their_seconds() {
         let body = |parts: &[Value]| json!({"contents": [{"role": "user", "parts": parts}]}).to_string();
         let total = |parts: &[Value]| {
             let session = Session::from_json(&body(parts)).unwrap();
-            manager("gemini-2.5-flash").build_plan(&session.request()).unwrap().total.n
+            manager("gemini-2.5-flash").build_plan(&session.request()).unwrap().estimated_tokens_total.tokens
         };
         total(&[json!({"text": "What is this?"}), part]) - total(&[json!({"text": "What is this?"})])
     };
@@ -104,7 +104,11 @@ fn a_result_with_media_is_clipped_in_its_texts() {
         json!([text("tide", 3_000), image, text("quay", 3_000), text("berth", 3)]),
     ] {
         let plan = page_beside_screenshot(content.clone());
-        assert!(plan.total.n <= 2_500 && plan.total.n > 2_300, "{} of 2,500 for {content:.60}", plan.total.n);
+        assert!(
+            plan.estimated_tokens_total.tokens <= 2_500 && plan.estimated_tokens_total.tokens > 2_300,
+            "{} of 2,500 for {content:.60}",
+            plan.estimated_tokens_total.tokens
+        );
         let body = serde_json::to_value(context_window::render::anthropic(&plan)).unwrap();
         let sent = body["messages"][2]["content"][0]["content"].as_array().unwrap();
         let kinds = |parts: &[Value]| parts.iter().map(|part| part["type"].clone()).collect::<Vec<_>>();
@@ -136,20 +140,28 @@ fn reports_teach_what_pages_count() {
     let manager = manager("gpt-4o");
     let mut log = Conversation::from([Message::user("Summarise.").with_parts([document])]);
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    let counted = first.total.n;
-    assert!(counted > 17_650 && first.total.certainty == Certainty::Estimate);
+    let counted = first.estimated_tokens_total.tokens;
+    assert!(counted > 17_650 && first.estimated_tokens_total.certainty == Certainty::Estimate);
     log.push_reply(&first, Message::assistant("Tides."), Usage::openai(12_000, 0, 9));
     log.push(Message::user("And then?"));
     let second = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert!((12_000..12_100).contains(&second.total.n), "{} after {counted}", second.total.n);
+    assert!(
+        (12_000..12_100).contains(&second.estimated_tokens_total.tokens),
+        "{} after {counted}",
+        second.estimated_tokens_total.tokens
+    );
 
     // Without media the counter is exact, and nobody is believed but it.
     let mut log = Conversation::from([Message::user("Summarise the tides of May.")]);
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    log.push_reply(&first, Message::assistant("Tides."), Usage::openai(first.total.n + 9, 0, 9));
+    log.push_reply(
+        &first,
+        Message::assistant("Tides."),
+        Usage::openai(first.estimated_tokens_total.tokens + 9, 0, 9),
+    );
     log.push(Message::user("And then?"));
     let second = manager.build_plan(&PlanRequest::new(&log)).unwrap();
-    assert_eq!((second.calibration, second.total.certainty), (None, Certainty::Exact));
+    assert_eq!((second.calibration, second.estimated_tokens_total.certainty), (None, Certainty::Exact));
 }
 
 #[test]
@@ -165,6 +177,6 @@ fn a_redacted_session_costs_as_much_as_its_media_did() {
     let json = session_json(&manager, &session.request(), SessionTexts::Redacted).unwrap();
     assert!(!json.contains(&scan) && !json.contains("Harbour"));
     let redacted = Session::from_json(&json).unwrap();
-    let total = |session: &Session| manager.build_plan(&session.request()).unwrap().total;
+    let total = |session: &Session| manager.build_plan(&session.request()).unwrap().estimated_tokens_total;
     assert_eq!(total(&redacted), total(&session));
 }

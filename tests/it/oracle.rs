@@ -110,7 +110,7 @@ impl<'a> Oracle<'a> {
     }
 
     fn cap(&self, section: Section) -> i64 {
-        self.s.config.sections.of(section).cap.map_or(i64::MAX, |cap| cap as i64)
+        self.s.config.sections.section(section).cap.map_or(i64::MAX, |cap| cap as i64)
     }
 
     fn block(&self) -> i64 {
@@ -192,7 +192,7 @@ impl<'a> Oracle<'a> {
         // S2: pins before all others, out of whatever the minimum leaves, those that are never dropped within the limit too.
         let never_dropped = self.kept.iter().filter(|(_, (_, reason))| *reason == "pinned");
         let never_dropped: i64 = never_dropped.map(|(unit, _)| self.size(*unit)).sum();
-        let limit = there * i64::from(self.s.config.sections.system_pinned.pins_limit) / 1000;
+        let limit = there * i64::from(self.s.config.sections.pins_limit) / 1000;
         let cap = (self.cap(Section::SystemPinned) - self.used(Section::SystemPinned)).max(0);
         let fallen_at_first = self.offer_pins(there - least, 0, cap, (limit - never_dropped).max(0));
         let minimums = Section::ALL.map(|section| self.used(section));

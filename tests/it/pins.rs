@@ -22,7 +22,8 @@ fn plan(budget: u64, config: Config) -> ContextPlan {
     log.push(Message::user("What did we decide?"));
     let documents = (0..8).map(|at| RagItem::new(format!("d{at}"), f64::from(at), text(300)));
     let manager = ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config);
-    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(budget));
+    let request =
+        PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(budget));
     manager.unwrap().build_plan(&request).unwrap()
 }
 
@@ -38,7 +39,7 @@ fn a_pin_is_in_at_every_budget_that_holds_it() {
 #[test]
 fn a_pin_dropped_says_what_it_needs_and_what_keeps_it_out() {
     let mut config = Config::default();
-    config.sections.system_pinned.pins_limit = 20;
+    config.sections.pins_limit = 20;
     let plan = plan(2_500, config);
     assert_eq!(plan.reason("decision").unwrap().to_string(), "too large; 121 tokens left");
     let notices: Vec<_> =

@@ -24,10 +24,10 @@ proptest! {
         model.wire_format = WireFormat::Plain;
         let manager = ContextWindowManager::new(model, generate::bytes(), session.config.clone()).unwrap();
         let before = manager.build_plan(&session.request(&log)).unwrap();
-        let now = manager.build_plan(&session.request(&log).with_limits(RequestLimits::budget(budget))).unwrap();
+        let now = manager.build_plan(&session.request(&log).with_limits(RequestLimits::prompt_budget(budget))).unwrap();
         let prefix = now.prefix(&before.anchor()).unwrap();
         let rows = |plan: &context_window::ContextPlan| -> Vec<(String, String, u64)> {
-            plan.included.iter().map(|row| (row.id.to_string(), row.hash(), row.tokens.n)).collect()
+            plan.included.iter().map(|row| (row.id.to_string(), row.hash(), row.token_estimate.tokens)).collect()
         };
         let (then, here) = (rows(&before), rows(&now));
         let same = then.iter().zip(&here).take_while(|(a, b)| a.0 == b.0 && a.1 == b.1).count();
@@ -82,7 +82,7 @@ fn every_cause_is_named() {
     let tools = [Tool::new("f", "", "{}")];
     assert_eq!(cause(&request(), &request().with_tools(&tools)), Some(PrefixCause::Inserted));
     assert_eq!(cause(&request().with_tools(&tools), &request()), Some(PrefixCause::Removed));
-    let small = request().with_limits(RequestLimits::budget(60));
+    let small = request().with_limits(RequestLimits::prompt_budget(60));
     assert_eq!(cause(&request(), &small), Some(PrefixCause::Budget));
     let mut expired = base();
     expired.set_ttl("note", Ttl::NoneRemaining).unwrap();
@@ -105,7 +105,7 @@ fn a_note_that_is_unpinned_is_gone() {
     let mut log: Conversation = (0..21).map(talk).collect::<Vec<Message>>().into();
     log.pin(PinnedItem::new("note", "short answers"));
     let manager = manager(Model::custom("test"));
-    let limits = RequestLimits::budget(150);
+    let limits = RequestLimits::prompt_budget(150);
     let before = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
     log.unpin("note");
     let request = PlanRequest::new(&log).with_limits(limits).with_previous(before.anchor());
@@ -141,7 +141,7 @@ fn a_conversation_repeats_what_it_sent() {
         context_window::conversation::Entry::Event(context_window::conversation::Event::Sent {
             anchor,
             ..
-        }) => anchor.prompt.is_some(),
+        }) => anchor.sent_items().is_some(),
         _ => false,
     });
     assert_eq!(prompts.count(), 1);

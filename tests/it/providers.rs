@@ -70,7 +70,7 @@ fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String
 }
 
 fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
-    let excess = plan.total.n.saturating_sub(plan.prompt_budget);
+    let excess = plan.estimated_tokens_total.tokens.saturating_sub(plan.prompt_budget);
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
     let droppable = plan.included.iter().any(|row| {
         matches!(row.reason, IncludedReason::Recent | IncludedReason::Question | IncludedReason::Relevant)
@@ -101,7 +101,7 @@ fn planned_again_it_is_the_same(
     }
     let sent = goal.unmarked(plan);
     let session = Session::from_json(&sent.to_string()).map_err(|error| format!("{error}\n{sent:#}"))?;
-    let request = session.request().with_limits(RequestLimits::budget(10_000_000));
+    let request = session.request().with_limits(RequestLimits::prompt_budget(10_000_000));
     let again = manager.build_plan(&request).map_err(|error| error.to_string())?;
     let body = goal.unmarked(&again);
     // What comes after the question as the user's is the question when it is read back, and what the model thought
@@ -163,7 +163,7 @@ proptest! {
                 // One budget a target, and another one for the next, without `FULL=1`.
                 let turn = (at + turn) % BUDGETS.len();
                 for &budget in if generate::is_full() { &BUDGETS[..] } else { &BUDGETS[turn..=turn] } {
-                    let request = history.request(&log).with_limits(RequestLimits::budget(budget));
+                    let request = history.request(&log).with_limits(RequestLimits::prompt_budget(budget));
                     hold(goal, manager, &request)
                         .map_err(|why| TestCaseError::fail(format!("{} at {budget}: {why}", goal.name)))?;
                 }
@@ -187,7 +187,7 @@ fn every_real_session_is_valid_for_every_target() {
             for (at, (goal, manager)) in managers.iter().enumerate() {
                 let turn = (at + nth) % BUDGETS.len();
                 for &budget in if generate::is_full() { &BUDGETS[..] } else { &BUDGETS[turn..=turn] } {
-                    let request = session.request().with_limits(RequestLimits::budget(budget));
+                    let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
                     plans += 1;
                     if let Err(why) = hold(goal, manager, &request) {
                         wrong.push(format!("{id} for {} at {budget}: {why}", goal.name));
@@ -218,7 +218,7 @@ fn calls_of_a_user_and_their_results_are_text_of_the_user() {
     let session = Session::from_json(text).unwrap();
     for (goal, manager) in managers() {
         for budget in (1..400).step_by(if generate::is_full() { 1 } else { 3 }) {
-            let request = session.request().with_limits(RequestLimits::budget(budget));
+            let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
             hold(&goal, &manager, &request).unwrap_or_else(|why| panic!("{} at {budget}: {why}", goal.name));
             let plan = manager.build_plan(&request).unwrap();
             let is_in = |id: &str| plan.included.iter().any(|row| row.id.as_str() == id);

@@ -20,7 +20,7 @@ fn read(messages: &[Value]) -> Vec<Message> {
 /// The session is replayed with what the provider reported, request by request.
 #[test]
 fn real_compactions_beside_ours() {
-    let limits = RequestLimits::new().with_context_len(200_000).with_max_completion(32_000);
+    let limits = RequestLimits::new().with_model_context_len(200_000).with_max_completion_tokens(32_000);
     let mut table = String::from(
         "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",
     );
@@ -61,19 +61,19 @@ fn real_compactions_beside_ours() {
             }
             let request = PlanRequest::new(&log).with_limits(limits);
             if due.is_none()
-                && matches!(manager.compactor().state(request.clone()).unwrap(), CompactionState::Due(_))
+                && matches!(manager.compactor().state(&request).unwrap(), CompactionState::Due(_))
             {
-                due = Some((at, manager.usage(request).unwrap().conversation_tokens.n));
+                due = Some((at, manager.usage(&request).unwrap().conversation_tokens.tokens));
             }
         }
         let request = PlanRequest::new(&log).with_limits(limits);
-        let (archived, sizes) = match manager.compactor().now(request).unwrap() {
+        let (archived, sizes) = match manager.compactor().now(&request).unwrap() {
             Some(job) => {
                 // The summary that was really made replaces the one that would be.
-                let record = manager.compactor().apply(&mut log, &job, &summary);
+                let record = manager.compactor().apply_summary(&mut log, &job, &summary);
                 match record {
                     Ok(record) => {
-                        let active = manager.stats(&log).unwrap().active;
+                        let active = manager.stats(&PlanRequest::like_last(&log)).unwrap().active;
                         (
                             format!("{}, {active}", record.messages_archived),
                             format!(
@@ -89,7 +89,10 @@ fn real_compactions_beside_ours() {
                     }
                 }
             }
-            None => (format!("{:?}", manager.compactor().state(&log).unwrap()), String::new()),
+            None => (
+                format!("{:?}", manager.compactor().state(&PlanRequest::like_last(&log)).unwrap()),
+                String::new(),
+            ),
         };
         let after = reports.iter().find(|(at, usage)| *at > cut && usage.context_size() > 0);
         let after = after.map_or("-".into(), |(_, usage)| {

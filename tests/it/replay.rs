@@ -28,9 +28,9 @@ impl Totals {
         let Some(last) = last else { return };
         let pairs = plan.included.iter().zip(&last.included);
         let same = pairs.take_while(|(new, old)| new.id == old.id && new.hash() == old.hash());
-        self.repeated += same.map(|(row, _)| row.tokens.n).sum::<u64>();
-        let newest = plan.included.last().map_or(0, |row| row.tokens.n);
-        self.repeatable += plan.included.iter().map(|row| row.tokens.n).sum::<u64>() - newest;
+        self.repeated += same.map(|(row, _)| row.token_estimate.tokens).sum::<u64>();
+        let newest = plan.included.last().map_or(0, |row| row.token_estimate.tokens);
+        self.repeatable += plan.included.iter().map(|row| row.token_estimate.tokens).sum::<u64>() - newest;
     }
 }
 
@@ -50,7 +50,7 @@ fn replay(
             log.push(message.clone());
             continue;
         }
-        let mut request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let mut request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         if forgetful {
             request = request.with_previous(Anchor::default());
         }
@@ -103,7 +103,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
         let text = std::fs::read_to_string(format!("examples/{name}.json")).unwrap();
         let session = context_window_formats::Session::from_json(&text).unwrap();
         for budget in [150, 300, 100_000] {
-            let request = session.request().with_limits(RequestLimits::budget(budget));
+            let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
             let steps: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();
             assert_eq!(steps.len(), manager.explainer(&request).replay().prompts());
             let mut anchor = Anchor::default();
@@ -112,10 +112,10 @@ fn a_replay_is_what_a_caller_would_have_sent() {
                 assert_eq!(log.messages().len(), step.messages);
                 assert_eq!(log.compactions().count(), step.compactions);
                 let mut own = PlanRequest::new(&log)
-                    .with_limits(RequestLimits::budget(budget))
+                    .with_limits(RequestLimits::prompt_budget(budget))
                     .with_tools(&session.tools);
                 if at + 1 == steps.len() {
-                    own = session.request().with_limits(RequestLimits::budget(budget));
+                    own = session.request().with_limits(RequestLimits::prompt_budget(budget));
                 }
                 let plan = manager.build_plan(&own.with_previous(anchor)).unwrap();
                 assert_eq!(
@@ -128,7 +128,8 @@ fn a_replay_is_what_a_caller_would_have_sent() {
                 prompts += 1;
             }
             // What the request remembers of a prompt belongs to none of a replay.
-            let plan = manager.build_plan(&request.clone().with_limits(RequestLimits::budget(140))).unwrap();
+            let plan =
+                manager.build_plan(&request.clone().with_limits(RequestLimits::prompt_budget(140))).unwrap();
             let remembering = request.clone().with_previous(plan.anchor());
             for (step, again) in
                 steps.iter().zip(manager.explainer(&remembering).replay().map(Result::unwrap))
@@ -156,7 +157,7 @@ fn a_log_replays_to_what_was_sent() {
     let counter = context_window::TokenCounter::named("chars/4").unwrap();
     let manager = ContextWindowManager::new(model, counter, Config::default()).unwrap();
     for budget in [120, 200, 4_000] {
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         let mut log = Conversation::from([Message::system("Be brief.")]);
         let mut sent: Vec<ContextPlan> = Vec::new();
         let mut margins = 0;
@@ -166,8 +167,8 @@ fn a_log_replays_to_what_was_sent() {
             )));
             if turn == 5 {
                 log.pin(context_window::PinnedItem::new("note", "The harbour is closed on Sundays."));
-                let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap();
-                manager.compactor().fall_back(&mut log, &job.unwrap()).unwrap();
+                let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap();
+                manager.compactor().compact_without_model(&mut log, &job.unwrap()).unwrap();
             }
             if turn == 9 {
                 log.start_fresh();
@@ -175,7 +176,7 @@ fn a_log_replays_to_what_was_sent() {
             }
             let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
             margins += u64::from(plan.calibration.is_some());
-            let usage = context_window::Usage::openai(plan.total.n * 5 / 4 + 3, 0, 9);
+            let usage = context_window::Usage::openai(plan.estimated_tokens_total.tokens * 5 / 4 + 3, 0, 9);
             log.push_reply(
                 &plan,
                 Message::assistant(format!("On day {turn} it was {turn}, for the wind.")),
@@ -198,7 +199,11 @@ fn a_log_replays_to_what_was_sent() {
             assert_eq!(step.plan.repeated(), plan.repeated(), "budget {budget}, prompt {}", step.prompt);
             let past = log.as_of(step.messages);
             let again = manager.build_plan(&PlanRequest::new(&past).with_limits(limits)).unwrap();
-            assert_eq!(again.total, plan.total, "budget {budget}, as of {}", step.messages);
+            assert_eq!(
+                again.estimated_tokens_total, plan.estimated_tokens_total,
+                "budget {budget}, as of {}",
+                step.messages
+            );
             assert_eq!(again.calibration, plan.calibration, "budget {budget}, as of {}", step.messages);
         }
     }

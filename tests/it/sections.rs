@@ -17,17 +17,17 @@ proptest! {
     fn pins_come_before_conversation_and_documents(mut session in generate::session()) {
         session.config.sections.system_pinned.cap = None;
         let mut ample = session.clone();
-        ample.config.sections.system_pinned.pins_limit = 1_000;
+        ample.config.sections.pins_limit = 1_000;
         ample.budget = 1_000_000;
         let ample = ample.plan().unwrap();
         let tokens = |reason: &[IncludedReason]| -> u64 {
             let rows = ample.included.iter().filter(|row| reason.contains(&row.reason));
-            rows.map(|row| row.tokens.n).sum()
+            rows.map(|row| row.token_estimate.tokens).sum()
         };
         let pins = tokens(&[IncludedReason::Pinned]);
         let least = pins + tokens(&[IncludedReason::Required, IncludedReason::Summary]);
         let there = session.budget.saturating_sub(3);
-        let limit = there * u64::from(session.config.sections.system_pinned.pins_limit) / 1_000;
+        let limit = there * u64::from(session.config.sections.pins_limit) / 1_000;
         let plan = session.plan().unwrap();
         let dropped: Vec<_> = plan.notices.iter().filter(|notice| notice.code == NoticeCode::PinDropped).collect();
         if least <= there && pins <= limit {
@@ -62,10 +62,10 @@ proptest! {
         prop_assert!(budget.free <= budget.most);
         let document = |tokens: u64| -> Option<RagItem> {
             let of = |size: usize| RagItem::new("d", 1.0, "D".repeat(size));
-            let least = manager.count_document(&of(1)).unwrap().n;
+            let least = manager.count_document(&of(1)).unwrap().tokens;
             let size = tokens.checked_sub(least)? + 1;
             let item = of(size as usize);
-            assert_eq!(manager.count_document(&item).unwrap().n, tokens);
+            assert_eq!(manager.count_document(&item).unwrap().tokens, tokens);
             Some(item)
         };
         let plan = |tokens: u64| document(tokens).map(|item| {
@@ -80,9 +80,9 @@ proptest! {
             prop_assert!(plan(budget.most + 1).is_none_or(|plan| !has(&plan)), "{budget:?}");
         }
         // Pins beyond their limit take what is left, and a document may leave them less.
-        let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.system_pinned.pins_limit) / 1_000;
+        let limit = session.budget.saturating_sub(3) * u64::from(session.config.sections.pins_limit) / 1_000;
         let pinned = without.included.iter().filter(|row| row.reason == IncludedReason::Pinned);
-        let free_is_exact = pinned.map(|row| row.tokens.n).sum::<u64>() <= limit;
+        let free_is_exact = pinned.map(|row| row.token_estimate.tokens).sum::<u64>() <= limit;
         let all_pins = without.notices.iter().all(|notice| notice.code != NoticeCode::PinDropped);
         if let Some(with) = plan(budget.free).filter(|_| session.before.is_none() && all_pins && free_is_exact) {
             let ids = |plan: &ContextPlan| -> BTreeSet<String> {

@@ -61,7 +61,7 @@ struct Talk {
 
 impl Talk {
     fn new(model: &str, config: &Config, budget: Option<u64>) -> Self {
-        let limits = budget.map_or_else(RequestLimits::new, RequestLimits::budget);
+        let limits = budget.map_or_else(RequestLimits::new, RequestLimits::prompt_budget);
         let log = Conversation::from([Message::system("Answer from the documents.")]);
         Self { manager: manager_for(model, config), log, limits, prompts: 0 }
     }
@@ -173,15 +173,20 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
             let plans = talk.turns(8);
             for (at, plan) in plans.iter().enumerate() {
                 let of = format!("{model} at {budget}, prompt {at}");
-                assert!(plan.overflow.is_some() || plan.total.n <= budget, "{of}");
-                let rows: i64 = plan.included.iter().map(|row| i64::try_from(row.tokens.n).unwrap()).sum();
+                assert!(plan.overflow.is_some() || plan.estimated_tokens_total.tokens <= budget, "{of}");
+                let rows: i64 =
+                    plan.included.iter().map(|row| i64::try_from(row.token_estimate.tokens).unwrap()).sum();
                 let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-                assert_eq!(rows + overhead, i64::try_from(plan.total.n).unwrap(), "{of}");
+                assert_eq!(
+                    rows + overhead,
+                    i64::try_from(plan.estimated_tokens_total.tokens).unwrap(),
+                    "{of}"
+                );
                 let new: u64 = plan
                     .included
                     .iter()
                     .filter(|row| row.section == Section::Rag)
-                    .map(|row| row.tokens.n)
+                    .map(|row| row.token_estimate.tokens)
                     .sum();
                 assert!(new * 1000 <= budget * 150, "{of}: {new} tokens of new documents");
                 let told = |code: NoticeCode| plan.notices.iter().any(|notice| notice.code == code);
@@ -191,8 +196,7 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
                 if leave {
                     // What came before this turn and stays is messages only.
                     let live = plan.included.iter().position(|row| {
-                        row.section == Section::Conversation
-                            && row.id == *plan.anchor().live.as_ref().unwrap()
+                        row.section == Section::Conversation && row.id == *plan.live().unwrap()
                     });
                     let earlier = plan.included[..live.unwrap()].iter();
                     let standing = earlier
@@ -321,7 +325,7 @@ fn a_redacted_session_plans_alike() {
     let session = SessionFile::new("redacted.json", json.into()).unwrap().session(None).unwrap();
     let again = talk.manager.build_plan(&session.request()).unwrap();
     let rows = |plan: &ContextPlan| -> Vec<(String, u64)> {
-        plan.included.iter().map(|row| (row.id.to_string(), row.tokens.n)).collect()
+        plan.included.iter().map(|row| (row.id.to_string(), row.token_estimate.tokens)).collect()
     };
     assert_eq!(rows(&again), rows(&plan));
 }
@@ -366,11 +370,12 @@ fn explanations_know_when_documents_leave() {
         let mut talk = Talk::new(model, &staying(), Some(1_000));
         talk.turns(4);
         talk.ask();
-        let mut anchor = talk.log.anchor().unwrap().clone();
-        anchor.limits = None;
+        let anchor = talk.log.anchor().unwrap().clone();
+        let anchor = crate::support::generate::without_limits(&anchor);
         let request = PlanRequest::new(&talk.log).with_previous(anchor);
         let plan = |budget: u64| {
-            let limits = RequestLimits::budget(budget).with_context_len(1_500).with_safety_buffer(0);
+            let limits =
+                RequestLimits::prompt_budget(budget).with_model_context_len(1_500).with_safety_buffer(0);
             talk.manager.build_plan(&request.clone().with_limits(limits)).unwrap()
         };
         let plans: Vec<ContextPlan> = (1..=1_500).map(plan).collect();
@@ -384,7 +389,8 @@ fn explanations_know_when_documents_leave() {
             plans[usize::try_from(budget).unwrap() - 1].included.iter().any(kind)
         };
         for budget in [300, 600, 900] {
-            let limits = RequestLimits::budget(budget).with_context_len(1_500).with_safety_buffer(0);
+            let limits =
+                RequestLimits::prompt_budget(budget).with_model_context_len(1_500).with_safety_buffer(0);
             let request = request.clone().with_limits(limits);
             let plan = talk.manager.build_plan(&request).unwrap();
             let messages = (1..talk.log.messages().len()).map(|at| format!("item:m{at}"));
@@ -474,7 +480,7 @@ fn what_is_new_is_what_comes_behind_the_reply() {
         let plan = talk.manager.build_plan(&request).unwrap();
         let error = plan.since_last_prompt().unwrap_err().to_string();
         assert!(error.contains("`d0`") && error.contains("have the provider compact"), "{error}");
-        let request = PlanRequest::new(&talk.log).with_limits(RequestLimits::budget(300));
+        let request = PlanRequest::new(&talk.log).with_limits(RequestLimits::prompt_budget(300));
         assert!(talk.manager.build_plan(&request).unwrap().since_last_prompt().is_err());
     }
 }
@@ -518,7 +524,7 @@ fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
     log.remember_documents("m2", [manager.sent_document(&new)]).unwrap();
     let (mut left, mut stood) = (0, 0);
     for budget in 60..400 {
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         let plan = manager.build_plan(&request.with_rag([old.clone()])).unwrap();
         let rows = plan.included.iter().filter(|row| row.kind == ItemKind::Document);
         let is_sent = pieces(&plan).iter().any(|piece| piece.contains("Old fact."));
@@ -551,7 +557,7 @@ fn a_compaction_is_asked_for_behind_what_was_sent() {
     let mut talk = Talk::new("claude-opus-5-5", &config, None);
     let plans = talk.turns(4);
     talk.ask();
-    let job = talk.manager.compactor().now(&talk.log).unwrap().unwrap();
+    let job = talk.manager.compactor().now(&PlanRequest::like_last(&talk.log)).unwrap().unwrap();
     let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
     let all = texts.join("\n") + &format!("{:?}", job.messages());
     for plan in &plans {
@@ -594,7 +600,11 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
     for turn in 0..60 {
         talk.ask();
         let plan = talk.plan();
-        let last = talk.log.anchor().and_then(|anchor| anchor.prompt.clone());
+        let last: Option<Vec<(String, String, u64)>> = talk
+            .log
+            .anchor()
+            .and_then(context_window::plan::Anchor::sent_items)
+            .map(|items| serde_json::from_value(json!(items)).unwrap());
         let documents: BTreeSet<String> =
             talk.documents().iter().map(|item| item.id().as_str().to_owned()).collect();
         let stays = |id: &str| id.starts_with('d') || id.starts_with('e') || id.starts_with("clock@");
@@ -625,7 +635,7 @@ fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
         // What the prompt before held already was read again, unless it left just now.
         let stood = if notice.is_some() { BTreeSet::new() } else { stood };
         for row in sent.included.iter().filter(|row| stood.contains(row.id.as_str())) {
-            *rent.entry(row.id.to_string()).or_default() += row.tokens.n * read;
+            *rent.entry(row.id.to_string()).or_default() += row.token_estimate.tokens * read;
         }
     }
     assert!(!released.is_empty(), "nothing ever left");

@@ -20,7 +20,7 @@ fn sent(model: &str, think_tags: ThinkTags, messages: &[Message]) -> (Vec<String
     let is_told = plan.notices.iter().any(|notice| notice.code == NoticeCode::ReasoningDropped);
     let is_cut = texts.iter().zip(messages).any(|(sent, own)| sent != own.text());
     assert_eq!(is_told, is_cut, "{:?}", plan.notices);
-    (texts, plan.total.n)
+    (texts, plan.estimated_tokens_total.tokens)
 }
 
 fn turns() -> [Message; 5] {

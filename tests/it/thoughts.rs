@@ -11,7 +11,7 @@ use context_window::{
     compaction::CompactionRequest,
     config::ReasoningPolicy,
     message::Reasoning,
-    plan::{Loss, NoticeCode},
+    plan::{DropReason, NoticeCode},
     render,
 };
 
@@ -109,7 +109,7 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
         log.push(Message::assistant(format!("Answer {at}: {}", "word ".repeat(30))));
     }
     log.push(Message::user("Where is it?"));
-    let limits = RequestLimits::budget(2_600);
+    let limits = RequestLimits::prompt_budget(2_600);
     let (mut cuts, mut kept) = (0, 0);
     for number in 0..12 {
         let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(limits)).unwrap();
@@ -117,7 +117,10 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
         cuts += usize::from(cut);
         kept += seals(&plan).len();
         for lost in &plan.thoughts.lost {
-            assert!(matches!(lost.why, Loss::PrefixChanged { .. } | Loss::ChainBroken), "{lost:?}");
+            assert!(
+                matches!(lost.why, DropReason::PrefixChanged { .. } | DropReason::ChainBroken),
+                "{lost:?}"
+            );
         }
         if cut {
             assert!(seals(&plan).is_empty(), "all of them were made behind what was cut");
@@ -158,8 +161,8 @@ fn a_compaction_withholds_what_was_thought_before_it() {
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     log.push_reply(&plan, Message::assistant("In the box.").with_reasoning(thought("seal5")), None);
     log.push(Message::user("Good. And the lamp?"));
-    let job: CompactionRequest = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "The spade is in the shed.").unwrap();
+    let job: CompactionRequest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "The spade is in the shed.").unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(seals(&plan).is_empty(), "{:?}", plan.thoughts);
     assert!(causes(&plan).iter().all(|(_, why)| why.contains("changed at")), "{:?}", causes(&plan));
@@ -207,7 +210,7 @@ fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
     step(&mut log, &plan, 3, "Not here.");
     let plan = fable.build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!(seals(&plan), ["seal3"]);
-    assert!(plan.thoughts.lost.iter().all(|lost| lost.why == Loss::ChainBroken), "{:?}", plan.thoughts);
+    assert!(plan.thoughts.lost.iter().all(|lost| lost.why == DropReason::ChainBroken), "{:?}", plan.thoughts);
 }
 
 #[test]
@@ -227,9 +230,9 @@ fn the_option_says_what_is_done() {
     log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
     let plan = policy(ReasoningPolicy::Provider).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (3, 3), "sent, and the provider drops them");
-    let switch = plan.thoughts.switch.clone().unwrap();
-    assert_eq!((&*switch.header, &*switch.value), ("anthropic-beta", "thinking-binding-controls-2026-08-01"));
-    let thinking: serde_json::Value = serde_json::from_str(&switch.thinking).unwrap();
+    let header = plan.thoughts.switch_header();
+    assert_eq!(header, Some(("anthropic-beta", "thinking-binding-controls-2026-08-01")));
+    let thinking: serde_json::Value = serde_json::from_str(plan.thoughts.switch_thinking().unwrap()).unwrap();
     assert_eq!(thinking["block_binding"]["prefix_mismatch_behavior"], "drop_block");
     let plan = policy(ReasoningPolicy::Keep).build_plan(&PlanRequest::new(&log)).unwrap();
     assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 3));
@@ -247,7 +250,7 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
         log.push(Message::tool(format!("c{number}"), "Not here. ".repeat(40)));
     }
     let plan = |log: &Conversation, budget: u64| {
-        let limits = RequestLimits::budget(budget);
+        let limits = RequestLimits::prompt_budget(budget);
         manager.build_plan(&PlanRequest::new(log).with_limits(limits)).unwrap()
     };
     assert_eq!(seals(&plan(&log, 5_000)).len(), 3);

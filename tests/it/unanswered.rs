@@ -29,7 +29,7 @@ fn spec() -> Vec<Message> {
 
 /// Returns the ids and the words of the notice.
 fn notice(log: &Conversation, budget: u64) -> Option<(Vec<String>, String)> {
-    let request = PlanRequest::new(log).with_limits(RequestLimits::budget(budget));
+    let request = PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget));
     let plan = manager().build_plan(&request).unwrap();
     let mut found = plan.notices.iter().filter(|notice| notice.code == NoticeCode::UnansweredLeftOut);
     let first = found

@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::SessionUpdate;
 use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
 use context_window_formats::acp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Reads an update as the protocol's type, and writes it again: what its types do not know, or read otherwise, would be gone.
 fn read(update: &Value) -> SessionUpdate {
@@ -28,19 +28,19 @@ fn the_protocols_types_read_what_is_written() {
     }
     let usage = manager.build_plan(&PlanRequest::new(&log)).unwrap().usage;
     for cost in [None, Some((0.25, "USD"))] {
-        let SessionUpdate::UsageUpdate(read) = read(&acp::usage_update(&usage, cost)) else {
+        let SessionUpdate::UsageUpdate(read) = read(&json!(acp::usage_update(&usage, cost))) else {
             panic!("no usage")
         };
-        assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.context_len));
+        assert_eq!((read.used, read.size), (usage.prompt_tokens, usage.model_context_len));
         assert_eq!(read.cost.map(|cost| cost.amount), cost.map(|cost| cost.0));
     }
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    let record = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap();
-    let begun = acp::compaction_begins(record.number);
-    let done = acp::compaction_update(&record);
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They asked why.").unwrap();
+    let begun = json!(acp::compaction_begins(record.number));
+    let done = json!(acp::compaction_update(&record));
     assert_eq!(begun["compactionId"], done["compactionId"]);
-    let stale = manager.compactor().apply(&mut log, &job, "They asked why.").unwrap_err();
-    for update in [begun, done, acp::compaction_failed(2, &stale)] {
+    let stale = manager.compactor().apply_summary(&mut log, &job, "They asked why.").unwrap_err();
+    for update in [begun, done, json!(acp::compaction_failed(2, &stale))] {
         assert!(matches!(read(&update), SessionUpdate::CompactionUpdate(_)), "{update}");
     }
 }

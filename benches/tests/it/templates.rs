@@ -19,7 +19,7 @@ fn by_reference(folder: &Path, text: &str) -> u64 {
 }
 
 fn ledger(plan: &ContextPlan) -> i128 {
-    let items = plan.included.iter().map(|item| i128::from(item.tokens.n));
+    let items = plan.included.iter().map(|item| i128::from(item.token_estimate.tokens));
     items.chain(plan.overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
@@ -49,7 +49,7 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
             let request = PlanRequest::new(&log)
                 .with_rag(documents.clone())
                 .with_tools(&tools)
-                .with_limits(RequestLimits::budget(budget));
+                .with_limits(RequestLimits::prompt_budget(budget));
             let plan = match manager.build_plan(&request) {
                 Ok(plan) => plan,
                 // Some templates know no tools, and say so.
@@ -63,12 +63,21 @@ fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
                 }
             };
             let text = render::chat_template(&plan, template_of(&model)).unwrap();
-            assert_eq!(plan.total.n, by_reference(&folder, &text), "{} at {budget}", folder.display());
-            assert_eq!(i128::from(plan.total.n), ledger(&plan));
-            assert_eq!(plan.total.certainty, Certainty::Exact);
+            assert_eq!(
+                plan.estimated_tokens_total.tokens,
+                by_reference(&folder, &text),
+                "{} at {budget}",
+                folder.display()
+            );
+            assert_eq!(i128::from(plan.estimated_tokens_total.tokens), ledger(&plan));
+            assert_eq!(plan.estimated_tokens_total.certainty, Certainty::Exact);
             // What a template puts around a message is learnt: only the whole is exact.
-            assert!(plan.included.iter().all(|item| item.tokens.certainty == Certainty::Estimate));
-            assert!(plan.total.n <= budget || plan.overflow.is_some(), "{} at {budget}", folder.display());
+            assert!(plan.included.iter().all(|item| item.token_estimate.certainty == Certainty::Estimate));
+            assert!(
+                plan.estimated_tokens_total.tokens <= budget || plan.overflow.is_some(),
+                "{} at {budget}",
+                folder.display()
+            );
             assert!(text.contains("And the Wren?"), "{}", folder.display());
             joined +=
                 plan.overhead.iter().filter(|line| line.what.name() == "joins" && line.tokens != 0).count();

@@ -115,12 +115,12 @@ def long_conversation(count: int) -> dict[str, Any]:
 
     manager, log = Manager("gpt-4o"), Conversation(messages(count))
     whole, took, handed = bytes_handed_over(), [], []
-    manager.plan(log, budget=BUDGET)
+    manager.plan(log, prompt_budget=BUDGET)
     for at in range(200):
         before, start = bytes_handed_over(), cpu()
-        plan = manager.plan(log, budget=BUDGET)
+        plan = manager.plan(log, prompt_budget=BUDGET)
         plan.messages()
-        log.push_reply(plan, f"Answer {at}.", {"prompt_tokens": plan.total, "completion_tokens": 4})
+        log.push_reply(plan, f"Answer {at}.", {"prompt_tokens": plan.estimated_tokens_total, "completion_tokens": 4})
         log.push({"role": "user", "content": f"Question {at}?"})
         took.append(cpu() - start)
         handed.append(bytes_handed_over() - before)

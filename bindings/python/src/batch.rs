@@ -179,7 +179,8 @@ struct Figures {
 
 impl Figures {
     fn of(manager: &Manager, plan: &ContextPlan) -> Self {
-        let (tokens, reuse) = (plan.total.n, plan.repeated().map_or(0, |prefix| prefix.tokens));
+        let (tokens, reuse) =
+            (plan.estimated_tokens_total.tokens, plan.repeated().map_or(0, |prefix| prefix.tokens));
         let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
         let drops = plan.excluded.iter().map(|item| item.count).sum();
         Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths) }

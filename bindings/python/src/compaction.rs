@@ -1,7 +1,7 @@
 //! A request for a summary.
 
 use crate::{
-    conversation::{messages_of, texts, wire_format},
+    conversation::{body_json, messages_of, texts, wire_format},
     json,
 };
 use context_window as core;
@@ -41,7 +41,7 @@ impl CompactionJob {
     /// What the request takes, in tokens.
     #[getter]
     fn tokens(&self) -> u64 {
-        self.job.tokens().n
+        self.job.tokens().tokens
     }
 
     /// The messages that the summary replaces.
@@ -64,16 +64,20 @@ impl CompactionJob {
     /// The messages to send to the model.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &messages_of(render::body(&self.job, self::wire_format(wire_format)?, false)))
+        json::python(py, &messages_of(body_json(render::body(&self.job, self::wire_format(wire_format)?))))
     }
 
     /// The body of the request: messages and tools, without the model's parameters.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
-        json::python(py, &render::body(&self.job, self::wire_format(wire_format)?, false))
+        json::python(py, &render::body(&self.job, self::wire_format(wire_format)?))
     }
 
     fn __repr__(&self) -> String {
-        format!("CompactionJob({} messages, {} tokens)", self.job.messages_archived(), self.job.tokens().n)
+        format!(
+            "CompactionJob({} messages, {} tokens)",
+            self.job.messages_archived(),
+            self.job.tokens().tokens
+        )
     }
 }

@@ -11,6 +11,7 @@ use core::{
     ItemId, Message, PinnedItem, Priority, Ttl, WireFormat,
     events::LogEvent,
     message::Prompt,
+    render::{self, Body},
     usage::{ContextEvent, ReplyReport},
 };
 use pyo3::{
@@ -161,9 +162,15 @@ pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
     }
 }
 
+/// Returns a body as JSON.
+pub(crate) fn body_json(body: Body<'_>) -> serde_json::Value {
+    // A body is plain data with texts as keys.
+    serde_json::to_value(body).unwrap_or_default()
+}
+
 /// Messages as a provider's body has them.
 pub(crate) fn rendered(messages: Vec<Message>, form: WireFormat) -> serde_json::Value {
-    core::render::body(&Prompt::from(messages), form, false)
+    body_json(render::body(&Prompt::from(messages), form))
 }
 
 /// The messages of a body, whatever the wire format calls them.

@@ -19,7 +19,7 @@ pub(crate) struct IncludedItem {
     reason: &'static str,
     priority: &'static str,
     ttl: Option<u32>,
-    tokens: u64,
+    token_estimate: u64,
     certainty: &'static str,
     hash: String,
 }
@@ -36,7 +36,7 @@ pub(crate) struct ExcludedItem {
     source: Option<&'static str>,
     reason: &'static str,
     why: String,
-    tokens: u64,
+    token_estimate: u64,
     certainty: &'static str,
 }
 
@@ -68,8 +68,8 @@ impl IncludedItem {
             reason: item.reason.name(),
             priority: item.priority.name(),
             ttl: item.ttl.and_then(turns),
-            tokens: item.tokens.n,
-            certainty: item.tokens.certainty.name(),
+            token_estimate: item.token_estimate.tokens,
+            certainty: item.token_estimate.certainty.name(),
             hash: item.hash(),
         }
     }
@@ -86,8 +86,8 @@ impl ExcludedItem {
             source: item.source.map(core::Source::name),
             reason: item.reason.name(),
             why: item.reason.to_string(),
-            tokens: item.tokens.n,
-            certainty: item.tokens.certainty.name(),
+            token_estimate: item.token_estimate.tokens,
+            certainty: item.token_estimate.certainty.name(),
         }
     }
 }
@@ -126,7 +126,7 @@ fn differences(said: &Message, sent: &Message) -> Vec<&'static str> {
 #[pymethods]
 impl IncludedItem {
     fn __repr__(&self) -> String {
-        format!("IncludedItem({:?}, {}, {}, {} tokens)", self.id, self.kind, self.reason, self.tokens)
+        format!("IncludedItem({:?}, {}, {}, {} tokens)", self.id, self.kind, self.reason, self.token_estimate)
     }
 }
 
@@ -134,7 +134,10 @@ impl IncludedItem {
 impl ExcludedItem {
     fn __repr__(&self) -> String {
         let to = self.last_id.as_ref().map(|last| format!("..{last:?} ({})", self.count)).unwrap_or_default();
-        format!("ExcludedItem({:?}{to}, {}, {:?}, {} tokens)", self.id, self.kind, self.why, self.tokens)
+        format!(
+            "ExcludedItem({:?}{to}, {}, {:?}, {} tokens)",
+            self.id, self.kind, self.why, self.token_estimate
+        )
     }
 }
 

@@ -196,7 +196,7 @@ impl Manager {
     /// Decides what goes into the next prompt of a conversation.
     ///
     /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus`
-    /// (a text), `state` (texts by id), limits in tokens (`budget`, `context_len`, `max_completion`,
+    /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`, `max_completion_tokens`,
     /// `max_input`, `safety_buffer`), `unknown_limit` (True if nobody knows the context length), `previous`
     /// (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for each message that is left
     /// out).
@@ -242,7 +242,7 @@ impl Manager {
 
     /// How many tokens a text takes.
     fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
-        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.n)
+        Ok(py.detach(|| self.core().count(text)).map_err(raised)?.tokens)
     }
 
     /// What a prompt of these messages and tools takes, in tokens, as they are.
@@ -262,7 +262,7 @@ impl Manager {
             context_window_formats::push_json(&mut log, &json, form)?;
             self.core().count_messages(log.messages(), &tools).map_err(Fault::from)
         });
-        Ok(counted.map_err(raised)?.n)
+        Ok(counted.map_err(raised)?.tokens)
     }
 
     /// How many tokens documents could take in the next prompt: a dict of `share`, `free` and `most`.
@@ -288,7 +288,7 @@ impl Manager {
         request: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asked = Asked::of(request)?;
-        let usage = conversation.read(py, |log| self.core().usage(asked.measured(log)))?;
+        let usage = conversation.read(py, |log| self.core().usage(&asked.measured(log)))?;
         json::python(py, &usage)
     }
 
@@ -309,9 +309,9 @@ impl Manager {
         let job = conversation.read(py, |log| {
             let (compactor, request) = (self.core().compactor(), asked.measured(log));
             match (first.map(core::ItemId::from), last.map(core::ItemId::from)) {
-                (None, None) if now => compactor.now(request),
-                (None, None) => compactor.due(request),
-                (first, last) => compactor.range(request, first.as_ref(), last.as_ref()),
+                (None, None) if now => compactor.now(&request),
+                (None, None) => compactor.due(&request),
+                (first, last) => compactor.range(&request, first.as_ref(), last.as_ref()),
             }
         })?;
         Ok(job.map(CompactionJob::of))
@@ -327,7 +327,7 @@ impl Manager {
         summary: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let record =
-            conversation.change(py, |log| self.core().compactor().apply(log, job.core(), summary))?;
+            conversation.change(py, |log| self.core().compactor().apply_summary(log, job.core(), summary))?;
         json::python(py, &record)
     }
 
@@ -338,7 +338,8 @@ impl Manager {
         conversation: &Conversation,
         job: &CompactionJob,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let record = conversation.change(py, |log| self.core().compactor().fall_back(log, job.core()))?;
+        let record =
+            conversation.change(py, |log| self.core().compactor().compact_without_model(log, job.core()))?;
         json::python(py, &record)
     }
 
@@ -353,7 +354,7 @@ impl Manager {
         let asked = Asked::of(request)?;
         let record = py.detach(|| {
             let mut log = writing(conversation.shared());
-            self.core().compactor().without_model(&mut log, asked.tools(), asked.limits())
+            self.core().compactor().compact_if_due(&mut log, asked.tools(), asked.limits())
         });
         record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
     }
@@ -418,7 +419,7 @@ impl Manager {
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
 pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
     let counted = py.detach(|| TokenCounter::named(tokenizer)?.count(text));
-    Ok(counted.map_err(raised)?.n)
+    Ok(counted.map_err(raised)?.tokens)
 }
 
 /// The models that are known by name, with their limits in tokens.

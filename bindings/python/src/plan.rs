@@ -1,7 +1,7 @@
 //! One plan, and what can be asked of it.
 
 use crate::{
-    conversation::{Conversation, SharedLog, messages_of, reading, wire_format},
+    conversation::{Conversation, SharedLog, body_json, messages_of, reading, wire_format},
     error::{Fault, input, raised},
     explanation::{Change, Explanation},
     item::{ExcludedItem, IncludedItem, ItemMessage},
@@ -151,14 +151,14 @@ impl Plan {
 
     /// Tokens that the prompt takes.
     #[getter]
-    fn total(&self) -> u64 {
-        self.inner.total.n
+    fn estimated_tokens_total(&self) -> u64 {
+        self.inner.estimated_tokens_total.tokens
     }
 
     /// Whether the total is `exact`, an `estimate` or a bound.
     #[getter]
     fn certainty(&self) -> &'static str {
-        self.inner.total.certainty.name()
+        self.inner.estimated_tokens_total.certainty.name()
     }
 
     /// Tokens of the budget that are left.
@@ -249,7 +249,11 @@ impl Plan {
         breakpoints: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
-        let json = py.detach(|| render::body(&*self.inner, form, breakpoints).to_string());
+        let json = py.detach(|| {
+            let body = render::body(&*self.inner, form);
+            let body = if breakpoints { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
+            body_json(body).to_string()
+        });
         json::loads(py, &json)
     }
 
@@ -257,7 +261,7 @@ impl Plan {
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
-        let json = py.detach(|| messages_of(render::body(&*self.inner, form, false)).to_string());
+        let json = py.detach(|| messages_of(body_json(render::body(&*self.inner, form))).to_string());
         json::loads(py, &json)
     }
 
@@ -311,7 +315,9 @@ impl Plan {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
-        let Some(cost) = self.manager.model().input_cost(self.inner.total.n, repeated, terms) else {
+        let Some(cost) =
+            self.manager.model().input_cost(self.inner.estimated_tokens_total.tokens, repeated, terms)
+        else {
             return Ok(None);
         };
         json::python(
@@ -380,7 +386,7 @@ impl Plan {
         let (rows, out) = (plan.included.len(), plan.excluded.len());
         format!(
             "Plan({}, {} of {} tokens, {rows} in, {out} rows out{over})",
-            plan.model, plan.total.n, plan.prompt_budget
+            plan.model, plan.estimated_tokens_total.tokens, plan.prompt_budget
         )
     }
 

@@ -36,8 +36,8 @@ pub(crate) struct Asked {
 pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
-const NAMES: &str = "documents, tools, focus, state, budget, context_len, max_completion, max_input, safety_buffer, \
-    unknown_limit, previous, account, end_user, excluded_messages";
+const NAMES: &str = "documents, tools, focus, state, prompt_budget, model_context_len, max_completion_tokens, \
+    max_input, safety_buffer, unknown_limit, previous, account, end_user, excluded_messages";
 
 impl Asked {
     pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -79,9 +79,9 @@ impl Asked {
                     });
                     asked.state = pairs.collect::<PyResult<_>>()?;
                 }
-                "budget" => limits.prompt_budget = Some(tokens()?),
-                "context_len" => limits = limits.with_context_len(tokens()?),
-                "max_completion" => limits = limits.with_max_completion(tokens()?),
+                "prompt_budget" => limits.prompt_budget = Some(tokens()?),
+                "model_context_len" => limits = limits.with_model_context_len(tokens()?),
+                "max_completion_tokens" => limits = limits.with_max_completion_tokens(tokens()?),
                 "unknown_limit" => limits.unknown = value.extract()?,
                 "max_input" => limits = limits.with_max_input(tokens()?),
                 "safety_buffer" => limits = limits.with_safety_buffer(tokens()?),
@@ -134,7 +134,7 @@ impl Asked {
     /// prompt like the last one.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
-        self.completed(if is_alone { PlanRequest::from(log) } else { PlanRequest::new(log) })
+        self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
     }
 
     fn completed<'a>(&'a self, request: PlanRequest<'a>) -> PlanRequest<'a> {

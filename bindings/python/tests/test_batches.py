@@ -105,9 +105,9 @@ def test_each_row_is_the_plan_of_its_session(batch: Any, planned: Any) -> None:
             Conversation(session["messages"]),
             documents=json.loads(given["documents"] or "[]"),
             tools=session.get("tools"),
-            budget=session["limits"]["prompt_budget"],
+            prompt_budget=session["limits"]["prompt_budget"],
         )
-        assert (plan.fingerprint, plan.total) == (done["fingerprint"], done["tokens"]), given["id"]
+        assert (plan.fingerprint, plan.estimated_tokens_total) == (done["fingerprint"], done["tokens"]), given["id"]
         compared += 1
     assert compared == ROWS - DAMAGED
 

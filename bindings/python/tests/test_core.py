@@ -61,22 +61,22 @@ def test_a_plan_says_what_is_in_and_what_is_out() -> None:
     manager, log = Manager("gpt-4o"), Conversation([{"role": "system", "content": "Answer from the documents."}])
     assert log.push(QUESTION) == ["m1"]
     documents = [("refunds", 0.92, "Refunds take 5 days."), Document("hours", 0.1, "We are open from 9 to 18. " * 9)]
-    plan = manager.plan(log, documents=documents, budget=90)
+    plan = manager.plan(log, documents=documents, prompt_budget=90)
     assert [item.id for item in plan.included] == ["m0", "refunds", "m1"]
     assert [(item.id, item.reason) for item in plan.excluded] == [("hours", "budget")]
     assert (
-        sum(item.tokens for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.total == 49
+        sum(item.token_estimate for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.estimated_tokens_total == 49
     )
     assert plan.messages()[-1] == QUESTION
     assert plan.body("anthropic")["system"][0]["text"] == "Answer from the documents."
     assert "hours" in str(plan) and "hours" in plan.html() and plan._repr_html_().startswith("<iframe")
     explained = plan.explain("hours")
     assert not explained.included and explained.enters_at is not None
-    larger = manager.plan(log, documents=documents, budget=explained.enters_at)
+    larger = manager.plan(log, documents=documents, prompt_budget=explained.enters_at)
     assert not larger.excluded and "enters at" in str(explained)
     assert [(change.id, change.cause) for change in plan.diff(larger)] == [("hours", "budget")]
     with pytest.raises(AttributeError):
-        plan.total = 3  # type: ignore[misc]
+        plan.estimated_tokens_total = 3  # type: ignore[misc]
 
 
 def test_plans_are_those_of_rust() -> None:
@@ -84,10 +84,10 @@ def test_plans_are_those_of_rust() -> None:
         pytest.skip("plan-inspect is not built")
     manager, log = Manager("gpt-4o", config={"rag": {"max_items": 1}}), Conversation(agent_turns(30))
     log.pin("tone", "Short answers.", ttl=3)
-    same_as_rust(manager, log, manager.plan(log, budget=600, tools=TOOLS), budget=600, tools=TOOLS)
+    same_as_rust(manager, log, manager.plan(log, prompt_budget=600, tools=TOOLS), prompt_budget=600, tools=TOOLS)
     for line in sessions("conv_tau2.jsonl.gz", 6):
         session = json.loads(line)
-        log, request = Conversation(session["messages"]), {"budget": 3_000}
+        log, request = Conversation(session["messages"]), {"prompt_budget": 3_000}
         plan = Manager("gpt-4o").plan(log, **request)
         same_as_rust(Manager("gpt-4o"), log, plan, **request)
         assert json.loads(rust_plan(json.dumps({**session, "model": "gpt-4o", "limits": {"prompt_budget": 3_000}})))[
@@ -100,9 +100,9 @@ def test_a_long_conversation_costs_what_its_budget_costs() -> None:
     costs = []
     for at in range(40):
         before = cw.bytes_handed_over()
-        plan = manager.plan(log, budget=2_000, tools=TOOLS)
+        plan = manager.plan(log, prompt_budget=2_000, tools=TOOLS)
         valid_openai(plan.messages())
-        log.push_reply(plan, f"Answer {at}.", {"prompt_tokens": plan.total, "completion_tokens": 4})
+        log.push_reply(plan, f"Answer {at}.", {"prompt_tokens": plan.estimated_tokens_total, "completion_tokens": 4})
         log.complete_turn(plan)
         log.push({"role": "user", "content": f"More {at}?"})
         costs.append(cw.bytes_handed_over() - before)
@@ -111,14 +111,14 @@ def test_a_long_conversation_costs_what_its_budget_costs() -> None:
 
 def test_explanations_are_of_the_plan_however_far_the_conversation_went() -> None:
     manager, log = Manager("gpt-4o"), Conversation(agent_turns(20))
-    first = manager.plan(log, budget=500, documents=[("d", 0.5, "word " * 50)])
+    first = manager.plan(log, prompt_budget=500, documents=[("d", 0.5, "word " * 50)])
     log.push_reply(first, "One.", {"prompt_tokens": 480, "completion_tokens": 2})
     log.push({"role": "user", "content": "And then?"})
-    plan = manager.plan(log, budget=500)
+    plan = manager.plan(log, prompt_budget=500)
     before = [str(one) for one in plan.explain_all()]
     log.push_reply(plan, "Two.", {"prompt_tokens": 450, "completion_tokens": 2})
     log.push({"role": "user", "content": "More?"})
-    later = manager.plan(log, budget=500)
+    later = manager.plan(log, prompt_budget=500)
     log.push_reply(later, "Three.")
     assert [str(one) for one in plan.explain_all()] == before
     assert pickle.loads(pickle.dumps(plan)).json() == plan.json()
@@ -128,19 +128,19 @@ def test_explanations_are_of_the_plan_however_far_the_conversation_went() -> Non
 def test_all_of_it_pickles() -> None:
     manager = Manager("gpt-4o", config={"rag": {"max_items": 2}}, preset="agent", tokenizer="chars/4")
     log = Conversation(agent_turns(5))
-    plan = manager.plan(log, budget=400)
+    plan = manager.plan(log, prompt_budget=400)
     log.push_reply(plan, {"role": "assistant", "content": "Fine."}, {"prompt_tokens": 300, "completion_tokens": 3})
     log.push(QUESTION)
     again: Conversation = pickle.loads(pickle.dumps(log))
     assert again == log and again is not log and copy.deepcopy(log) == log
     copied: Manager = pickle.loads(pickle.dumps(manager))
-    assert copied.plan(again, budget=400) == manager.plan(log, budget=400)
+    assert copied.plan(again, prompt_budget=400) == manager.plan(log, prompt_budget=400)
     assert pickle.loads(pickle.dumps(Document("a", 1.0, "b", "c", 2))) == Document("a", 1.0, "b", "c", 2)
     named = manager.plan(
-        log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, budget=400
+        log, account="a", end_user="b", excluded_messages=True, focus="c", state={"clock": "noon"}, prompt_budget=400
     )
     assert pickle.loads(pickle.dumps(named)) == named != plan
-    empty = manager.plan(Conversation(), budget=400)
+    empty = manager.plan(Conversation(), prompt_budget=400)
     assert pickle.loads(pickle.dumps(empty)) == empty
     error = pickle.loads(pickle.dumps(cw.InputError("text")))
     assert isinstance(error, cw.ContextWindowError) and str(error) == "text"
@@ -160,8 +160,8 @@ def test_all_of_it_pickles() -> None:
         (lambda m, c: m.plan(c, state={"a": 1}), cw.InputError, "state: expected a dict of texts"),
         (lambda m, c: c.push([QUESTION, {"role": "user", "content": object()}]), cw.InputError, "type object"),
         (lambda m, c: c.push({"role": "user", "content": 3, "id": "x"}, "morse"), cw.InputError, "wire format `morse`"),
-        (lambda m, c: m.plan(c, budget=0), cw.BudgetError, "the budget is 0"),
-        (lambda m, c: m.plan(c, budget="many"), cw.InputError, "budget: expected a number of tokens"),
+        (lambda m, c: m.plan(c, prompt_budget=0), cw.BudgetError, "the budget is 0"),
+        (lambda m, c: m.plan(c, prompt_budget="many"), cw.InputError, "prompt_budget: expected a number of tokens"),
         (lambda m, c: m.plan(c, size=3), TypeError, "`size` belongs to no request"),
         (lambda m, c: m.plan(c, documents=[("a", float("nan"), "b")]), cw.InputError, "is NaN"),
         (lambda m, c: m.plan(c, documents=[{"id": "a", "text": "b"}]), cw.InputError, "documents[0]: has no score"),
@@ -206,7 +206,7 @@ def test_threads_and_tasks_share_a_conversation() -> None:
 
     def work(number: int) -> None:
         for at in range(20):
-            seen.append(manager.plan(log, budget=700).fingerprint)
+            seen.append(manager.plan(log, prompt_budget=700).fingerprint)
             log.push({"role": "user", "content": f"{number} says {at}"})
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -217,10 +217,10 @@ def test_threads_and_tasks_share_a_conversation() -> None:
     assert len(seen) == 80 and len(log) == len(agent_turns(50)) + 80
 
     async def plan_all() -> list[str]:
-        plans = await asyncio.gather(*(manager.plan_async(log, budget=700) for _ in range(8)))
+        plans = await asyncio.gather(*(manager.plan_async(log, prompt_budget=700) for _ in range(8)))
         return [plan.fingerprint for plan in plans]
 
-    assert set(asyncio.run(plan_all())) == {manager.plan(log, budget=700).fingerprint}
+    assert set(asyncio.run(plan_all())) == {manager.plan(log, prompt_budget=700).fingerprint}
 
 
 def test_other_threads_run_while_a_plan_is_made() -> None:
@@ -234,7 +234,7 @@ def test_other_threads_run_while_a_plan_is_made() -> None:
 
     thread = threading.Thread(target=tick)
     thread.start()
-    manager.plan(log, budget=900_000, context_len=1_000_000)
+    manager.plan(log, prompt_budget=900_000, model_context_len=1_000_000)
     done.set()
     thread.join()
     # With the interpreter's lock held, a thread gets hardly any turn while tokens are counted.
@@ -255,13 +255,13 @@ def test_compaction_archives_and_deletes_nothing() -> None:
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
     log = Conversation(agent_turns(40))
     total = len(log)
-    job = manager.compaction_due(log, context_len=4_000, max_completion=500, safety_buffer=0)
+    job = manager.compaction_due(log, model_context_len=4_000, max_completion_tokens=500, safety_buffer=0)
     assert job is not None and job.archived_ids and job.messages() and "<conversation>" in job.messages()[0]["content"]
     with pytest.raises(cw.NoSummaryError):
         manager.apply_summary(log, job, "  ")
     record = manager.apply_summary(log, job, "They asked many questions.")
     assert record["number"] == 1 and len(log) == total
-    plan = manager.plan(log, context_len=4_000, max_completion=500, safety_buffer=0)
+    plan = manager.plan(log, model_context_len=4_000, max_completion_tokens=500, safety_buffer=0)
     assert any(item.kind == "summary" for item in plan.included)
     with pytest.raises(cw.StaleError):
         manager.apply_summary(log, job, "Again.")
@@ -296,12 +296,12 @@ def test_stores_and_journals_keep_conversations(tmp_path: Path) -> None:
 
 def test_a_refused_plan_is_planned_smaller() -> None:
     manager, log = Manager("gpt-4o"), Conversation(agent_turns(40))
-    plan = manager.plan(log, budget=2_000)
+    plan = manager.plan(log, prompt_budget=2_000)
     assert cw.is_context_overflow(
         "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000"
     )
-    smaller = manager.plan_after_overflow(log, plan, budget=2_000)
-    assert smaller.total < plan.total * 3 / 4 + 1
+    smaller = manager.plan_after_overflow(log, plan, prompt_budget=2_000)
+    assert smaller.estimated_tokens_total < plan.estimated_tokens_total * 3 / 4 + 1
     left = smaller.excluded[0]
     explained = smaller.explain(left.last_id or left.id)
     assert not explained.included and explained.reason and pickle.loads(pickle.dumps(smaller)) == smaller
@@ -309,7 +309,7 @@ def test_a_refused_plan_is_planned_smaller() -> None:
 
 def test_a_plan_is_compared_while_others_write() -> None:
     manager, log = Manager("gpt-4o"), Conversation(agent_turns(5))
-    plans = [manager.plan(log, budget=budget) for budget in (300, 400)]
+    plans = [manager.plan(log, prompt_budget=budget) for budget in (300, 400)]
     done = threading.Event()
 
     def write() -> None:
@@ -371,8 +371,8 @@ def test_counts() -> None:
     assert cw.count("hello world") == manager.count("hello world") == 2
     assert cw.count("hello", "chars/4") == 2
     messages = agent_turns(3)
-    assert manager.count_messages(messages, tools=TOOLS) == manager.plan(Conversation(messages), tools=TOOLS).total
-    assert manager.retrieval_budget(Conversation([QUESTION]), budget=1_000)["most"] > 0
+    assert manager.count_messages(messages, tools=TOOLS) == manager.plan(Conversation(messages), tools=TOOLS).estimated_tokens_total
+    assert manager.retrieval_budget(Conversation([QUESTION]), prompt_budget=1_000)["most"] > 0
     assert any(model["name"] == "gpt-4o" for model in cw.models())
 
 

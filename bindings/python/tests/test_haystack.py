@@ -104,14 +104,14 @@ def check(model: Model, budget: int, fewest: int) -> None:
 @pytest.mark.parametrize("usage", [False, True])
 async def test_an_agent_of_60_turns_with_a_tool(asynchronous: bool, usage: bool) -> None:
     model = Model(usage=usage)
-    generator = ContextWindowChatGenerator(model, MANAGER, budget=BUDGET)
+    generator = ContextWindowChatGenerator(model, MANAGER, prompt_budget=BUDGET)
     agent = Agent(chat_generator=generator, tools=[look], system_prompt="You are brief.")
     history: list[ChatMessage] = []
     for turn in range(60):
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
             log = generator._histories.of(history).log
-            model.last = lambda: same_as_rust(MANAGER, log, cast(Plan, generator.plan), tools=WIRE, budget=BUDGET)
+            model.last = lambda: same_as_rust(MANAGER, log, cast(Plan, generator.plan), tools=WIRE, prompt_budget=BUDGET)
         given = [*history, ChatMessage.from_user(f"Question {turn}?")]
         answered = await agent.run_async(given) if asynchronous else agent.run(given)
         history = answered["messages"][1:]
@@ -126,7 +126,7 @@ async def test_an_agent_of_60_turns_with_a_tool(asynchronous: bool, usage: bool)
 
 def test_one_run_of_60_steps_stays_within_the_budget() -> None:
     model = Model(steps=60)
-    agent = Agent(chat_generator=ContextWindowChatGenerator(model, MANAGER, budget=BUDGET), tools=[look])
+    agent = Agent(chat_generator=ContextWindowChatGenerator(model, MANAGER, prompt_budget=BUDGET), tools=[look])
     answered = agent.run([ChatMessage.from_user("Look everything up.")])
     assert len(answered["messages"]) == 1 + 60 * 3 + 1 and len(model.seen) == 61
     check(model, BUDGET, 61)
@@ -175,7 +175,7 @@ def test_a_compactor_keeps_to_the_counter_it_is_given() -> None:
 
 async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
     model = Model(window=9)
-    generator = ContextWindowChatGenerator(model, MANAGER, retries=6, budget=BUDGET)
+    generator = ContextWindowChatGenerator(model, MANAGER, retries=6, prompt_budget=BUDGET)
     history = [make(f"{at}") for at in range(20) for make in (ChatMessage.from_user, ChatMessage.from_assistant)]
     given = [*history, ChatMessage.from_user("And now?")]
     assert generator.run(given)["replies"] and (await generator.run_async(given))["replies"]
@@ -187,7 +187,7 @@ async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
 
 def test_a_conversation_that_begins_alike_is_asked_while_another_one_is_refused() -> None:
     model = Model(window=5)
-    generator = ContextWindowChatGenerator(model, MANAGER, retries=6, budget=BUDGET)
+    generator = ContextWindowChatGenerator(model, MANAGER, retries=6, prompt_budget=BUDGET)
     one, other = ([ChatMessage.from_user(f"{name} {at}") for at in range(8)] for name in ("one", "other"))
     for history in (one, other):
         history.append(ChatMessage.from_user("Go on."))
@@ -200,7 +200,7 @@ def test_a_conversation_that_begins_alike_is_asked_while_another_one_is_refused(
 
 def test_edited_and_rewound_histories_two_conversations_and_another_system_text() -> None:
     model = Model()
-    generator = ContextWindowChatGenerator(model, MANAGER, budget=300)
+    generator = ContextWindowChatGenerator(model, MANAGER, prompt_budget=300)
     system = ChatMessage.from_system("You are brief.")
     one, other = ([ChatMessage.from_user("Hello?")] for _ in range(2))
     for turn in range(30):
@@ -227,7 +227,7 @@ def test_copies_of_what_the_planner_changed_and_content_on_the_wire() -> None:
     thought = ChatMessage.from_assistant(tool_calls=calls, reasoning="hm")
     given = [ChatMessage.from_user("q"), thought, *[ChatMessage.from_tool("r", call) for call in calls]]
     model = Model()
-    ContextWindowChatGenerator(model, MANAGER, budget=BUDGET).run(given)
+    ContextWindowChatGenerator(model, MANAGER, prompt_budget=BUDGET).run(given)
     assert [call.id for call in model.seen[-1][1].tool_calls] == ["x", "x#2"] and not model.seen[-1][1].reasonings
     assert cast(Any, model.seen[-1][3].tool_call_result).origin.id == "x#2"
     assert given[1].tool_calls == calls and thought.reasonings
@@ -256,7 +256,7 @@ def test_a_result_that_does_not_fit_is_sent_shortened(said: Any) -> None:
     given = [ChatMessage.from_user("q"), ChatMessage.from_assistant(tool_calls=[call])]
     given.append(ChatMessage.from_tool(said, call))
     before = copy.deepcopy(given)
-    ContextWindowChatGenerator(model, MANAGER, budget=400).run(given)
+    ContextWindowChatGenerator(model, MANAGER, prompt_budget=400).run(given)
     check(model, 500, 1)
     sent = cast(Any, model.seen[-1][-1].tool_call_result)
     assert given == before and sent.result.startswith("word word") and sent.origin == call
@@ -266,12 +266,12 @@ def test_a_result_that_does_not_fit_is_sent_shortened(said: Any) -> None:
 def test_saved_and_loaded() -> None:
     for module in ("context_window.haystack", __name__):
         allow_deserialization_module(module)
-    generator = ContextWindowChatGenerator(Model(window=7), MANAGER, retries=3, budget=BUDGET)
-    compactor = ContextWindowCompactor(MANAGER, max_completion=9)
+    generator = ContextWindowChatGenerator(Model(window=7), MANAGER, retries=3, prompt_budget=BUDGET)
+    compactor = ContextWindowCompactor(MANAGER, max_completion_tokens=9)
     hook = CompactionHook(compactor, context_window=2_000, token_counter=COUNTER)
     agent = Agent(chat_generator=generator, tools=[look], hooks={"before_llm": [hook]})
     saved = agent.to_dict()
-    assert saved["init_parameters"]["chat_generator"]["init_parameters"]["budget"] == BUDGET
+    assert saved["init_parameters"]["chat_generator"]["init_parameters"]["prompt_budget"] == BUDGET
     again = Agent.from_dict(json.loads(json.dumps(saved)))
     assert again.to_dict() == saved and again.chat_generator.window == 7  # type: ignore[attr-defined]
     assert len(again.run([ChatMessage.from_user("Question?")])["messages"]) == 5

@@ -96,7 +96,7 @@ def check(host: Host, budget: int) -> None:
 
 
 def test_60_turns_of_a_host_that_selects() -> None:
-    host = Host(made(Engine(budget=BUDGET)))
+    host = Host(made(Engine(prompt_budget=BUDGET)))
     for at in range(60):
         host.turn(at)
     check(host, BUDGET)
@@ -109,12 +109,12 @@ def test_60_turns_of_a_host_that_selects() -> None:
     # The last one again: the same, and what Rust plans.
     engine, budget = host.engine, host.engine.plan.prompt_budget
     assert engine.select_context(host.given[-1], budget_tokens=8000) == host.seen[-1]
-    asked = {"context_len": 8000, "budget": budget}
+    asked = {"model_context_len": 8000, "prompt_budget": budget}
     same_as_rust(engine.manager, engine._histories.of(owned(host.given[-1], asked)).log, engine.plan, **asked)
 
 
 def test_changes_and_two_agents() -> None:
-    shared = made(Engine(budget=BUDGET))
+    shared = made(Engine(prompt_budget=BUDGET))
     one, other = (Host(copy.deepcopy(shared), system) for system in ("One.", "Other."))
     assert one.engine.manager is not other.engine.manager and one.engine.context_length == 8000
     for at in range(20):

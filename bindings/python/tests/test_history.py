@@ -31,14 +31,14 @@ def histories() -> Histories[Message]:
 def test_only_what_is_new_is_handed_over() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(2_001)))
-    history.plan(messages, budget=2_000)
+    history.plan(messages, prompt_budget=2_000)
     for at in range(20):
         before = bytes_handed_over()
         # A framework that reads its history from a database makes new objects of it each time.
         messages = [dict(one) for one in messages] + said("x", f"Answer {at}.")[1:] + said(f"And {at}?")
-        plan = history.plan(messages, budget=2_000)
+        plan = history.plan(messages, prompt_budget=2_000)
         assert bytes_handed_over() - before < 200
-        assert plan.total <= 2_000 and history.sent(plan)[-1].own is messages[-1]
+        assert plan.estimated_tokens_total <= 2_000 and history.sent(plan)[-1].own is messages[-1]
 
 
 def test_any_list_is_planned_as_if_it_were_the_first() -> None:
@@ -56,9 +56,9 @@ def test_any_list_is_planned_as_if_it_were_the_first() -> None:
         else:
             messages = [*messages, {"role": chance.choice(("user", "assistant")), "content": f"more {step} " * 9}]
         system = chance.choice((None, "Be brief.", "Be long."))
-        plan = history.plan(messages, system, budget=150, previous=None)
+        plan = history.plan(messages, system, prompt_budget=150, previous=None)
         fresh: History[Message] = History(manager, wired)
-        anew = fresh.plan(messages, system, budget=150)
+        anew = fresh.plan(messages, system, prompt_budget=150)
         assert plan.messages() == anew.messages(), step
         assert [one.own for one in history.sent(plan)] == [one.own for one in fresh.sent(anew)]
 
@@ -68,15 +68,15 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     all = histories()
     one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
     all.of(one).sync(one)
-    first = Turn(all.of(one), one, None, {"budget": 500}, retries=1)
-    second = Turn(all.of(two), two, None, {"budget": 500})
+    first = Turn(all.of(one), one, None, {"prompt_budget": 500}, retries=1)
+    second = Turn(all.of(two), two, None, {"prompt_budget": 500})
     assert sent(first)[0] == "first" * 20 and sent(second)[0] == "second" * 20
     first.shrink(Exception("This model's maximum context length is 10 tokens, however you requested 20 tokens"))
     assert sent(first) == ["first asks", "first is told", "go on"]
     first.commit({"role": "assistant", "content": "one's answer"}, {"prompt_tokens": 3, "completion_tokens": 1})
     second.commit({"role": "assistant", "content": "two's answer"})
     third = Turn(
-        all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"budget": 500}
+        all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"prompt_budget": 500}
     )
     assert "one's answer" not in sent(third) and "first asks" not in sent(third)
 
@@ -94,10 +94,10 @@ def test_an_error_that_is_no_refusal_is_raised() -> None:
 def test_a_long_system_text_is_counted_and_never_dropped() -> None:
     history = History(Manager("gpt-4o"), wired)
     system = "rule " * 300
-    plan = history.plan(said("a", "b " * 200, "c"), system, budget=400)
-    assert [item.id for item in plan.included][0] == SYSTEM and plan.total <= 400
-    assert history.plan(said("a", "b " * 200, "c"), system, budget=200).overflow is not None
-    shorter = history.plan(said("a", "b " * 200, "c"), "rule", budget=400)
+    plan = history.plan(said("a", "b " * 200, "c"), system, prompt_budget=400)
+    assert [item.id for item in plan.included][0] == SYSTEM and plan.estimated_tokens_total <= 400
+    assert history.plan(said("a", "b " * 200, "c"), system, prompt_budget=200).overflow is not None
+    shorter = history.plan(said("a", "b " * 200, "c"), "rule", prompt_budget=400)
     assert len(shorter.included) == 4 and history.log.event_count() < 12
 
 
@@ -152,8 +152,8 @@ def test_a_turn_that_fails_halfway_is_not_sent_twice() -> None:
 def test_the_last_plan_says_where_the_next_begins() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(101)))
-    first = history.plan(messages, budget=500, after_last=True)
-    later = history.plan([*messages, *said("x", "y")[1:], *said("z")], budget=600, after_last=True)
+    first = history.plan(messages, prompt_budget=500, after_last=True)
+    later = history.plan([*messages, *said("x", "y")[1:], *said("z")], prompt_budget=600, after_last=True)
     assert first.repeated is None and later.repeated is not None
 
 

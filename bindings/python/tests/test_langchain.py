@@ -83,7 +83,7 @@ def check(model: Fake, history: list[BaseMessage], manager: Manager, budget: int
 
 @pytest.mark.parametrize("kind", ["sync", "async", "checkpointer"])
 async def test_an_agent_of_60_turns_with_tools(kind: str) -> None:
-    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", budget=BUDGET)
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
     saver = InMemorySaver() if kind == "checkpointer" else None
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.", checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "one"}}
@@ -101,14 +101,14 @@ async def test_an_agent_of_60_turns_with_tools(kind: str) -> None:
     check(model, history if saver is None else model.seen[-1] * 99, middleware.manager, BUDGET, 120)
     assert model.seen[-1][0] == SystemMessage("You are brief.")
     plan = middleware.plan
-    assert plan is not None and plan.excluded and plan.total <= BUDGET
+    assert plan is not None and plan.excluded and plan.estimated_tokens_total <= BUDGET
     assert len(middleware._histories._all) == 1, "one conversation is kept once"
 
 
 def test_plans_are_those_of_rust() -> None:
     if tool() is None:
         pytest.skip("plan-inspect is not built")
-    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", budget=BUDGET)
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
     compared = []
 
     class Compare(ContextWindowMiddleware):
@@ -117,10 +117,10 @@ def test_plans_are_those_of_rust() -> None:
         def _turn(self, request: Any) -> Any:
             turn = super()._turn(request)
             same_as_rust(self.manager, turn.history.log, turn.plan, **turn._request)
-            compared.append(turn.plan.total)
+            compared.append(turn.plan.estimated_tokens_total)
             return turn
 
-    middleware = Compare("gpt-4o", budget=BUDGET)
+    middleware = Compare("gpt-4o", prompt_budget=BUDGET)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = []
     for turn in range(6):
@@ -129,7 +129,7 @@ def test_plans_are_those_of_rust() -> None:
 
 
 def test_another_history_another_prompt_another_conversation() -> None:
-    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", budget=BUDGET)
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=BUDGET)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     one = agent.invoke({"messages": [HumanMessage("One?")]})["messages"]
     two = agent.invoke({"messages": [HumanMessage("Two?")]})["messages"]
@@ -155,7 +155,7 @@ def test_notes_documents_and_summaries_come_in() -> None:
         return f"They asked {len(job.archived_ids)} things."
 
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
-    limits = {"context_len": 2_500, "max_completion": 200, "safety_buffer": 0}
+    limits = {"model_context_len": 2_500, "max_completion_tokens": 200, "safety_buffer": 0}
     middleware = ContextWindowMiddleware(manager, documents=documents, summarise=summarise, **limits)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = [HumanMessage("Question?")]
@@ -173,7 +173,7 @@ def test_notes_documents_and_summaries_come_in() -> None:
 
 
 def test_a_refused_request_is_sent_smaller() -> None:
-    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", budget=6_000)
+    model, middleware = Fake(seen=[]), ContextWindowMiddleware("gpt-4o", prompt_budget=6_000)
     agent = create_agent(model, [look], middleware=[middleware])
     history: list[AnyMessage] = []
     for turn in range(12):
@@ -246,7 +246,7 @@ def test_media_of_langchain_are_counted_as_media() -> None:
 
 def test_a_summary_that_is_none_stops_nothing() -> None:
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
-    limits = {"context_len": 2_500, "max_completion": 200, "safety_buffer": 0}
+    limits = {"model_context_len": 2_500, "max_completion_tokens": 200, "safety_buffer": 0}
     model, middleware = Fake(seen=[]), ContextWindowMiddleware(manager, summarise=lambda job: " ", **limits)
     agent = create_agent(model, [look], middleware=[middleware])
     history: list[AnyMessage] = []
@@ -259,7 +259,7 @@ def test_requests_are_valid_for_anthropic_too() -> None:
     """As LangChain's own integration turns them into a request."""
     claude = pytest.importorskip("langchain_anthropic.chat_models")
     # Reports that are made up would teach the counter, which is an estimate for this model.
-    model, middleware = Fake(seen=[], reports=False), ContextWindowMiddleware("claude-sonnet-4-5", budget=BUDGET)
+    model, middleware = Fake(seen=[], reports=False), ContextWindowMiddleware("claude-sonnet-4-5", prompt_budget=BUDGET)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = []
     for turn in range(60):

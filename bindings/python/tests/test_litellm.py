@@ -66,7 +66,7 @@ def fake() -> Iterator[Fake]:
 
 
 def registered(**settings: Any) -> Any:
-    made = hook(CustomLogger, **{"budget": BUDGET, **settings})
+    made = hook(CustomLogger, **{"prompt_budget": BUDGET, **settings})
     litellm.callbacks = [made]
     return made
 
@@ -99,8 +99,8 @@ def check_sent(fake: Fake) -> None:
 
 
 def rust_agrees(made: Any, messages: list[Any]) -> None:
-    log = made._models.of(MODEL).of(owned(messages, {"budget": BUDGET, "tools": [TOOL]})).log
-    same_as_rust(Manager(MODEL), log, made.plan, budget=BUDGET, tools=[TOOL])
+    log = made._models.of(MODEL).of(owned(messages, {"prompt_budget": BUDGET, "tools": [TOOL]})).log
+    same_as_rust(Manager(MODEL), log, made.plan, prompt_budget=BUDGET, tools=[TOOL])
 
 
 async def test_an_agent_of_60_turns(fake: Fake) -> None:
@@ -176,7 +176,7 @@ async def test_changed_histories_and_two_conversations(fake: Fake) -> None:
         messages.append({"role": "user", "content": "And?"})
         made.messages(MODEL, messages, [TOOL])
         messages[at]["content"] = "Edited " * 40
-        fresh = hook(CustomLogger, budget=BUDGET).messages(MODEL, messages, [TOOL])
+        fresh = hook(CustomLogger, prompt_budget=BUDGET).messages(MODEL, messages, [TOOL])
         assert made.messages(MODEL, messages, [TOOL]) == fresh
     # Rewound.
     del one[9:]
@@ -207,13 +207,13 @@ async def test_what_the_hook_is_told(fake: Fake) -> None:
     data: dict[str, Any] = {"model": "group", "messages": long}
     assert await made.async_pre_call_hook(None, None, data, "acompletion") is None
     assert await made.async_pre_call_deployment_hook(data, litellm.types.utils.CallTypes.aembedding) is None
-    early = hook(CustomLogger, budget=BUDGET, before_routing=True)
+    early = hook(CustomLogger, prompt_budget=BUDGET, before_routing=True)
 
     class Hook(ContextWindowHook, CustomLogger):
         pass
 
     # The proxy's own condition: it passes over what a class inherits.
-    made_so = (early, Hook(budget=BUDGET, before_routing=True))
+    made_so = (early, Hook(prompt_budget=BUDGET, before_routing=True))
     assert all("async_pre_call_hook" in vars(type(one)) and issubclass(type(one), CustomLogger) for one in made_so)
     planned = await early.async_pre_call_hook(user_api_key_dict=None, cache=None, data=data, call_type="acompletion")
     assert len(planned["messages"]) < 200 and data["messages"] is long
@@ -230,7 +230,7 @@ def test_copies_where_something_changed() -> None:
     question = {"role": "user", "content": "?"}
     messages: list[Any] = [question, {"role": "assistant", "tool_calls": [tool_call("c0")]}, result]
     before = copy.deepcopy(messages)
-    clipped = ContextWindowHook(budget=BUDGET).messages("gpt-4o", messages)
+    clipped = ContextWindowHook(prompt_budget=BUDGET).messages("gpt-4o", messages)
     assert COUNT(clipped) <= BUDGET and messages == before and clipped[:2] == messages[:2] and clipped[1] is messages[1]
     assert clipped[2]["tool_call_id"] == "c0" and clipped[2]["content"] != result["content"]
     note = {"role": "system", "content": "Mind.", "x": 1}

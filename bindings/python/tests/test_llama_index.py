@@ -97,7 +97,7 @@ def loop(llm: ContextWindowLLM, history: list[ChatMessage], stream: bool) -> Non
 @pytest.mark.parametrize("kind", ["agent", "streaming agent", "sync", "sync stream"])
 async def test_60_turns_with_a_tool(kind: str) -> None:
     model = Model()
-    llm = ContextWindowLLM(model.llm, MANAGER, budget=BUDGET)
+    llm = ContextWindowLLM(model.llm, MANAGER, prompt_budget=BUDGET)
     memory = ContextWindowMemory.from_defaults(llm=llm)
     agent = FunctionAgent(llm=llm, tools=[LOOK], system_prompt="You are brief.", streaming=kind == "streaming agent")
     history: list[ChatMessage] = []
@@ -105,7 +105,7 @@ async def test_60_turns_with_a_tool(kind: str) -> None:
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
             log = llm._last.history.log  # type: ignore[union-attr]
-            model.last = lambda: same_as_rust(MANAGER, log, planned(llm), tools=TOOLS, budget=BUDGET)
+            model.last = lambda: same_as_rust(MANAGER, log, planned(llm), tools=TOOLS, prompt_budget=BUDGET)
         if "agent" in kind:
             await agent.run(f"Question {turn}?", memory=memory)
             history = memory.get_all()
@@ -122,7 +122,7 @@ async def test_60_turns_with_a_tool(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["chat", "achat", "stream_chat", "astream_chat"])
 async def test_a_chat_engine_with_the_memory_alone(kind: str) -> None:
     model = Model()
-    memory = ContextWindowMemory.from_defaults(manager="gpt-4o", budget=BUDGET)
+    memory = ContextWindowMemory.from_defaults(manager="gpt-4o", prompt_budget=BUDGET)
     engine = SimpleChatEngine.from_defaults(llm=model.llm, memory=memory, system_prompt="You are brief. " * 20)
     for turn in range(60):
         answered = getattr(engine, kind)(f"Question {turn}? " * 15)
@@ -137,12 +137,12 @@ async def test_a_chat_engine_with_the_memory_alone(kind: str) -> None:
     if tool() is not None:
         sent = memory.get()
         assert sent[-1] is memory.get_all()[-1]
-        same_as_rust(MANAGER, memory._last.history.log, planned(memory), budget=BUDGET)  # type: ignore[union-attr]
+        same_as_rust(MANAGER, memory._last.history.log, planned(memory), prompt_budget=BUDGET)  # type: ignore[union-attr]
 
 
 async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_last_message() -> None:
     model = Model()
-    llm = ContextWindowLLM(model.llm, MANAGER, budget=BUDGET)
+    llm = ContextWindowLLM(model.llm, MANAGER, prompt_budget=BUDGET)
     engine = SimpleChatEngine.from_defaults(llm=llm, memory=ContextWindowMemory.from_defaults(llm=llm))
     for turn in range(60):
         answered = engine.stream_chat(f"Question {turn}? " * 15)
@@ -154,7 +154,7 @@ async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_las
 
 async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
     model = Model(window=9)
-    llm = ContextWindowLLM(model.llm, MANAGER, retries=6, budget=BUDGET)
+    llm = ContextWindowLLM(model.llm, MANAGER, retries=6, prompt_budget=BUDGET)
     history = [ChatMessage(role=role, content=f"{role} {at}") for at in range(20) for role in ("user", "assistant")]
     given = [*history, ChatMessage("And now?")]
     assert llm.chat(given).message.content and (await llm.achat(given)).message.content
@@ -172,7 +172,7 @@ async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
         for one in breaks():
             yield one
 
-    broken = ContextWindowLLM(MockFunctionCallingLLM(response_generator=breaks), MANAGER, budget=BUDGET)
+    broken = ContextWindowLLM(MockFunctionCallingLLM(response_generator=breaks), MANAGER, prompt_budget=BUDGET)
     begun = broken.stream_chat(given)
     assert next(begun).message.content == "I "
     with pytest.raises(ValueError, match="maximum context length"):
@@ -186,7 +186,7 @@ async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
 
 def test_a_conversation_that_begins_alike_is_asked_while_another_one_is_refused() -> None:
     model = Model(window=5)
-    llm = ContextWindowLLM(model.llm, MANAGER, retries=6, budget=BUDGET)
+    llm = ContextWindowLLM(model.llm, MANAGER, retries=6, prompt_budget=BUDGET)
     one, other = ([*[ChatMessage(f"{name} {at}") for at in range(8)], ChatMessage("Go on.")] for name in "ab")
     others = [other]
 
@@ -203,7 +203,7 @@ def test_a_conversation_that_begins_alike_is_asked_while_another_one_is_refused(
 
 def test_edited_and_rewound_histories_two_conversations_and_another_system_text() -> None:
     model = Model()
-    llm = ContextWindowLLM(model.llm, MANAGER, budget=300)
+    llm = ContextWindowLLM(model.llm, MANAGER, prompt_budget=300)
     system = ChatMessage(role="system", content="You are brief.")
     one, other = ([ChatMessage("Hello?")] for _ in range(2))
     for turn in range(30):
@@ -228,15 +228,15 @@ def test_edited_and_rewound_histories_two_conversations_and_another_system_text(
 
 
 def test_the_memory_is_saved_set_and_reset() -> None:
-    memory = ContextWindowMemory.from_defaults([ChatMessage("Hello?")], manager=MANAGER, budget=100)
+    memory = ContextWindowMemory.from_defaults([ChatMessage("Hello?")], manager=MANAGER, prompt_budget=100)
     assert isinstance(memory, BaseMemory)
     memory.put_messages([ChatMessage(role=r, content="word " * 30) for _ in range(5) for r in ("assistant", "user")])
     for again in (pickle.loads(pickle.dumps(memory)), ContextWindowMemory.from_dict(memory.to_dict())):
         assert again.get_all() == memory.get_all() and again.get() == memory.get() and len(again.get()) < 6
     assert MANAGER.count_messages(wire(memory.get(initial_token_count=40))) <= 52
-    model = ContextWindowLLM(MockFunctionCallingLLM(), "gpt-4o", budget=9)
+    model = ContextWindowLLM(MockFunctionCallingLLM(), "gpt-4o", prompt_budget=9)
     again = pickle.loads(pickle.dumps(model))
-    assert again.request == {"budget": 9} and again.manager.name == "gpt-4o" and again.response_generator
+    assert again.request == {"prompt_budget": 9} and again.manager.name == "gpt-4o" and again.response_generator
     memory.set([ChatMessage("New.")])
     assert [one.content for one in memory.get()] == ["New."]
     memory.reset()
@@ -245,7 +245,7 @@ def test_the_memory_is_saved_set_and_reset() -> None:
 
 async def test_a_state_that_the_agent_writes_into_the_newest_message() -> None:
     model = Model()
-    memory = ContextWindowMemory.from_defaults(manager=MANAGER, budget=BUDGET)
+    memory = ContextWindowMemory.from_defaults(manager=MANAGER, prompt_budget=BUDGET)
     agent = FunctionAgent(llm=model.llm, tools=[LOOK], initial_state={"mood": "good " * 40})
     for turn in range(6):
         await agent.run(f"Question {turn}?", memory=memory)
@@ -260,7 +260,7 @@ def test_copies_of_what_the_planner_changed() -> None:
     results = [ChatMessage(role="tool", content="r", additional_kwargs={"tool_call_id": id}) for id in "xxyy"]
     given = [ChatMessage("q"), twice, *results[:2], ChatMessage(role="assistant", blocks=blocks), *results[2:]]
     model = Model()
-    ContextWindowLLM(model.llm, MANAGER, budget=BUDGET).chat(given)
+    ContextWindowLLM(model.llm, MANAGER, prompt_budget=BUDGET).chat(given)
     valid_openai(wire(model.seen[-1]))
     assert [one["id"] for one in model.seen[-1][1].additional_kwargs["tool_calls"]] == ["x", "x#2"]
     assert [block.block_type for block in model.seen[-1][4].blocks] == ["tool_call"] * 2, "gpt-4o takes no reasoning"
@@ -274,7 +274,7 @@ def test_a_result_that_does_not_fit_is_sent_shortened(texts: list[str]) -> None:
     result = ChatMessage(role="tool", blocks=blocks, additional_kwargs={"tool_call_id": "z"})
     model, before = Model(), copy.deepcopy(result)
     given = [ChatMessage("q"), ChatMessage(role="assistant", blocks=[call]), result]
-    ContextWindowLLM(model.llm, MANAGER, budget=400).chat(given)
+    ContextWindowLLM(model.llm, MANAGER, prompt_budget=400).chat(given)
     valid_openai(wire(model.seen[-1]))
     assert str(model.seen[-1][-1].content).startswith("word word") and result == before
     assert 200 < MANAGER.count_messages(wire(model.seen[-1])) <= 400
@@ -312,7 +312,7 @@ def test_nodes_within_a_budget_the_best_first() -> None:
 
 
 def test_a_model_that_calls_no_tools() -> None:
-    llm = ContextWindowLLM(MockLLM(max_tokens=2), MANAGER, budget=BUDGET)
+    llm = ContextWindowLLM(MockLLM(max_tokens=2), MANAGER, prompt_budget=BUDGET)
     assert llm.chat([ChatMessage("Hello?")]).message.content == "text text" and llm.complete("x").text == "text text"
     assert llm.max_tokens == 2 and not llm.metadata.is_function_calling_model
     with pytest.raises(TypeError, match="calls no tools"):

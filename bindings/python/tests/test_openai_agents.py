@@ -82,7 +82,7 @@ async def sent(planned: ContextWindowFilter, items: list[Any], system: str = "Be
 
 @pytest.mark.parametrize("sync", [True, False])
 def test_an_agent_of_sixty_turns(tmp_path: Path, sync: bool) -> None:
-    model, planned = Answers(), Watched(MANAGER, budget=BUDGET)
+    model, planned = Answers(), Watched(MANAGER, prompt_budget=BUDGET)
     agent = Agent("helper", instructions="Be brief.", tools=[look], model=model)
     session = StoreSession(Store(f"sqlite:{tmp_path}/s.db"), "one")
     settings: dict[str, Any] = {"session": session, "run_config": RunConfig(call_model_input_filter=planned)}
@@ -98,17 +98,17 @@ def test_an_agent_of_sixty_turns(tmp_path: Path, sync: bool) -> None:
 
 
 async def test_the_plan_is_that_of_rust() -> None:
-    planned, items = ContextWindowFilter(MANAGER, budget=BUDGET), conversation(40)
+    planned, items = ContextWindowFilter(MANAGER, prompt_budget=BUDGET), conversation(40)
     await sent(planned, items[:-6])
     assert planned.plan is not None
-    request = {"budget": BUDGET, "tools": _tools(Agent("a", tools=[look])), "previous": planned.plan.anchor()}
+    request = {"prompt_budget": BUDGET, "tools": _tools(Agent("a", tools=[look])), "previous": planned.plan.anchor()}
     await sent(planned, items)
     assert planned.plan.excluded and planned.plan.repeated
     same_as_rust(MANAGER, planned._histories.of(grouped(items)).log, planned.plan, **request)
 
 
 async def test_a_history_that_changed() -> None:
-    planned, items = Watched(MANAGER, budget=BUDGET), conversation(40)
+    planned, items = Watched(MANAGER, prompt_budget=BUDGET), conversation(40)
     edited = [{"role": "user", "content": "Edited."}, *items[1:]]
     await sent(planned, items)
     await sent(planned, edited)
@@ -118,7 +118,7 @@ async def test_a_history_that_changed() -> None:
 
 
 async def test_two_conversations_and_a_new_system_text() -> None:
-    planned = Watched(MANAGER, budget=BUDGET)
+    planned = Watched(MANAGER, prompt_budget=BUDGET)
     two = [conversation(30), json.loads(json.dumps(conversation(30)).replace("Question", "Query"))]
     for turn in range(5, 31):
         for items in two:
@@ -141,7 +141,7 @@ async def test_a_result_that_is_too_long_is_a_copy() -> None:
                 call.name, call.arguments = "long", "{}"
             return made
 
-    model, planned = Calls(), Watched(MANAGER, budget=BUDGET)
+    model, planned = Calls(), Watched(MANAGER, prompt_budget=BUDGET)
     run = RunConfig(call_model_input_filter=planned)
     agent = Agent("a", instructions="Be brief. " * 30, tools=[long], model=model)
     made = await Runner.run(agent, "Go on.", run_config=run)

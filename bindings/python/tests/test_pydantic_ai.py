@@ -44,7 +44,7 @@ class Answers:
     """Asks for two lookups for a question, and answers after them. Checks each request as OpenAI would get it."""
 
     def __init__(self, result: str = "found it " * 30, **request: Any) -> None:
-        self.planned = ContextWindow(MANAGER, budget=BUDGET, **request)
+        self.planned = ContextWindow(MANAGER, prompt_budget=BUDGET, **request)
         self.seen: list[list[ModelMessage]] = []
         self.instructions: str | None = None
         self.refusals, self.rust_at, self.system, self.aside = 0, -1, "Be brief.", ""
@@ -71,7 +71,7 @@ class Answers:
         if n == self.rust_at:
             assert self.planned.plan is not None and self.planned.plan.excluded
             log = self.planned.conversation(str(messages[-1].conversation_id))
-            same_as_rust(MANAGER, log, self.planned.plan, tools=tools, budget=BUDGET)
+            same_as_rust(MANAGER, log, self.planned.plan, tools=tools, prompt_budget=BUDGET)
         if self.refusals:
             self.refusals -= 1
             raise ModelHTTPError(400, "gpt-4o", {"code": "context_length_exceeded"})

@@ -7,9 +7,9 @@ from context_window import Conversation, Document, Manager, Plan, Store, plan_ba
 
 def turn(manager: Manager, log: Conversation, question: str) -> Plan:
     log.push({"role": "user", "content": question})
-    plan = manager.plan(log, documents=[Document("a", 0.5, "text"), ("b", 0.4, "text")], budget=2_000)
-    tokens: int = plan.total + plan.usage["limit"]
-    names: list[str] = [item.id for item in plan.included if item.tokens > tokens]
+    plan = manager.plan(log, documents=[Document("a", 0.5, "text"), ("b", 0.4, "text")], prompt_budget=2_000)
+    tokens: int = plan.estimated_tokens_total + plan.usage["limit"]
+    names: list[str] = [item.id for item in plan.included if item.token_estimate > tokens]
     why: list[str] = [item.why for item in plan.excluded] + names
     reply = {"role": "assistant", "content": " ".join(why)}
     committed = log.push_reply(plan, reply, {"prompt_tokens": 3, "completion_tokens": 4})

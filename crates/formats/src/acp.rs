@@ -4,12 +4,14 @@
 //! it said `session.compaction` among its capabilities.
 
 use context_window::{conversation::Compaction, usage::ContextUsage};
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::fmt::Display;
 
-/// How full the window is: `usage_update` with the tokens in context and the size of the window. `cost` is what the session
-/// cost so far, and the currency (ISO 4217), where the application knows it.
+/// Returns the update `usage_update`: the tokens in context and the size of the window. `cost` is the session's cost so far and
+/// its currency (ISO 4217), if the application knows it.
 ///
-/// The tokens are what the plan sends, or the full conversation where nothing was planned.
+/// The tokens are those of the plan's prompt, or of the full conversation if no prompt was planned.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -19,25 +21,26 @@ use serde_json::{Value, json};
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let update = acp::usage_update(&plan.usage, None);
+/// let update = serde_json::json!(acp::usage_update(&plan.usage, None));
 /// assert_eq!(update["sessionUpdate"], "usage_update");
 /// assert_eq!(update["size"], 128_000);
 /// # Ok(())
 /// # }
 /// ```
 #[must_use]
-pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> Value {
-    let used = if usage.prompt_tokens > 0 { usage.prompt_tokens } else { usage.conversation_tokens.n };
-    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": usage.context_len});
+pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> impl Serialize + Display + use<> {
+    let used = if usage.prompt_tokens > 0 { usage.prompt_tokens } else { usage.conversation_tokens.tokens };
+    let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": usage.model_context_len});
     if let Some((amount, currency)) = cost {
         update["cost"] = json!({"amount": amount, "currency": currency});
     }
     update
 }
 
-/// A compaction that was made: `compaction_update` with status `completed`, and the summary where there is one.
+/// Returns the update of a compaction that was made: `compaction_update` with status `completed`, and the summary if there is
+/// one.
 #[must_use]
-pub fn compaction_update(record: &Compaction) -> Value {
+pub fn compaction_update(record: &Compaction) -> impl Serialize + Display + use<> {
     let mut update = status(record.number, "completed");
     if let Some(summary) = &record.summary {
         update["summary"] = json!([{"type": "text", "text": summary}]);
@@ -45,15 +48,15 @@ pub fn compaction_update(record: &Compaction) -> Value {
     update
 }
 
-/// A compaction that begins: the one of this number ([`Compaction::number`]), which the next one will have.
+/// Returns the update of a compaction that begins: the one of this number ([`Compaction::number`]), which the next one will have.
 #[must_use]
-pub fn compaction_begins(number: u32) -> Value {
+pub fn compaction_begins(number: u32) -> impl Serialize + Display {
     status(number, "in_progress")
 }
 
-/// A compaction that came to nothing: the conversation is as it was.
+/// Returns the update of a compaction that failed: the conversation is as it was.
 #[must_use]
-pub fn compaction_failed(number: u32, error: &context_window::Error) -> Value {
+pub fn compaction_failed(number: u32, error: &context_window::Error) -> impl Serialize + Display + use<> {
     let mut update = status(number, "failed");
     update["error"] = Value::String(error.to_string());
     update

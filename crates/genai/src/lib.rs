@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
 ///
 /// ```no_run
-/// use context_window::{ContextWindowManager, Conversation, Message};
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
 /// use context_window_genai::Summariser;
 /// use std::time::Duration;
 ///
@@ -36,7 +36,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// let mut log = Conversation::from([Message::user("Hello")]);
 /// let summariser = Summariser::openai("gpt-4o").with_timeout(Duration::from_secs(90));
 ///
-/// if let Some(job) = manager.compactor().due(&log)? {
+/// if let Some(job) = manager.compactor().due(&PlanRequest::like_last(&log))? {
 ///     let record = summariser.compact(&manager, &mut log, &job).await?;
 ///     println!("{} messages archived", record.messages_archived);
 /// }
@@ -175,19 +175,19 @@ impl Summariser {
     }
 
     /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
-    /// ([`Compactor::apply`]), with any other one nothing is asked ([`Compactor::fall_back`]). Where the
+    /// ([`Compactor::apply_summary`]), with any other one nothing is asked ([`Compactor::compact_without_model`]). Where the
     /// model fails, or what it says is refused as a summary, the job is done without one
-    /// ([`Compactor::fall_back`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// ([`Compactor::compact_without_model`]); the record's kind says which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
-    /// [`Compactor::apply`]: context_window::compaction::Compactor::apply
-    /// [`Compactor::fall_back`]: context_window::compaction::Compactor::fall_back
+    /// [`Compactor::apply_summary`]: context_window::compaction::Compactor::apply_summary
+    /// [`Compactor::compact_without_model`]: context_window::compaction::Compactor::compact_without_model
     ///
     /// # Errors
     ///
-    /// As [`Compactor::fall_back`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`Compactor::compact_without_model`]; a job that is stale already is not sent. Nothing changes then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
@@ -196,7 +196,7 @@ impl Summariser {
     ) -> Result<Compaction, Error> {
         job.check(log)?;
         if job.strategy() != CompactionStrategy::Summary {
-            return Ok(manager.compactor().fall_back(log, job)?);
+            return Ok(manager.compactor().compact_without_model(log, job)?);
         }
         let answer = self.summarise(job).await;
         self.settle(manager, log, job, answer)
@@ -218,7 +218,7 @@ impl Summariser {
     ) -> Result<Compaction, Error> {
         job.check(log)?;
         if job.strategy() != CompactionStrategy::Summary {
-            return Ok(manager.compactor().fall_back(log, job)?);
+            return Ok(manager.compactor().compact_without_model(log, job)?);
         }
         let answer = tokio::select! {
             biased;
@@ -247,7 +247,7 @@ impl Summariser {
         match applied {
             Err(error) if error.leaves_the_log() => {
                 tracing::warn!(target: "context_window::tokens", model = self.model, %error, "compacting without a summary");
-                Ok(manager.compactor().fall_back(log, job)?)
+                Ok(manager.compactor().compact_without_model(log, job)?)
             }
             applied => applied,
         }

@@ -45,12 +45,15 @@ impl Compacted {
                 let summary = summary_text(summary)?.to_owned();
                 compactor.archive_by(&mut log, &job, CompactionKind::Summary, Some(summary))?
             }
-            None => compactor.fall_back(&mut log, &job)?,
+            None => compactor.compact_without_model(&mut log, &job)?,
         };
         let tokens = (record.tokens_before, record.tokens_after);
         let before = prepared.manager.build_plan(&prepared.request())?;
         let after = plan_with(prepared, &log)?;
-        let (prompt, refusal) = ((before.total.n, after.total.n), refusal(&before, &after));
+        let (prompt, refusal) = (
+            (before.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens),
+            refusal(&before, &after),
+        );
         Ok(Self { job: Some(job), log, record, tokens, prompt, refusal })
     }
 
@@ -62,7 +65,7 @@ impl Compacted {
     /// Starts fresh; none where nothing is active.
     pub(crate) fn fresh(prepared: &Prepared) -> Result<Option<Self>> {
         let full = |prepared: &Prepared| -> Result<u64> {
-            Ok(prepared.manager.usage(prepared.request())?.conversation_tokens.n)
+            Ok(prepared.manager.usage(&prepared.request())?.conversation_tokens.tokens)
         };
         let mut log = prepared.session.log.clone();
         log.start_fresh();
@@ -72,7 +75,8 @@ impl Compacted {
         };
         let tokens = (full(prepared)?, full(&prepared.with_log(log.clone()))?);
         let before = prepared.manager.build_plan(&prepared.request())?;
-        let prompt = (before.total.n, plan_with(prepared, &log)?.total.n);
+        let prompt =
+            (before.estimated_tokens_total.tokens, plan_with(prepared, &log)?.estimated_tokens_total.tokens);
         Ok(Some(Self { job: None, log, record, tokens, prompt, refusal: None }))
     }
 
@@ -120,7 +124,7 @@ impl Compacted {
     pub(crate) fn json(&self, state: CompactionState, form: WireFormat) -> Result<String> {
         let job = self.job.as_ref();
         let asks = job.filter(|job| job.strategy() == CompactionStrategy::Summary);
-        let body = asks.map(|job| render::body(job, form, false));
+        let body = asks.map(|job| json!(render::body(job, form)));
         let all = json!({
             "state": state,
             "strategy": job.map(CompactionRequest::strategy),
@@ -131,7 +135,7 @@ impl Compacted {
             "tokens_before": self.tokens.0,
             "tokens_after": self.tokens.1,
             "request": body.as_ref().map(messages),
-            "request_tokens": asks.map(|job| job.tokens().n),
+            "request_tokens": asks.map(|job| job.tokens().tokens),
             "digest": job.map(CompactionRequest::digest).transpose()?,
             "kind": self.record.kind,
             "summary": self.record.summary,
@@ -152,7 +156,9 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     let is_dropped = |row: &ExcludedItem| {
         row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
     };
-    if after.total.n < before.total.n || before.excluded.iter().any(is_dropped) {
+    if after.estimated_tokens_total.tokens < before.estimated_tokens_total.tokens
+        || before.excluded.iter().any(is_dropped)
+    {
         return None;
     }
     let was_in = |id: &ItemId| before.included.iter().any(|row| row.kind.is_document() && row.id == *id);
@@ -163,7 +169,10 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
         1 => format!(", because {} joins", joins[0]),
         _ => format!(", because {} join", joins.join(", ")),
     };
-    let (before, after) = (report::grouped(before.total.n), report::grouped(after.total.n));
+    let (before, after) = (
+        report::grouped(before.estimated_tokens_total.tokens),
+        report::grouped(after.estimated_tokens_total.tokens),
+    );
     Some(format!("the prompt has {before} tokens, and would have {after}{joins}"))
 }
 
@@ -214,7 +223,7 @@ fn asked(job: &CompactionRequest) -> String {
         count => format!(
             "{form}: {}, {} tokens for {}, reply reserve {}",
             plural(count, "message"),
-            report::grouped(job.tokens().n),
+            report::grouped(job.tokens().tokens),
             job.model(),
             report::grouped(job.max_tokens())
         ),

@@ -53,13 +53,13 @@ impl Listed {
         let messages = Some(session.log.messages().len());
         let prepared = Prepared::new(session, &request.terms, named).ok();
         let plan = prepared.and_then(|prepared| prepared.manager.build_plan(&prepared.request()).ok());
-        let tokens = plan.map(|plan| plan.total);
+        let tokens = plan.map(|plan| plan.estimated_tokens_total);
         Self { id, model, messages, tokens, ..Self::default() }
     }
 
     fn of_store(summary: SessionSummary) -> Self {
         // Whatever it was counted with.
-        let tokens = summary.tokens.map(|n| TokenCount { n, certainty: Certainty::Estimate });
+        let tokens = summary.tokens.map(|n| TokenCount { tokens: n, certainty: Certainty::Estimate });
         Self {
             id: summary.id,
             model: summary.model,

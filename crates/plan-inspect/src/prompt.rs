@@ -57,7 +57,7 @@ impl Figures {
             messages: step.messages,
             compactions: step.compactions,
             budget: plan.prompt_budget,
-            tokens: plan.total.n,
+            tokens: plan.estimated_tokens_total.tokens,
             over: plan.overflow_tokens(),
             reused: prefix.map(|prefix| prefix.tokens),
             before: prefix.map(|prefix| prefix.of),
@@ -68,10 +68,16 @@ impl Figures {
             thoughts_sent: plan.thoughts.sent,
             thoughts_lost: plan.thoughts.lost.len() as u64,
             break_cost: prefix.filter(|prefix| prefix.cause.is_some()).and_then(|prefix| {
-                let cost = |repeated| Some(model.input_cost(plan.total.n, repeated, terms)?.billionths);
+                let cost = |repeated| {
+                    Some(model.input_cost(plan.estimated_tokens_total.tokens, repeated, terms)?.billionths)
+                };
                 Some(cost(prefix.tokens)?.saturating_sub(cost(prefix.of)?))
             }),
-            cost: model.input_cost(plan.total.n, prefix.map_or(0, |prefix| prefix.tokens), terms),
+            cost: model.input_cost(
+                plan.estimated_tokens_total.tokens,
+                prefix.map_or(0, |prefix| prefix.tokens),
+                terms,
+            ),
         }
     }
 

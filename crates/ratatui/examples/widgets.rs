@@ -47,7 +47,7 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
     }
 
     // What a user moves in has a state that outlives the picture: the application calls it when a key is pressed.
-    let request = session.request().with_limits(RequestLimits::budget(250));
+    let request = session.request().with_limits(RequestLimits::prompt_budget(250));
     let mut what_if = WhatIfState::default();
     what_if.plan(&manager, &request)?; // the budget without changes
     what_if.smaller();
@@ -74,16 +74,16 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
 /// Questions to the user: expired items under the policy `ask`, and a conversation near its limit.
 fn below(page: &mut Buffer, row: impl Fn(u16, u16) -> Rect) -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Config::default();
-    config.ttl.policy = TtlPolicy::Ask;
+    config.ttl_policy = TtlPolicy::Ask;
     let manager = ContextWindowManager::configured(Model::named("gpt-4o")?, config)?;
     let session = Session::from_json(include_str!("../../../examples/pins-ttl.json"))?;
     let plan = manager.build_plan(&session.request())?;
     // Enter applies what is selected: `state.action(&plan)` and `action.apply(&mut log)`.
     NoticeList::new(&plan).render(row(32, 4), page, &mut NoticeListState::with_turns(3));
 
-    let limits = RequestLimits::new().with_context_len(456).with_max_completion(64);
+    let limits = RequestLimits::new().with_model_context_len(456).with_max_completion_tokens(64);
     let session = Session::from_json(include_str!("../../../examples/long-talk.json"))?;
-    let usage = manager.usage(session.request().with_limits(limits))?;
+    let usage = manager.usage(&session.request().with_limits(limits))?;
     Banner::new(&usage).render(row(37, 1), page, &mut BannerState::default());
     Ok(())
 }

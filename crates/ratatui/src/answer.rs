@@ -98,7 +98,7 @@ impl NoticeAction {
     /// # let mut model = Model::custom("small");
     /// # model.tokenizer = Some("chars/4".into());
     /// # let mut config = Config::default();
-    /// # config.ttl.policy = config::TtlPolicy::Ask;
+    /// # config.ttl_policy = config::TtlPolicy::Ask;
     /// # let manager = ContextWindowManager::configured(model, config)?;
     /// let mut log = Conversation::from([Message::user("Hi!")]);
     /// log.pin(PinnedItem::new("voucher", "Ida has a voucher.").with_ttl(Ttl::turns(0)));

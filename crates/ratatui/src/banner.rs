@@ -15,7 +15,7 @@ use ratatui_core::{
 pub enum BannerAction {
     /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a
     /// summary, and
-    /// [`context_window::compaction::Compactor::apply`] takes the summary back; [`context_window::compaction::Compactor::fall_back`] does without a
+    /// [`context_window::compaction::Compactor::apply_summary`] takes the summary back; [`context_window::compaction::Compactor::compact_without_model`] does without a
     /// model.
     CompactNow,
     /// Archive everything without a summary: [`context_window::Conversation::start_fresh`].
@@ -88,7 +88,7 @@ impl BannerState {
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let mut log = Conversation::from([Message::user("How long do refunds take? ".repeat(8))]);
 /// let mut limits = RequestLimits::new();
-/// (limits.context_len, limits.max_completion) = (Some(80), Some(8));
+/// (limits.model_context_len, limits.max_completion_tokens) = (Some(80), Some(8));
 /// let usage = manager.usage(PlanRequest::new(&log).with_limits(limits))?;
 ///
 /// let mut state = BannerState::default();

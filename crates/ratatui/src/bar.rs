@@ -19,7 +19,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// # let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(40)))?;
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
 /// UsageBar::new(&plan.usage).render(area, &mut buffer); // two rows: all of the conversation, and what is sent
@@ -84,7 +84,7 @@ impl Widget for UsageBar<'_> {
         } else {
             ["full conversation ", "sent              "]
         };
-        draw_bar(area, buffer, (conversation_tokens.n, limit), style, full, &format!("{all:<width$}"));
+        draw_bar(area, buffer, (conversation_tokens.tokens, limit), style, full, &format!("{all:<width$}"));
         if area.height > 1 {
             let below = Rect { y: area.y + 1, height: 1, ..area };
             let style = self.theme.fill(prompt_tokens, budget);

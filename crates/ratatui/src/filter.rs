@@ -220,8 +220,8 @@ impl Term {
             Self::Id(Wanted { part, typed }) => {
                 ids(row).any(|id| has(id, part)) || texts.represents(row, typed)
             }
-            Self::More(than) => row.tokens().n > *than,
-            Self::Less(than) => row.tokens().n < *than,
+            Self::More(than) => row.token_estimate().tokens > *than,
+            Self::Less(than) => row.token_estimate().tokens < *than,
             Self::Text(Wanted { part, typed }) => {
                 ids(row).any(|id| has(id, part))
                     || texts.represents(row, typed)

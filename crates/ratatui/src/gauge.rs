@@ -17,7 +17,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// # let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(40)))?;
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
 /// for (section, row) in plan.sections.iter().zip(area.rows()) {

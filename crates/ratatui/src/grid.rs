@@ -20,7 +20,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// # let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(20)))?;
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(20)))?;
 /// # let area = Rect::new(0, 0, 60, 10);
 /// # let mut buffer = Buffer::empty(area);
 /// PromptGrid::new(&plan).render(area, &mut buffer);
@@ -61,7 +61,7 @@ impl<'a> PromptGrid<'a> {
 
     /// The columns of cells in so many columns of the screen.
     fn columns(&self, width: u16) -> u16 {
-        match (width, report::grid_columns(self.plan.limits.context_len)) {
+        match (width, report::grid_columns(self.plan.limits.model_context_len)) {
             (..51, _) => 5,
             (71.., 20) => 20,
             _ => 10,
@@ -160,7 +160,7 @@ impl Widget for PromptGrid<'_> {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),
             };
-            let percent = report::share(item.tokens.n, composition.total);
+            let percent = report::share(item.tokens.tokens, composition.total);
             let said = format!("{tokens}{percent:>4} {}", report::large_item(item));
             let room = usize::from(largest.right().saturating_sub(x));
             buffer.set_stringn(x, y, cut(&said, room), room, Style::new());

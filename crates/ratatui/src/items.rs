@@ -147,7 +147,9 @@ impl ItemListState {
         match self.sort {
             SortBy::Order | SortBy::Session => {}
             SortBy::Tokens => {
-                rows.sort_by_cached_key(|at| std::cmp::Reverse(row(at).map(|row| row.tokens().n)));
+                rows.sort_by_cached_key(|at| {
+                    std::cmp::Reverse(row(at).map(|row| row.token_estimate().tokens))
+                });
             }
             SortBy::Id => rows.sort_by_cached_key(|at| row(at).map(|row| row.id().clone())),
             SortBy::Section => rows.sort_by_cached_key(|at| row(at).map(|row| row.section().name())),

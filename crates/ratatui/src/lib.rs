@@ -19,7 +19,7 @@
 //! model.tokenizer = Some("chars/4".into());
 //! let manager = ContextWindowManager::configured(model, Config::default())?;
 //! let log = Conversation::from([Message::user("How long do refunds take?")]);
-//! let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(1_000)))?;
+//! let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(1_000)))?;
 //!
 //! let mut screen = Buffer::empty(Rect::new(0, 0, 60, 4));
 //! StatusLine::new(&plan.usage).render(Rect::new(0, 0, 60, 1), &mut screen);

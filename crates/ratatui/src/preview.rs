@@ -23,7 +23,7 @@ use unicode_width::UnicodeWidthStr;
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// # let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(40)))?;
+/// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(40)))?;
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
 /// # use ratatui_core::widgets::StatefulWidget;

@@ -27,7 +27,7 @@ const LABEL: &str = "what-if ";
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
-/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(400));
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(400));
 /// let mut state = WhatIfState::of(&manager.build_plan(&request)?);
 /// state.smaller();
 /// let (_plan, effect) = state.plan(&manager, &request)?;

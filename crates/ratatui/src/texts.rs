@@ -20,7 +20,7 @@ use std::borrow::Cow;
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let documents = [RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.")];
-/// let request = PlanRequest::new(&log).with_rag(documents.clone()).with_limits(RequestLimits::budget(20));
+/// let request = PlanRequest::new(&log).with_rag(documents.clone()).with_limits(RequestLimits::prompt_budget(20));
 /// let plan = manager.build_plan(&request)?;
 /// let hours = plan.find("hours").unwrap();
 /// assert_eq!(ItemTexts::new().text(hours), None); // it is out

@@ -40,7 +40,7 @@ impl fmt::Display for Attempt {
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("Hi!"), Message::assistant("Hello."), Message::user("Refunds?")]);
-/// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(400));
+/// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(400));
 /// let plan = manager.build_plan(&request)?;
 ///
 /// let mut state = WhatIfState::of(&plan);

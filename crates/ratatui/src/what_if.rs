@@ -169,11 +169,8 @@ impl WhatIf {
         let mut tried = request.clone();
         (tried.log, tried.limits) = (&log, self.limits(request.limits));
         tried.rag.retain(|document| self.keeps(document));
-        if let (Some(budget), Some(mut anchor)) = (self.budget, previous) {
-            if let Some(limits) = &mut anchor.limits {
-                limits.prompt_budget = Some(budget);
-            }
-            tried.previous = Some(anchor);
+        if let (Some(budget), Some(anchor)) = (self.budget, previous) {
+            tried.previous = Some(anchor.with_prompt_budget(budget));
         }
         ask(&tried)
     }

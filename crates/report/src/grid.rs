@@ -49,7 +49,7 @@ impl<'a> Grid<'a> {
     fn columns(&self) -> usize {
         match self.page.columns() {
             0..80 => 5,
-            _ => columns(self.plan.limits.context_len),
+            _ => columns(self.plan.limits.model_context_len),
         }
     }
 }

@@ -84,7 +84,7 @@ pub fn json_line(plan: &ContextPlan) -> String {
 /// # fn main() -> Result<(), context_window::Error> {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("How are you?")]);
-/// let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(50)))?;
+/// let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(50)))?;
 /// insta::assert_snapshot!(report::snapshot(&plan), @r"
 /// in   System + pins  m0  system_text  7  required: system text
 /// in   Conversation   m1  message  8  required: live question

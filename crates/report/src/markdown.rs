@@ -26,8 +26,8 @@ impl<'a> Markdown<'a> {
 impl fmt::Display for Markdown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        let percent = words::percent(plan.total.n, plan.prompt_budget);
-        let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
+        let percent = words::percent(plan.estimated_tokens_total.tokens, plan.prompt_budget);
+        let (total, budget) = (number(plan.estimated_tokens_total), grouped(plan.prompt_budget));
         writeln!(f, "**{total} / {budget} tokens** ({percent}), {}\n", markdown_cell(&short(&plan.model)))?;
         if let Some(overflow) = &plan.overflow {
             writeln!(
@@ -50,7 +50,7 @@ impl fmt::Display for Markdown<'_> {
         }
         writeln!(f, "\n| largest items | | tokens | share |\n| --- | --- | ---: | ---: |")?;
         for item in &composition.largest {
-            let share = words::share(item.tokens.n, composition.total);
+            let share = words::share(item.tokens.tokens, composition.total);
             let what = super::cut(&words::large_item(item), 80);
             let (id, tokens) = (markdown_cell(&short(item.id.as_str())), number(item.tokens));
             writeln!(f, "| {id} | {} | {tokens} | {share} |", markdown_cell(&what))?;

@@ -20,7 +20,7 @@ pub fn percent(part: impl Into<u128>, whole: impl Into<u128>) -> String {
 #[must_use]
 #[doc(hidden)]
 pub fn usage_percent(usage: &ContextUsage) -> String {
-    percent(usage.conversation_tokens.n, usage.limit)
+    percent(usage.conversation_tokens.tokens, usage.limit)
 }
 
 /// Returns the parts of a whole in per cent, by the largest remainders: they sum to 100 where the parts are all of it. A

@@ -84,7 +84,7 @@ fn id(row: Decision<'_>, is_shared: bool) -> String {
 
 fn tokens(row: Decision<'_>) -> String {
     match row {
-        Decision::Included(item) => number(item.tokens),
+        Decision::Included(item) => number(item.token_estimate),
         Decision::Excluded(item) => bound(item),
     }
 }
@@ -202,7 +202,7 @@ pub(crate) fn number(tokens: TokenCount) -> String {
         // An estimate, or a certainty that this version does not know: nothing is proven.
         _ => "~",
     };
-    format!("{mark}{}", grouped(tokens.n))
+    format!("{mark}{}", grouped(tokens.tokens))
 }
 
 /// An excluded row's number: a bound even where the counter only estimates.
@@ -211,14 +211,14 @@ fn bound(item: &ExcludedItem) -> String {
         ExcludedReason::Budget {
             room,
             held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
-        } => item.tokens.n == room.saturating_add(1),
+        } => item.token_estimate.tokens == room.saturating_add(1),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
         _ => false,
     };
-    match item.tokens.certainty {
-        Certainty::Estimate if weighed => format!(">={}", number(item.tokens)),
-        Certainty::Estimate if item.tokens.n > 0 => format!("<={}", number(item.tokens)),
-        _ => number(item.tokens),
+    match item.token_estimate.certainty {
+        Certainty::Estimate if weighed => format!(">={}", number(item.token_estimate)),
+        Certainty::Estimate if item.token_estimate.tokens > 0 => format!("<={}", number(item.token_estimate)),
+        _ => number(item.token_estimate),
     }
 }
 
@@ -239,7 +239,10 @@ pub(crate) fn beginning(text: &str) -> String {
 #[must_use]
 #[doc(hidden)]
 pub fn repeats(plan: &ContextPlan, prefix: &Prefix) -> String {
-    let (tokens, all) = (grouped(prefix.tokens.min(plan.total.n)), grouped(plan.total.n));
+    let (tokens, all) = (
+        grouped(prefix.tokens.min(plan.estimated_tokens_total.tokens)),
+        grouped(plan.estimated_tokens_total.tokens),
+    );
     let kept = percent(prefix.tokens, prefix.of);
     let all = format!("{tokens} of this prompt's {all} tokens, {kept} of the last prompt's items");
     let (Some(was), Some(cause)) = (&prefix.instead_of, prefix.cause) else { return all };

@@ -38,7 +38,12 @@ pub(super) fn snapshot(plan: &ContextPlan) -> String {
     };
     line(
         &mut text,
-        &format!("{:<13}  {} of {}, {left}", "Total", number(plan.total), grouped(plan.prompt_budget)),
+        &format!(
+            "{:<13}  {} of {}, {left}",
+            "Total",
+            number(plan.estimated_tokens_total),
+            grouped(plan.prompt_budget)
+        ),
     );
     text
 }
@@ -68,7 +73,8 @@ mod tests {
             RagItem::new("refunds", 0.9, "Refunds take 5 days."),
             RagItem::new("hours", 0.1, "From 9 to 18."),
         ];
-        let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(budget));
+        let request =
+            PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(budget));
         Ok(snapshot(&manager.build_plan(&request)?))
     }
 

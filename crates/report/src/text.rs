@@ -12,7 +12,7 @@ use super::{
 use context_window::{
     ContextPlan, Section,
     analysis::Advice,
-    plan::{Decision, SectionUse, Thoughts, first_line},
+    plan::{Decision, ReasoningReport, SectionUse, first_line},
     usage::Level,
 };
 use std::fmt;
@@ -110,9 +110,9 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.plan;
-        let (total, budget) = (number(plan.total), grouped(plan.prompt_budget));
+        let (total, budget) = (number(plan.estimated_tokens_total), grouped(plan.prompt_budget));
         let title = format!("ctx tokens: {total} / {budget} ({})", short(&plan.model));
-        let percent = words::percent(plan.total.n, plan.prompt_budget);
+        let percent = words::percent(plan.estimated_tokens_total.tokens, plan.prompt_budget);
         self.page.title(f, &format!("{title}, {percent}"))?;
         self.field(f, "budget", &words::budget(plan))?;
         self.field(f, "limits", &words::limits(plan))?;
@@ -125,7 +125,7 @@ impl Text<'_> {
         if let Some(upkeep) = plan.upkeep.filter(|upkeep| upkeep.spent > 0) {
             self.field(f, "upkeep", &words::upkeep(upkeep))?;
         }
-        let Thoughts { sent, lost, .. } = &plan.thoughts;
+        let ReasoningReport { sent, lost, .. } = &plan.thoughts;
         if *sent == 0 && lost.is_empty() {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl Text<'_> {
         let ids = ids.min(self.page.columns() / 3);
         let cut = cut_ids((1..).zip(named.iter().map(String::as_str)), ids);
         for (item, id) in composition.largest.iter().zip(cut) {
-            let percent = words::share(item.tokens.n, composition.total);
+            let percent = words::share(item.tokens.tokens, composition.total);
             let tokens = number(item.tokens);
             let label = format!("{tokens:>numbers$}  {percent:>5}  {}  ", fitted(&id, ids));
             let room = self.page.columns().saturating_sub(label.width());

@@ -51,7 +51,7 @@ pub(super) fn capital(text: &str) -> String {
 /// than half of the budget is used. [`advised`] adds what to do about it.
 #[must_use]
 pub fn advice(plan: &ContextPlan) -> Option<String> {
-    if per_cent(plan.total.n, plan.prompt_budget) < 50 {
+    if per_cent(plan.estimated_tokens_total.tokens, plan.prompt_budget) < 50 {
         return None;
     }
     let composition = plan.composition(1);
@@ -63,8 +63,8 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
     let largest = format!(
         "the largest item is {name}: {} tokens, {}",
-        grouped(item.tokens.n),
-        share(item.tokens.n, composition.total)
+        grouped(item.tokens.tokens),
+        share(item.tokens.tokens, composition.total)
     );
     Some(printable(&format!("{} {of_kind} % of the prompt; {largest}", kind.text())))
 }
@@ -150,11 +150,15 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
             grouped(limits.safety_buffer),
         ),
         BudgetSource::ContextLen => {
-            let quarter = if limits.max_completion == limits.context_len / 4 { " (a quarter)" } else { "" };
+            let quarter = if limits.max_completion_tokens == limits.model_context_len / 4 {
+                " (a quarter)"
+            } else {
+                ""
+            };
             format!(
                 "context length {} - reply reserve {}{quarter} - safety margin {}",
-                grouped(limits.context_len),
-                grouped(limits.max_completion),
+                grouped(limits.model_context_len),
+                grouped(limits.max_completion_tokens),
                 grouped(limits.safety_buffer),
             )
         }
@@ -165,7 +169,7 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),
-        _ => format!("{}, context length {}", formula(plan), grouped(plan.limits.context_len)),
+        _ => format!("{}, context length {}", formula(plan), grouped(plan.limits.model_context_len)),
     }
 }
 
@@ -181,7 +185,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
         "{} · tokenizer {} ({}{calibration}) · config {}{form}",
         plan.limits_source.name(),
         printable(&plan.tokenizer),
-        plan.total.certainty.name(),
+        plan.estimated_tokens_total.certainty.name(),
         plan.config,
     )
 }
@@ -191,8 +195,9 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
 #[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {
     let items = plan.included.iter();
-    let items =
-        items.map(|item| (item.tokens.n, format!("{} {}", short(item.id.as_str()), number(item.tokens))));
+    let items = items.map(|item| {
+        (item.token_estimate.tokens, format!("{} {}", short(item.id.as_str()), number(item.token_estimate)))
+    });
     let lines = plan.overhead.iter().filter_map(|line| {
         Some((u64::try_from(line.tokens).ok()?, format!("{} {}", overhead(line.what), signed(line.tokens))))
     });

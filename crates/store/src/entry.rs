@@ -6,9 +6,9 @@ use context_window::{
     conversation::{Entry, Event},
     events::LogEvent,
     events::checksum::checksum,
-    plan::PromptPiece,
+    plan::SentItems,
 };
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 /// The largest entry, in bytes: both databases end somewhere above it.
 const ENTRY_BYTES: usize = 500_000_000;
@@ -63,7 +63,7 @@ impl SentPrompt {
     pub(super) fn of(n: u64, entry: &LogEvent, items: Option<String>) -> Option<Self> {
         let Some(Event::Sent { counted, anchor, .. }) = entry.event() else { return None };
         // A column of a list: PostgreSQL has no text with a NUL character.
-        let model = anchor.target.map(|target| target.model.replace('\0', ""));
+        let model = anchor.model().map(|model| model.replace('\0', ""));
         Some(Self { n, model, tokens: counted, items })
     }
 
@@ -122,8 +122,7 @@ pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> boo
 /// An event as it is once it is not the newest of its kind.
 fn forgotten(mut event: Event) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
-        anchor.prompt = None;
-        anchor.lost.clear();
+        anchor.forget_details();
     }
     event
 }
@@ -169,7 +168,7 @@ impl SessionName<'_> {
     }
 
     /// The items of the newest prompt, whose entry has this number.
-    pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<Arc<[PromptPiece]>, Error> {
+    pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<SentItems, Error> {
         let fault = |what: &str| self.damaged(n, format!("the items of its prompt {what}"));
         let (sum, json) = items.ok_or_else(|| fault("are missing"))?.split_once(' ').unwrap_or_default();
         if checksum(n, json) != sum {

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{Error, Repr},
-    log_reader::{Prompt, TruncatedTail, read, with_prompt},
+    log_reader::{TruncatedTail, read},
     named_file::{NamedFile, create_private, open_or_create},
     record_line::{line_of, parse, whole_record},
     whole_file::sync_folder,
@@ -14,7 +14,7 @@ use context_window::{
         checksum::checksum,
         record::{Record, StoredEvent, VERSION},
     },
-    plan::PromptPiece,
+    plan::SentItems,
 };
 use serde::Serialize;
 use std::{
@@ -54,7 +54,7 @@ pub struct Journal {
     /// Checksums of the last message and event on disk: whether `save` gets the same conversation.
     last: (Option<String>, Option<String>),
     /// The items of the last prompt that is on disk.
-    prompt: Prompt,
+    items: Option<SentItems>,
     /// The number of the next record.
     next: u64,
     /// The offset in bytes at which the last whole record ends.
@@ -97,7 +97,7 @@ impl Journal {
         (journal.next, journal.end, journal.missing_newline, journal.truncated_tail) =
             (read.next, read.end as u64, read.missing_newline, read.truncated_tail);
         journal.written = read.log.lengths();
-        journal.prompt = read.prompt;
+        journal.items = read.items;
         journal.last = last_of(&read.log);
         if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
@@ -153,25 +153,27 @@ impl Journal {
             let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
             return Err(self.error(detail));
         }
-        let mut prompt = self.prompt.clone();
+        let mut newest = self.items.clone();
         let entries: Vec<Written<'_>> = log
             .entries_from(self.written.0, self.written.1)
             .map(|entry| match entry {
                 Entry::Message(message) => Written::Message(message),
-                Entry::Event(event @ Event::Sent { anchor, .. }) if anchor.prompt.is_some() => {
-                    let same = shared(prompt.as_deref(), anchor.prompt.as_deref());
-                    prompt.clone_from(&anchor.prompt);
-                    let event = with_prompt(event.clone(), |all| all.map(|all| all[same..].into()));
-                    Written::Sent(same, event.into())
-                }
-                Entry::Event(event) => Written::Event(event.clone().into()),
+                Entry::Event(event) => match sent_items(event) {
+                    Some(items) => {
+                        let same = newest.as_ref().map_or(0, |newest| newest.count_shared(&items));
+                        let event = with_items(event.clone(), Some(items.without_first(same)));
+                        newest = Some(items);
+                        Written::Sent(same, event.into())
+                    }
+                    None => Written::Event(event.clone().into()),
+                },
             })
             .collect();
         if entries.is_empty() {
             return self.ensure_named();
         }
         self.append(&entries)?;
-        (self.written, self.prompt, self.last) = (lengths, prompt, last_of(log));
+        (self.written, self.items, self.last) = (lengths, newest, last_of(log));
         Ok(())
     }
 
@@ -213,7 +215,7 @@ impl Journal {
             named,
             written: (0, 0),
             last: (None, None),
-            prompt: None,
+            items: None,
             next: 0,
             end: 0,
             missing_newline: false,
@@ -325,15 +327,25 @@ fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<Str
     let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
     let event =
-        events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_prompt(event.clone(), |_| None));
+        events.checked_sub(1).and_then(|at| log.event(at)).map(|event| with_items(event.clone(), None));
     (
         message.and_then(|message| text(messages, serde_json::to_string(message))),
         event.and_then(|event| text(events, serde_json::to_string(&StoredEvent::from(event)))),
     )
 }
 
-/// How many items two prompts share from the beginning.
-fn shared(before: Option<&[PromptPiece]>, now: Option<&[PromptPiece]>) -> usize {
-    let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
-    before.iter().zip(now).take_while(|(before, now)| before == now).count()
+/// Returns the items of a sent prompt, if the event is one and has them.
+fn sent_items(event: &Event) -> Option<SentItems> {
+    match event {
+        Event::Sent { anchor, .. } => anchor.sent_items(),
+        _ => None,
+    }
+}
+
+/// Sets the items of a sent prompt, if the event is one.
+fn with_items(mut event: Event, items: Option<SentItems>) -> Event {
+    if let Event::Sent { anchor, .. } = &mut event {
+        anchor.set_sent_items(items);
+    }
+    event
 }

@@ -8,9 +8,8 @@ use context_window::{
     Conversation,
     conversation::Event,
     events::record::{Record, VERSION},
-    plan::PromptPiece,
+    plan::SentItems,
 };
-use std::sync::Arc;
 
 /// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +20,6 @@ pub struct TruncatedTail {
     /// Its bytes.
     pub bytes: u64,
 }
-
-/// The items of a prompt.
-pub(crate) type Prompt = Option<Arc<[PromptPiece]>>;
 
 /// The content of a file.
 pub(crate) struct ReadLog {
@@ -36,7 +32,7 @@ pub(crate) struct ReadLog {
     pub(crate) missing_newline: bool,
     pub(crate) truncated_tail: Option<TruncatedTail>,
     /// The items of the last prompt.
-    pub(crate) prompt: Prompt,
+    pub(crate) items: Option<SentItems>,
     /// The first line that cannot be used; nothing behind it was read.
     pub(crate) damage: Option<Damage>,
 }
@@ -93,7 +89,7 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
         end: 0,
         missing_newline: false,
         truncated_tail: None,
-        prompt: None,
+        items: None,
         damage: None,
     };
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -153,28 +149,19 @@ impl ReadLog {
                 .apply(*event)
                 .map_err(|error| format!("{error}; the file was changed, or written by a later version"))?,
             Record::Sent(same, event) => {
-                let before = self.prompt.as_deref().unwrap_or_default();
-                let Some(before) = before.get(..same) else {
+                let last = self.items.clone().unwrap_or_default();
+                let mut event = Event::from(*event);
+                if SentItems::default().after_first(same, &last).is_none() {
                     return Err("repeats more of the last prompt than that holds; expected no more".into());
-                };
-                let event = with_prompt((*event).into(), |rest| {
-                    rest.map(|rest| before.iter().chain(rest).cloned().collect::<Vec<_>>().into())
-                });
-                if let Event::Sent { anchor, .. } = &event {
-                    self.prompt.clone_from(&anchor.prompt);
+                }
+                if let Event::Sent { anchor, .. } = &mut event {
+                    let items = anchor.sent_items().and_then(|rest| rest.after_first(same, &last));
+                    self.items.clone_from(&items);
+                    anchor.set_sent_items(items);
                 }
                 self.log.record(event);
             }
         }
         Ok(())
     }
-}
-
-/// Returns an event with other prompt items: those that `change` makes of the old ones if it is one of a sent
-/// prompt.
-pub(crate) fn with_prompt(mut event: Event, change: impl FnOnce(Option<&[PromptPiece]>) -> Prompt) -> Event {
-    if let Event::Sent { anchor, .. } = &mut event {
-        anchor.prompt = change(anchor.prompt.as_deref());
-    }
-    event
 }

@@ -6,7 +6,7 @@ use super::{
     outline::{self, Outline},
 };
 use crate::error::{Error, Repr};
-use context_window::{Conversation, Message, conversation::Entry, events::LogEvent};
+use context_window::{Conversation, Message, conversation::Entry, events::LogEvent, plan::Anchor};
 use std::{collections::BTreeSet, ops::Range};
 
 /// What takes the rows of a session in order, and finds what is missing.
@@ -140,8 +140,8 @@ impl Left {
 
     /// Those that a plan may look at: what is active, what a pin keeps, and what the newest prompt held.
     pub(super) fn needed(log: &Conversation) -> Self {
-        let pieces = log.anchor().and_then(|anchor| anchor.prompt.as_deref()).unwrap_or_default();
-        let held: BTreeSet<u32> = pieces.iter().filter_map(|piece| log.position_of(&piece.0)).collect();
+        let items = log.anchor().and_then(Anchor::sent_items).unwrap_or_default();
+        let held: BTreeSet<u32> = items.ids().filter_map(|id| log.position_of(id)).collect();
         let mut left = Self::of(log);
         left.0.retain(|(_, position)| log.may_be_sent(*position) || held.contains(position));
         left

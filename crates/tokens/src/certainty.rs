@@ -33,8 +33,9 @@ impl Certainty {
 /// A number of tokens, and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct TokenCount {
-    /// Tokens.
-    pub n: u64,
+    /// The number of tokens.
+    #[serde(rename = "n")]
+    pub tokens: u64,
     /// How sure.
     pub certainty: Certainty,
 }

@@ -29,10 +29,10 @@ use std::{
 /// # fn main() -> Result<(), context_window_tokens::Error> {
 /// let counter = TokenCounter::chars_per_4();
 /// let count = counter.count("How long do refunds take?")?;
-/// assert_eq!((count.n, count.certainty), (7, Certainty::Estimate));
+/// assert_eq!((count.tokens, count.certainty), (7, Certainty::Estimate));
 /// // A counter of one's own; an error of it stops the plan.
 /// let words = TokenCounter::from_fn("words", |text: &str| Ok::<_, std::io::Error>(text.split(' ').count() as u64));
-/// assert_eq!(words.count("How long?")?.n, 2);
+/// assert_eq!(words.count("How long?")?.tokens, 2);
 /// # Ok(())
 /// # }
 /// ```
@@ -190,7 +190,7 @@ impl TokenCounter {
     /// use context_window_tokens::TokenCounter;
     ///
     /// let words = TokenCounter::from_fn("words", |text| Ok::<_, std::fmt::Error>(text.split(' ').count() as u64));
-    /// assert_eq!(words.count("three short words")?.n, 3);
+    /// assert_eq!(words.count("three short words")?.tokens, 3);
     /// # Ok::<(), context_window_tokens::Error>(())
     /// ```
     #[must_use]
@@ -281,7 +281,7 @@ impl TokenCounter {
             Kind::Fn(count) => count(text).map_err(|source| self.failed(source))?.min(MOST),
         };
         let certainty = self.certainty;
-        Ok(TokenCount { n, certainty })
+        Ok(TokenCount { tokens: n, certainty })
     }
 
     /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or `limit` + 1
@@ -294,7 +294,7 @@ impl TokenCounter {
     ///
     /// let pasted = "a".repeat(100 << 20);
     /// let count = TokenCounter::o200k_base().count_up_to(&pasted, 8_000)?;
-    /// assert_eq!((count.n, count.certainty), (8_001, Certainty::AtLeast));
+    /// assert_eq!((count.tokens, count.certainty), (8_001, Certainty::AtLeast));
     /// # }
     /// # Ok::<(), context_window_tokens::Error>(())
     /// ```
@@ -304,8 +304,10 @@ impl TokenCounter {
     /// As [`TokenCounter::count`].
     pub fn count_up_to(&self, text: &str, limit: u64) -> Result<TokenCount, Error> {
         Ok(match self.count_to(text, limit)? {
-            Weight::Exactly(n) => TokenCount { n, certainty: self.certainty },
-            Weight::Over => TokenCount { n: limit.saturating_add(1), certainty: self.limited_certainty() },
+            Weight::Exactly(n) => TokenCount { tokens: n, certainty: self.certainty },
+            Weight::Over => {
+                TokenCount { tokens: limit.saturating_add(1), certainty: self.limited_certainty() }
+            }
         })
     }
 
@@ -320,12 +322,12 @@ impl TokenCounter {
         #[cfg(feature = "openai")]
         if let Kind::OpenAi(encoding) = &self.inner.kind {
             let (end, n) = encoding.beginning(text, limit);
-            return Ok((&text[..end], TokenCount { n, certainty: self.certainty }));
+            return Ok((&text[..end], TokenCount { tokens: n, certainty: self.certainty }));
         }
         let most = self.bounds.covers(limit).unwrap_or(u64::MAX);
         let mut over = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
         if let Weight::Exactly(n) = self.count_to(&text[..over], limit)? {
-            return Ok((&text[..over], TokenCount { n, certainty: self.certainty }));
+            return Ok((&text[..over], TokenCount { tokens: n, certainty: self.certainty }));
         }
         let (mut end, mut tokens) = (0, 0);
         while let middle = text.floor_char_boundary(end + (over - end) / 2)
@@ -336,7 +338,7 @@ impl TokenCounter {
                 Weight::Over => over = middle,
             }
         }
-        Ok((&text[..end], TokenCount { n: tokens, certainty: self.certainty }))
+        Ok((&text[..end], TokenCount { tokens: tokens, certainty: self.certainty }))
     }
 
     /// Returns the certainty of a count that stopped at a limit.
@@ -371,7 +373,7 @@ impl TokenCounter {
             Kind::HuggingFace(tokenizer) => {
                 tokenizer.count_rendered(text).map_err(|source| self.failed(source))
             }
-            _ => Ok(self.count(text)?.n),
+            _ => Ok(self.count(text)?.tokens),
         }
     }
 
@@ -487,7 +489,7 @@ impl TokenCounter {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
             Kind::OpenAi(encoding) => encoding.count_to(text, limit),
-            _ => Some(self.count(text)?.n),
+            _ => Some(self.count(text)?.tokens),
         };
         Ok(n.filter(|n| *n <= limit).map_or(Weight::Over, Weight::Exactly))
     }

@@ -7,7 +7,7 @@
 //! # fn main() -> Result<(), context_window_tokens::Error> {
 //! let counter = TokenCounter::chars_per_4();
 //! let count = counter.count("How long do refunds take?")?;
-//! assert_eq!((count.n, count.certainty), (7, Certainty::Estimate));
+//! assert_eq!((count.tokens, count.certainty), (7, Certainty::Estimate));
 //! # Ok(())
 //! # }
 //! ```

@@ -92,12 +92,12 @@ fn main() -> anyhow::Result<()> {
             .log
             .messages()
             .iter()
-            .map(|message| counter.count(message.text()).map_or(0, |count| count.n + 4))
+            .map(|message| counter.count(message.text()).map_or(0, |count| count.tokens + 4))
             .sum();
         let mut left = chat.plan.prompt_budget.saturating_sub(told);
         let fitting = chat.documents.iter().take_while(|document| {
             // With the lines around it that name its id: both have them.
-            let tokens = manager.count_document(document).map_or(u64::MAX, |count| count.n);
+            let tokens = manager.count_document(document).map_or(u64::MAX, |count| count.tokens);
             left.checked_sub(tokens).map(|rest| left = rest).is_some()
         });
         by_score += usize::from(fitting.into_iter().any(|document| is_gold(document.id().as_str())));

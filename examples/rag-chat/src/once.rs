@@ -31,7 +31,8 @@ pub fn run(mut chat: Chat, events: &Receiver<Event>, question: &str) -> Result<E
     if has_reply {
         let (plan, ids) =
             (&chat.plan, chat.documents.iter().map(|document| document.id().as_str()).collect::<Vec<_>>());
-        let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
+        let (total, budget) =
+            (report::tokens(plan.estimated_tokens_total), report::grouped(plan.prompt_budget));
         eprintln!(
             "{total} of {budget} tokens; documents: {}",
             if ids.is_empty() { "none".into() } else { report::printable(&ids.join(", ")) }

@@ -16,7 +16,7 @@ mod thoughts;
 mod tools;
 mod inputs;
 
-pub use thoughts::{ThoughtChange, ThoughtState};
+pub use thoughts::{ReasoningChange, ReasoningState};
 pub use tools::ToolsChange;
 
 use inputs::{ComparisonInputs, Input};
@@ -38,7 +38,7 @@ use states::{States, shared};
 ///     Message::user("Thanks!"),
 /// ]);
 /// let before = PlanRequest::new(&log);
-/// let after = PlanRequest::new(&log).with_limits(RequestLimits::budget(10));
+/// let after = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(10));
 /// let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after))?;
 /// assert!(diff.changes.iter().all(|change| change.cause == Cause::Budget));
 /// assert_eq!(diff.changes[0].to.to_string(), "out: budget");
@@ -52,7 +52,7 @@ pub struct Diff {
     pub changes: Vec<Change>,
     /// Whose reasoning is sent in one of the plans only, or lost for another reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub thoughts: Vec<ThoughtChange>,
+    pub thoughts: Vec<ReasoningChange>,
     /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached prefix there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsChange>,

@@ -2,7 +2,7 @@
 
 use crate::{
     item::ItemId,
-    plan::{ContextPlan, Loss},
+    plan::{ContextPlan, DropReason},
 };
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
@@ -10,29 +10,29 @@ use std::{collections::BTreeMap, fmt};
 /// A message whose reasoning is sent in one plan and not in the other, or is lost to both for another reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ThoughtChange {
+pub struct ReasoningChange {
     /// The message that it came with.
     pub id: ItemId,
     /// What became of it in the first plan.
-    pub from: ThoughtState,
+    pub from: ReasoningState,
     /// What becomes of it in the second plan.
-    pub to: ThoughtState,
+    pub to: ReasoningState,
 }
 
 /// What becomes of the reasoning of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum ThoughtState {
+pub enum ReasoningState {
     /// It is sent.
     Sent,
     /// It is lost, or its provider is to leave it out.
-    Lost(Loss),
+    Lost(DropReason),
     /// The message is not in the prompt, or nothing was thought.
     Absent,
 }
 
-impl fmt::Display for ThoughtState {
+impl fmt::Display for ReasoningState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sent => f.write_str("sent"),
@@ -43,22 +43,22 @@ impl fmt::Display for ThoughtState {
 }
 
 /// The changes, in the order of the second plan; then what only the first one has.
-pub(super) fn changes(before: &ContextPlan, after: &ContextPlan) -> Vec<ThoughtChange> {
+pub(super) fn changes(before: &ContextPlan, after: &ContextPlan) -> Vec<ReasoningChange> {
     let states = [before, after].map(states);
     let order = [after, before].map(|plan| plan.included.iter().map(|row| &row.id));
     let mut seen = std::collections::BTreeSet::new();
     let ids = order.into_iter().flatten().filter(|id| seen.insert(*id));
-    let state = |side: usize, id: &ItemId| states[side].get(id).cloned().unwrap_or(ThoughtState::Absent);
+    let state = |side: usize, id: &ItemId| states[side].get(id).cloned().unwrap_or(ReasoningState::Absent);
     let change = |id: &ItemId| {
         let (from, to) = (state(0, id), state(1, id));
-        (from != to).then(|| ThoughtChange { id: id.clone(), from, to })
+        (from != to).then(|| ReasoningChange { id: id.clone(), from, to })
     };
     ids.filter_map(change).collect()
 }
 
-fn states(plan: &ContextPlan) -> BTreeMap<&ItemId, ThoughtState> {
+fn states(plan: &ContextPlan) -> BTreeMap<&ItemId, ReasoningState> {
     let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty());
-    let sent = sent.map(|row| (&row.id, ThoughtState::Sent));
-    let lost = plan.thoughts.lost.iter().map(|lost| (&lost.id, ThoughtState::Lost(lost.why.clone())));
+    let sent = sent.map(|row| (&row.id, ReasoningState::Sent));
+    let lost = plan.thoughts.lost.iter().map(|lost| (&lost.id, ReasoningState::Lost(lost.why.clone())));
     sent.chain(lost).collect()
 }

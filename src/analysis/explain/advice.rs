@@ -45,7 +45,7 @@ pub enum AdvisedChange {
     /// `conversation.reasoning = "drop"`; the tokens are those of reasoning.
     DropReasoning,
     /// A compaction without a model, by [`Compactor::now`](crate::compaction::Compactor::now) and
-    /// [`Compactor::fall_back`](crate::compaction::Compactor::fall_back); the tokens are those of the whole prompt.
+    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model); the tokens are those of the whole prompt.
     Compact {
         /// Number of messages that it archives.
         messages: u64,
@@ -71,7 +71,7 @@ impl Explainer<'_> {
     /// let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
     /// let mut log = Conversation::from([Message::user("Where is my parcel? ".repeat(40)), Message::assistant("In Bremen.")]);
     /// log.push(Message::user("When will it be here?"));
-    /// let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(300));
+    /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(300));
     /// let plan = manager.build_plan(&request)?;
     /// let advice = manager.explainer(&request).advice(&plan)?.expect("a compaction helps");
     /// assert_eq!(advice.change, AdvisedChange::Compact { messages: 2 });
@@ -82,7 +82,7 @@ impl Explainer<'_> {
     pub fn advice(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let groups = plan.composition(0).by_group();
         let Some((kind, tokens)) = groups.kinds.first() else { return Ok(None) };
-        if per_cent(plan.total.n, plan.prompt_budget) < NEARLY_FULL
+        if per_cent(plan.estimated_tokens_total.tokens, plan.prompt_budget) < NEARLY_FULL
             || per_cent(*tokens, groups.total) < LARGE_SHARE
         {
             return Ok(None);
@@ -146,15 +146,16 @@ impl Explainer<'_> {
     /// The plan after a compaction without a model, which says at least how much one frees.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
-        let Some(job) = compactor.now(self.request.clone())? else { return Ok(None) };
+        let Some(job) = compactor.now(&self.request)? else { return Ok(None) };
         let mut log = self.request.log.clone();
-        let Ok(record) = compactor.fall_back(&mut log, &job) else {
+        let Ok(record) = compactor.compact_without_model(&mut log, &job) else {
             return Ok(None); // nothing makes the context smaller
         };
         let compacted = PlanRequest { log: &log, ..self.request.clone() };
         let after = self.manager.plan(&compacted)?;
         let change = AdvisedChange::Compact { messages: record.messages_archived };
-        Ok(found(change, plan.total.n, after.total.n).filter(|_| after.overflow.is_none()))
+        Ok(found(change, plan.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
+            .filter(|_| after.overflow.is_none()))
     }
 }
 

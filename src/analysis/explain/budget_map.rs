@@ -122,7 +122,7 @@ impl Items {
                 self.all.push(MappedItem { id, document, section, kind, nth });
                 self.all.len() - 1
             });
-            rows.insert(place, (row.tokens.n, one.reasoning));
+            rows.insert(place, (row.token_estimate.tokens, one.reasoning));
         }
         let sections = plan.sections.iter().map(|one| MappedSection {
             section: one.section,
@@ -133,7 +133,7 @@ impl Items {
             excluded: one.excluded,
         });
         let sections = sections.collect();
-        Seen { from, to, total: plan.total, overhead: plan.overhead, rows, sections }
+        Seen { from, to, total: plan.estimated_tokens_total, overhead: plan.overhead, rows, sections }
     }
 }
 
@@ -147,10 +147,10 @@ impl Explainer<'_> {
     /// let manager = ContextWindowManager::for_model("gpt-4o")?;
     /// let log = Conversation::from([Message::user("How long do refunds take?")]);
     /// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.");
-    /// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::budget(20));
+    /// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::prompt_budget(20));
     ///
     /// let map = manager.explainer(&request).budget_map(100)?;
-    /// let totals: Vec<_> = map.steps.iter().map(|step| (step.from, step.total.n)).collect();
+    /// let totals: Vec<_> = map.steps.iter().map(|step| (step.from, step.total.tokens)).collect();
     /// assert_eq!(totals, [(1, 13), (40, 40)]); // over the budget below 13 tokens; the document is in from 40 on
     /// # }
     /// # Ok(())

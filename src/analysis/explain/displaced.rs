@@ -38,7 +38,7 @@ fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64
         if missing == 0 {
             break;
         }
-        missing = missing.saturating_sub(row.tokens.n);
+        missing = missing.saturating_sub(row.token_estimate.tokens);
         holding.push(row.id.clone());
     }
     holding

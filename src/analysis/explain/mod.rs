@@ -233,7 +233,7 @@ fn answer(
         reason: reason_of(subject.row),
         prompt_budget: plan.prompt_budget,
         tokens: None,
-        certainty: plan.total.certainty,
+        certainty: plan.estimated_tokens_total.certainty,
         run_tokens: None,
         displaced_by: Vec::new(),
         enters_at: track.enters_at(),
@@ -251,7 +251,7 @@ fn answer(
     };
     Ok(match subject.row {
         Decision::Included(row) => {
-            let (tokens, certainty) = (Some(row.tokens.n), row.tokens.certainty);
+            let (tokens, certainty) = (Some(row.token_estimate.tokens), row.token_estimate.certainty);
             let always = match subject.key {
                 None => true,
                 // What a target demands, and what was sent again, may go at larger budgets too.
@@ -276,7 +276,7 @@ fn answer(
         }
         Decision::Excluded(row) => {
             let count = subject.key.map(|key| sweep.tokens(key)).transpose()?.flatten();
-            let tokens = count.map(|count| count.n);
+            let tokens = count.map(|count| count.tokens);
             let never = match explanation.enters_at {
                 Some(_) => None,
                 None => Some(never(subject, row, sweep)?),
@@ -287,7 +287,7 @@ fn answer(
                 count: if is_run { row.count } else { 1 },
                 tokens,
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
-                run_tokens: is_run.then_some(row.tokens),
+                run_tokens: is_run.then_some(row.token_estimate),
                 displaced_by: displaced::by(plan, row, tokens),
                 never,
                 ..explanation

@@ -21,7 +21,7 @@ pub struct ConfirmedRemedy {
     /// The change.
     pub remedy: Remedy,
     /// The tokens that the prompt takes with it.
-    pub total: TokenCount,
+    pub estimated_tokens_total: TokenCount,
     /// The tokens that the prompt may take with it.
     pub prompt_budget: u64,
     /// The limits in use with it.
@@ -31,8 +31,13 @@ pub struct ConfirmedRemedy {
 impl ConfirmedRemedy {
     /// Returns the change with the figures of its plan; `None` if it does not help.
     fn confirmed(remedy: Remedy, plan: &ContextPlan) -> Option<Self> {
-        let ContextPlan { total, prompt_budget, limits, .. } = *plan;
-        plan.overflow.is_none().then_some(Self { remedy, total, prompt_budget, limits })
+        let ContextPlan { estimated_tokens_total: total, prompt_budget, limits, .. } = *plan;
+        plan.overflow.is_none().then_some(Self {
+            remedy,
+            estimated_tokens_total: total,
+            prompt_budget,
+            limits,
+        })
     }
 }
 
@@ -64,7 +69,7 @@ impl Explainer<'_> {
         let mut changed = request.clone();
         match remedy {
             Remedy::RaiseBudget { to } => changed.limits.prompt_budget = Some(*to),
-            Remedy::LowerCompletion { to } => changed.limits.max_completion = Some(*to),
+            Remedy::LowerCompletion { to } => changed.limits.max_completion_tokens = Some(*to),
             Remedy::Unpin { id } => {
                 let mut log = request.log.clone();
                 log.unpin(id.clone());
@@ -90,7 +95,7 @@ impl Explainer<'_> {
                 None => return Ok(None),
             },
         };
-        let tokens = manager.counter().count(&text)?.n;
+        let tokens = manager.counter().count(&text)?.tokens;
         let mut plan = None;
         for more in 0..=JOINS {
             let Some(left) = tokens.checked_sub(by.saturating_add(more)) else { break };

@@ -72,7 +72,7 @@ impl Writer<'_, '_> {
                 priority: Priority::Normal,
                 ttl: None,
                 reason: kept.reason,
-                tokens: self.meter.counted(tokens),
+                token_estimate: self.meter.counted(tokens),
                 origin: None,
                 body: Message::user(&*document.text),
             });
@@ -109,7 +109,7 @@ impl Writer<'_, '_> {
                 priority: Priority::Normal,
                 ttl: item.ttl,
                 reason: IncludedReason::Relevant,
-                tokens: self.meter.counted(tokens),
+                token_estimate: self.meter.counted(tokens),
                 origin: item.origin.clone(),
                 body: Message::user(fenced),
             });

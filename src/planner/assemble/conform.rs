@@ -62,7 +62,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
     if normalized.joined > 0
         && let Some(joined) = normalized.messages.first()
     {
-        let rows: u64 = draft.rows[..normalized.joined].iter().map(|row| row.tokens.n).sum();
+        let rows: u64 = draft.rows[..normalized.joined].iter().map(|row| row.token_estimate.tokens).sum();
         let apart = rows.saturating_sub(meter.around_one_text(Role::System));
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
         draft.line(meter, Overhead::Joins, tokens);
@@ -70,7 +70,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
     for message in normalized.messages.iter().filter(|message| meter.profile().joins_thoughts(message)) {
         let texts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
-            texts.iter().map(|text| Ok(meter.counter().count(text)?.n)).collect();
+            texts.iter().map(|text| Ok(meter.counter().count(text)?.tokens)).collect();
         let tokens = meter.joins(&texts.join("\n\n"), apart?.into_iter())?;
         draft.line(meter, Overhead::Joins, tokens);
     }
@@ -139,7 +139,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
             priority: Priority::Normal,
             ttl: None,
             reason: IncludedReason::Required,
-            tokens: meter.counted(tokens),
+            token_estimate: meter.counted(tokens),
             origin: None,
             body: message.clone(),
         };

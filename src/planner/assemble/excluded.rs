@@ -47,7 +47,7 @@ pub(super) fn rows(
             let document = if row.section == Section::Rag { documents.next() } else { None };
             let is_note = row.source == Some(Source::Pinned);
             let note = if is_note { notes.find(|note| note.item.id == row.id) } else { None };
-            row.tokens = exactly(row, document, note, candidates, meter)?;
+            row.token_estimate = exactly(row, document, note, candidates, meter)?;
         }
     }
     Ok(rows)
@@ -73,13 +73,13 @@ fn exactly(
             run.map(|position| (candidates.said(position), candidates.turn_position_of(position))).collect()
         }
         // A system text or state with nothing in it.
-        (None, None) => return Ok(row.tokens),
+        (None, None) => return Ok(row.token_estimate),
     };
     let mut sum = meter.counted(0);
     for (message, turn_position) in messages {
         let n = meter.message(&message, turn_position, u64::MAX)?.in_full();
-        let TokenCount { n, certainty } = meter.counted_message(&message, n);
-        sum = TokenCount { n: sum.n.saturating_add(n), certainty: sum.certainty.max(certainty) };
+        let TokenCount { tokens: n, certainty } = meter.counted_message(&message, n);
+        sum = TokenCount { tokens: sum.tokens.saturating_add(n), certainty: sum.certainty.max(certainty) };
     }
     Ok(sum)
 }
@@ -96,7 +96,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
         priority: Some(Priority::Normal),
         ttl: None,
         reason: Candidates::empty_message(),
-        tokens: TokenCount { n: 0, certainty: Certainty::Exact },
+        token_estimate: TokenCount { tokens: 0, certainty: Certainty::Exact },
     };
     candidates.empty_texts.iter().map(row).collect()
 }
@@ -121,7 +121,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
             priority: Some(note.item.priority),
             ttl: candidates.ttl_of(&note.item.id),
             reason: reason.clone(),
-            tokens: tokens(meter, reason, bound),
+            token_estimate: tokens(meter, reason, bound),
         })
     });
     out.collect()
@@ -143,7 +143,7 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
             priority: Some(Priority::Normal),
             ttl: item.ttl,
             reason: reason.clone(),
-            tokens: tokens(meter, reason, bound),
+            token_estimate: tokens(meter, reason, bound),
         })
     });
     out.collect()
@@ -163,7 +163,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         _ => None,
     };
     weighed_against
-        .map_or(bound, |room| TokenCount { n: room.saturating_add(1), certainty: meter.at_least() })
+        .map_or(bound, |room| TokenCount { tokens: room.saturating_add(1), certainty: meter.at_least() })
 }
 
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
@@ -304,7 +304,7 @@ impl Runs<'_, '_> {
             priority: same(range, looked_at, |at| log.pin_priorities().get(&at).copied().unwrap_or_default()),
             ttl: same(range, looked_at, |at| log.message_lifetime(at).map(|lifetime| lifetime.left))
                 .flatten(),
-            tokens: if self.is_weighed_alone(range, chosen) {
+            token_estimate: if self.is_weighed_alone(range, chosen) {
                 tokens(self.meter, &reason, bound)
             } else {
                 bound

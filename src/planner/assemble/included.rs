@@ -413,7 +413,7 @@ impl Writer<'_, '_> {
             role: Some(message.role()),
             priority,
             reason: self.reason(candidate, kept.reason),
-            tokens: self.meter.counted_message(&message, tokens),
+            token_estimate: self.meter.counted_message(&message, tokens),
             origin: None,
             body: message,
         });

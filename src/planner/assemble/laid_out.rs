@@ -11,8 +11,8 @@ use crate::{
     item::{ItemId, Section},
     message::{Part, Prompt},
     plan::{
-        Carryover, ContextPlan, ExcludedItem, LastPrompt, Loss, PlannedItem, PromptSettings, SectionUse,
-        SentPrompt, TOOLS, TraceIds, anchor::SentAgain,
+        Carryover, ContextPlan, DropReason, ExcludedItem, LastPrompt, PlannedItem, PromptSettings,
+        SectionUse, SentPrompt, TOOLS, TraceIds, anchor::SentAgain,
     },
     planner::{
         budget::Budgets,
@@ -64,7 +64,7 @@ impl<'r> LaidOut<'r> {
 
     /// Returns the tokens of the whole prompt.
     pub(crate) fn tokens(&self) -> u64 {
-        self.ledger.total.n
+        self.ledger.total.tokens
     }
 
     /// Returns the tokens by which the prompt is over its budget.
@@ -80,7 +80,7 @@ impl<'r> LaidOut<'r> {
     /// Returns the tokens of the placeholder messages that the provider requires (rule H5).
     pub(crate) fn required_by_provider(&self) -> u64 {
         let required = self.draft.rows.iter().filter(|row| row.kind.is_required_by_provider());
-        required.map(|row| row.tokens.n).sum()
+        required.map(|row| row.token_estimate.tokens).sum()
     }
 
     /// Returns the tokens to withhold from the items in the next round, after so many, if the prompt is over its budget by
@@ -129,7 +129,7 @@ impl<'r> LaidOut<'r> {
     pub(crate) fn into_plan(
         self,
         replan: &Replan,
-        left: BTreeMap<u32, Loss>,
+        left: BTreeMap<u32, DropReason>,
         switch: Option<MismatchSwitch>,
         settings: PromptSettings,
     ) -> Result<ContextPlan, Error> {
@@ -186,7 +186,7 @@ impl<'r> LaidOut<'r> {
             sections: sections(budgets, &draft.rows, &excluded),
             included: draft.rows,
             excluded,
-            total,
+            estimated_tokens_total: total,
             overflow,
             window_start,
             notices,
@@ -227,7 +227,7 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
             share: budget.share,
             cap: budget.cap,
             budget: budget.budget,
-            used: rows.iter().filter(of).map(|row| row.tokens.n).sum(),
+            used: rows.iter().filter(of).map(|row| row.token_estimate.tokens).sum(),
             included: rows.iter().filter(of).count() as u64,
             excluded: excluded.iter().filter(|row| row.section == section).map(|row| row.count).sum(),
         }
@@ -253,8 +253,9 @@ fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let anchor = candidates.last_prompt()?;
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
-    let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
-    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
+    let parted =
+        anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.id));
+    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
     // Rows are remembered beside the conversation's own anchor only.
     let own = candidates.request().previous.is_none();
     let rows = candidates.log().sent_rows().filter(|_| own).cloned();

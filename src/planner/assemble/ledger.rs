@@ -54,7 +54,7 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
 /// Returns the tokens by which the whole prompt differs from the sum of its messages: those are estimates, the whole is
 /// counted exactly.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
-    let tokens = i64::try_from(i128::from(whole.n) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
+    let tokens = i64::try_from(i128::from(whole.tokens) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }
 }
 
@@ -65,15 +65,15 @@ fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
 }
 
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
-    let items = rows.iter().map(|row| i128::from(row.tokens.n));
+    let items = rows.iter().map(|row| i128::from(row.token_estimate.tokens));
     items.chain(overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
 fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
-    let certainties = rows.iter().map(|row| row.tokens.certainty);
+    let certainties = rows.iter().map(|row| row.token_estimate.certainty);
     let certainty = certainties.chain(overhead.iter().map(|line| line.certainty));
     TokenCount {
-        n: u64::try_from(sum(rows, overhead).max(0)).unwrap_or(u64::MAX),
+        tokens: u64::try_from(sum(rows, overhead).max(0)).unwrap_or(u64::MAX),
         certainty: certainty.max().unwrap_or(Certainty::Exact),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
     let tools: i128 = context.overhead.iter().map(|line| i128::from(line.tokens)).sum();
     let long = |mark: &Mark| {
         let rows = draft.first_rows.get(mark.message + 1).copied().unwrap_or(draft.rows.len());
-        let tokens: u64 = draft.rows[..rows].iter().map(|row| row.tokens.n).sum();
+        let tokens: u64 = draft.rows[..rows].iter().map(|row| row.token_estimate.tokens).sum();
         i128::from(tokens) + tools >= i128::from(least)
     };
     let mut marks: Vec<Mark> = draft.stable.iter().filter(|mark| long(mark)).copied().collect();

@@ -69,7 +69,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
         );
         say(NoticeCode::UnknownLimit, text);
     }
-    let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
+    let window = context.limits.model_context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
     if context.prompt_budget > window && !is_unknown {
         say(
             NoticeCode::BudgetAboveWindow,

@@ -24,14 +24,14 @@ pub(super) fn of(
     costs: &Costs<'_>,
     meter: &Meter,
 ) -> Result<Option<Overflow>, Error> {
-    let tokens = total.n.saturating_sub(context.prompt_budget);
+    let tokens = total.tokens.saturating_sub(context.prompt_budget);
     if tokens == 0 {
         return Ok(None);
     }
     // Items are counted here, the budget is in the provider's tokens (rule N6); without a token calibration the two are one.
     let (needed, room) = match context.calibration {
         Some(calibration) => (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0)),
-        None => (total.n, context.prompt_budget),
+        None => (total.tokens, context.prompt_budget),
     };
     let excess = needed.saturating_sub(room).max(1);
     // With so much less, clips would do the rest (rule S7).
@@ -50,9 +50,10 @@ pub(super) fn of(
             pins.push((id, costs.whole(pin.id)?));
         }
     }
-    let mut longest: Vec<&PlannedItem> = rows.iter().filter(|row| row.tokens.n > excess).collect();
+    let mut longest: Vec<&PlannedItem> =
+        rows.iter().filter(|row| row.token_estimate.tokens > excess).collect();
     longest.retain(|row| clips == 0 || row.source != Source::Tool);
-    longest.sort_by_key(|row| Reverse(row.tokens.n));
+    longest.sort_by_key(|row| Reverse(row.token_estimate.tokens));
     let mut shortened = None;
     for row in longest {
         if own_tokens(row, candidates, meter)? > excess {
@@ -72,10 +73,10 @@ pub(super) fn of(
 /// any one of them the others fit. None where even nothing would be too much.
 fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
     let mut largest: Vec<usize> = (0..rows.len()).collect();
-    largest.sort_by_key(|at| Reverse(rows[*at].tokens.n));
+    largest.sort_by_key(|at| Reverse(rows[*at].token_estimate.tokens));
     // All of them are `excess` too much; the smallest may be missing while what is missing is less than that.
     let mut missing = 0u64;
-    while let Some(smallest) = largest.last().map(|at| rows[*at].tokens.n) {
+    while let Some(smallest) = largest.last().map(|at| rows[*at].token_estimate.tokens) {
         missing = missing.saturating_add(smallest);
         if missing >= excess {
             break;
@@ -103,5 +104,5 @@ fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> 
             fenced.map_or(row.body.text(), |position| candidates.log().message(position).text())
         }
     };
-    Ok(meter.counter().count(own)?.n)
+    Ok(meter.counter().count(own)?.tokens)
 }

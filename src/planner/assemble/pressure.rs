@@ -42,15 +42,15 @@ pub(super) fn of(
     let dropped_tokens = ratio.tokens(dropped_tokens);
     let fixed_tokens = fixed_tokens(candidates, sent);
     let reported = reported(context, candidates, meter, sent, &ratio, fixed_tokens);
-    let estimate = sent.total.n.saturating_sub(volatile_tokens).saturating_add(dropped_tokens);
+    let estimate = sent.total.tokens.saturating_sub(volatile_tokens).saturating_add(dropped_tokens);
     let certainty =
         if dropped_tokens > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
-    let conversation_tokens = TokenCount { n: reported.unwrap_or(estimate), certainty };
+    let conversation_tokens = TokenCount { tokens: reported.unwrap_or(estimate), certainty };
     let of_levels = context.limits_source.of_levels(context.limits);
     let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &of_levels, context.usage);
     let compactions = candidates.log().compactions().count() as u64;
     ContextUsage {
-        prompt_tokens: sent.total.n,
+        prompt_tokens: sent.total.tokens,
         budget: context.prompt_budget,
         volatile_tokens,
         dropped_tokens,
@@ -62,7 +62,8 @@ pub(super) fn of(
 
 /// What is for this prompt only: documents and state.
 fn volatile_tokens(sent: &Sent<'_>) -> u64 {
-    let items = sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.tokens.n).sum::<u64>();
+    let items =
+        sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
     let block = sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
@@ -87,11 +88,11 @@ fn reported(
         // Documents and state that came since are part of the conversation where they stay.
         if is_apart(row) {
             let is_new = candidates.standing().stays && is_new(row, candidates);
-            tokens = tokens.saturating_add(if is_new { row.tokens.n } else { 0 });
+            tokens = tokens.saturating_add(if is_new { row.token_estimate.tokens } else { 0 });
             continue;
         }
         if let Some(position) = log.position_of(&row.id).filter(|position| after.contains(position)) {
-            tokens = tokens.saturating_add(row.tokens.n);
+            tokens = tokens.saturating_add(row.token_estimate.tokens);
             counted.insert(position);
         }
     }
@@ -118,7 +119,7 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
             && row.source != Source::State
             && log.position_of(&row.id).is_none_or(leads)
     };
-    let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.tokens.n).sum();
+    let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.token_estimate.tokens).sum();
     let tools =
         sent.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
     rows.saturating_add_signed(tools)
@@ -173,7 +174,7 @@ struct Ratio {
 impl Ratio {
     fn of(sent: &Sent<'_>) -> Self {
         let bytes = sent.bytes;
-        let tokens = sent.rows.iter().filter(|row| !is_apart(row)).map(|row| row.tokens.n).sum();
+        let tokens = sent.rows.iter().filter(|row| !is_apart(row)).map(|row| row.token_estimate.tokens).sum();
         if bytes < TELLING { Self { tokens: 1, bytes: BYTES_A_TOKEN } } else { Self { tokens, bytes } }
     }
 

@@ -82,7 +82,7 @@ pub(crate) struct Budgets {
 /// `ErrorKind::Budget` when it is not positive, with the numbers.
 pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64, BudgetSource), Error> {
     let wide = i128::from;
-    let of_window = wide(limits.context_len) - wide(limits.max_completion);
+    let of_window = wide(limits.model_context_len) - wide(limits.max_completion_tokens);
     let safety = limits.safety_buffer;
     let (left, source, formula) = match (asked.prompt_budget, limits.max_input) {
         (Some(0), _) => return Err(Error::new(Repr::NothingAsked)),
@@ -97,7 +97,7 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
             BudgetSource::ContextLen,
             format!(
                 "context_len {} - max_completion {} - safety_buffer {safety}",
-                limits.context_len, limits.max_completion
+                limits.model_context_len, limits.max_completion_tokens
             ),
         ),
     };
@@ -157,7 +157,7 @@ impl SectionDemands {
     /// is part of their section's minimum.
     fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
-            let options = config.sections.of(section);
+            let options = config.sections.section(section);
             let pins = if section == Section::SystemPinned { pins } else { 0 };
             let minimum = self.minimums[section as usize].saturating_add(pins);
             let own = SectionBudget {
@@ -298,7 +298,7 @@ impl Budgets {
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
             BudgetVariable::FullDocumentShare => self.full_document_share(),
-            BudgetVariable::PinsLimit => self.available.for_pins(config.sections.system_pinned.pins_limit),
+            BudgetVariable::PinsLimit => self.available.for_pins(config.sections.pins_limit),
             BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,
         })
@@ -310,7 +310,12 @@ mod tests {
     use super::*;
 
     fn budget(context_len: u64, max_completion: u64, safety: u64) -> Result<u64, Error> {
-        let limits = Limits { context_len, max_input: None, max_completion, safety_buffer: safety };
+        let limits = Limits {
+            model_context_len: context_len,
+            max_input: None,
+            max_completion_tokens: max_completion,
+            safety_buffer: safety,
+        };
         prompt_budget(limits, RequestLimits::new()).map(|(budget, _)| budget)
     }
 
@@ -330,9 +335,9 @@ mod tests {
     #[test]
     fn behaviour_1_a_models_input_limit_caps_the_budget() {
         let limits = Limits {
-            context_len: 400_000,
+            model_context_len: 400_000,
             max_input: Some(272_000),
-            max_completion: 100_000,
+            max_completion_tokens: 100_000,
             safety_buffer: 1_024,
         };
         let (budget, source) = prompt_budget(limits, RequestLimits::new()).unwrap();

@@ -36,7 +36,7 @@ pub(crate) fn find(
 /// The completion may shrink where it is what the budget was reduced by, and nothing else is in the way.
 fn lower_completion(shortfall: &Shortfall) -> Option<Remedy> {
     let limits = shortfall.limits;
-    let to = limits.max_completion.checked_sub(shortfall.over).filter(|to| *to > 0)?;
+    let to = limits.max_completion_tokens.checked_sub(shortfall.over).filter(|to| *to > 0)?;
     let input = shortfall.total.checked_add(limits.safety_buffer)?;
     let fits = limits.max_input.is_none_or(|most| input <= most);
     (shortfall.source == BudgetSource::ContextLen && fits).then_some(Remedy::LowerCompletion { to })

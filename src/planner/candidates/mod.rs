@@ -127,7 +127,7 @@ impl<'a> Candidates<'a> {
     ) -> Result<Self, Error> {
         let log = request.log;
         let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
-        let expiry = Expiry::new(log, config.ttl.policy);
+        let expiry = Expiry::new(log, config.ttl_policy);
         let state_comes_last = meter.profile().takes_state_last();
         let stays = placement == Placement::WithQuestion;
         let mut standing = Standing::of(request, sticky, stays, state_comes_last);

@@ -74,7 +74,7 @@ impl Candidates<'_> {
         let undroppable = self.ttl_of(&note.item.id) == Some(Ttl::Unlimited);
         let sent = || {
             let prompt = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
-            prompt.iter().any(|piece| piece.0 == note.item.id)
+            prompt.iter().any(|piece| piece.id == note.item.id)
         };
         at_work && since && !undroppable && !sent()
     }

@@ -100,7 +100,7 @@ impl<O> Selector<'_, O> {
     /// What pins are offered before the sections divide the rest (rule S2): all that the minimum leaves, no more than
     /// their limit, to which those that are never dropped count. What merging state saves is not offered.
     pub(super) fn for_pins(&self, available: &Available, chosen: &Selection) -> Result<Room, Error> {
-        let limit = available.for_pins(self.config.sections.system_pinned.pins_limit);
+        let limit = available.for_pins(self.config.sections.pins_limit);
         let mut undroppable = 0u64;
         for id in chosen.kept.pinned() {
             undroppable = undroppable.saturating_add(self.costs.whole(id)?);

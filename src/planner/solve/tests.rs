@@ -126,7 +126,7 @@ impl Talk {
     fn config(&self) -> Config {
         let mut config = Config::default();
         let (limit, share, low_mark) = self.options;
-        config.sections.system_pinned.pins_limit = limit;
+        config.sections.pins_limit = limit;
         config.sections.system_pinned.cap = self.cap;
         (config.sections.system_pinned.share, config.sections.conversation.share) = (share, 900 - share);
         config.sections.rag.share = 100;
@@ -173,9 +173,10 @@ impl Talk {
     fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
         let document =
             |(at, size): (u32, &usize)| RagItem::new(format!("d{at}"), -f64::from(at), "d".repeat(*size));
-        let mut request = PlanRequest::new(log)
-            .with_rag((0..).zip(&self.documents).map(document))
-            .with_limits(RequestLimits::budget(100).with_context_len(MOST).with_safety_buffer(0));
+        let mut request =
+            PlanRequest::new(log).with_rag((0..).zip(&self.documents).map(document)).with_limits(
+                RequestLimits::prompt_budget(100).with_model_context_len(MOST).with_safety_buffer(0),
+            );
         if let Some(size) = self.state {
             request = request.with_state("s", "s".repeat(size));
         }
@@ -259,7 +260,7 @@ fn work_of(
     for message in last {
         log.push(message.clone());
     }
-    let limits = RequestLimits::budget(500).with_context_len(100_000).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(500).with_model_context_len(100_000).with_safety_buffer(0);
     let request = request(&log).with_limits(limits);
     visited();
     LAID_OUT.take();

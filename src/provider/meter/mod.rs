@@ -85,7 +85,7 @@ impl Frames {
         for (frame, role) in roles.iter_mut().zip(ROLES) {
             *frame = match counter.tokens_per_message() {
                 Some(tokens) => tokens,
-                None if form.role => form.message + counter.count(role.name())?.n,
+                None if form.role => form.message + counter.count(role.name())?.tokens,
                 None => form.message,
             };
         }
@@ -131,7 +131,7 @@ impl Meter {
             Some(rendered) if model.wire_format == WireFormat::ChatTemplate => rendered.frames(&counter)?,
             _ => frames,
         };
-        let lines = counter.count(wording::BLOCK_OPEN)?.n + counter.count(wording::BLOCK_CLOSE)?.n;
+        let lines = counter.count(wording::BLOCK_OPEN)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
         let mut meter = Self {
             counter,
             profile: TargetProfile::of(model),
@@ -170,12 +170,12 @@ impl Meter {
 
     /// A number of this counter's that was counted in full.
     pub(crate) fn counted(&self, n: u64) -> TokenCount {
-        TokenCount { n, certainty: self.certainty() }
+        TokenCount { tokens: n, certainty: self.certainty() }
     }
 
     /// The count of a message, with the certainty of what is not text in it.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
-        TokenCount { n, certainty: self.certainty().max(self.not_text(message)) }
+        TokenCount { tokens: n, certainty: self.certainty().max(self.not_text(message)) }
     }
 
     /// Upper bound in tokens for a number of messages of this many bytes in all (see [`bytes`]).
@@ -184,7 +184,7 @@ impl Meter {
         let sure = self.certainty() != Certainty::Estimate;
         let proven = self.counter.max_tokens(bytes).filter(|_| sure);
         TokenCount {
-            n: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
+            tokens: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
             certainty: if proven.is_some() { Certainty::UpperBound } else { Certainty::Estimate },
         }
     }
@@ -224,7 +224,7 @@ impl Meter {
         if let Some(n) = message.remembered(tag) {
             return Ok(if n <= limit { whole(n) } else { Weight::Over });
         }
-        let mut sum: u64 = if has_media { self.media_tokens(sent).n } else { 0 };
+        let mut sum: u64 = if has_media { self.media_tokens(sent).tokens } else { 0 };
         if sum > limit {
             return Ok(Weight::Over);
         }
@@ -373,8 +373,8 @@ impl Meter {
     }
 
     fn count_tools_by_formula(&self, tools: &[Tool]) -> Result<TokenCount, Error> {
-        let TokenCount { n, certainty } = tools::count(&self.counter, tools)?;
-        Ok(TokenCount { n: n + self.frames.tools, certainty })
+        let TokenCount { tokens: n, certainty } = tools::count(&self.counter, tools)?;
+        Ok(TokenCount { tokens: n + self.frames.tools, certainty })
     }
 
     /// Whether what is sent is known only once it is rendered as a whole.
@@ -401,12 +401,12 @@ impl Meter {
     #[cfg(feature = "chat-template")]
     pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
-        let media = prompt.messages.iter().map(|message| self.media_tokens(message).n);
+        let media = prompt.messages.iter().map(|message| self.media_tokens(message).tokens);
         let media = media.fold(0, u64::saturating_add);
         let guessed =
             prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
         let n = rendered.prompt(&self.counter, prompt)?.saturating_add(media);
-        Ok(Some(TokenCount { n, certainty: self.counter.certainty().max(guessed) }))
+        Ok(Some(TokenCount { tokens: n, certainty: self.counter.certainty().max(guessed) }))
     }
 
     fn role_frame(&self, role: Role) -> u64 {
@@ -442,10 +442,10 @@ impl Meter {
 
     /// The tokens of all media of a message.
     fn media_tokens(&self, message: &Message) -> TokenCount {
-        let none = TokenCount { n: 0, certainty: Certainty::Exact };
+        let none = TokenCount { tokens: 0, certainty: Certainty::Exact };
         let counts = message.media().map(|medium| self.media.tokens(medium));
         counts.fold(none, |sum, count| TokenCount {
-            n: sum.n.saturating_add(count.n),
+            tokens: sum.tokens.saturating_add(count.tokens),
             certainty: sum.certainty.max(count.certainty),
         })
     }

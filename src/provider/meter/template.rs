@@ -35,7 +35,7 @@ impl Rendered {
     /// When the template renders not even one user message, or the counter fails.
     pub(super) fn frames(&self, counter: &TokenCounter) -> Result<Frames, Error> {
         const TEXT: &str = "a";
-        let text = counter.count(TEXT)?.n;
+        let text = counter.count(TEXT)?.tokens;
         let size = |messages: &[Message], reply| self.size(counter, messages, &[], reply);
         let (user, reply) = (Message::user(TEXT), Message::assistant(TEXT));
         let call = Message::assistant("").with_tool_calls([ToolCall::new("call_0001", TEXT, "{}")]);
@@ -60,7 +60,7 @@ impl Rendered {
             Role::Assistant => usual(between(two, Some(one))),
             Role::Tool => usual(between(answered, called)),
         };
-        let spelt = counter.count("{}")?.n + role(Role::Assistant);
+        let spelt = counter.count("{}")?.tokens + role(Role::Assistant);
         Ok(Frames {
             roles: ROLES.map(role),
             start: one.saturating_sub(role(Role::User) + text),

@@ -52,7 +52,7 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
         }
     }
     let Sum { n, certainty, .. } = sum;
-    Ok(TokenCount { n, certainty })
+    Ok(TokenCount { tokens: n, certainty })
 }
 
 struct Sum<'a> {
@@ -63,7 +63,7 @@ struct Sum<'a> {
 
 impl Sum<'_> {
     fn text(&mut self, text: &str) -> Result<(), Error> {
-        self.n += self.counter.count(text)?.n;
+        self.n += self.counter.count(text)?.tokens;
         Ok(())
     }
 
@@ -143,17 +143,17 @@ mod tests {
         let user = "What's the weather like in San Francisco?";
         let mut messages = 3;
         for (role, text) in [("system", system), ("user", user)] {
-            messages += 3 + counter.count(role).unwrap().n + counter.count(text).unwrap().n;
+            messages += 3 + counter.count(role).unwrap().tokens + counter.count(text).unwrap().tokens;
         }
         let tools = count(&counter, &[tool]).unwrap();
-        assert_eq!((tools.n + messages, tools.certainty), (101, Certainty::Exact));
+        assert_eq!((tools.tokens + messages, tools.certainty), (101, Certainty::Exact));
     }
 
     #[test]
     fn nothing_of_a_schema_is_for_free_because_the_formula_does_not_know_it() {
         let long = "a long description of something deep inside ".repeat(50);
         let counter = TokenCounter::cl100k_base();
-        let least = counter.count(&long).unwrap().n;
+        let least = counter.count(&long).unwrap().tokens;
         for schema in [
             format!(
                 r#"{{"properties":{{"a":{{"type":"object","properties":{{"b":{{"description":"{long}"}}}}}}}}}}"#
@@ -166,7 +166,11 @@ mod tests {
             long.clone(),
         ] {
             let tools = count(&counter, &[Tool::new("f", "", schema.as_str())]).unwrap();
-            assert!(tools.n >= least && tools.certainty == Certainty::Estimate, "{} of {schema}", tools.n);
+            assert!(
+                tools.tokens >= least && tools.certainty == Certainty::Estimate,
+                "{} of {schema}",
+                tools.tokens
+            );
         }
     }
 }

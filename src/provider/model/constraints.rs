@@ -49,12 +49,11 @@ pub(crate) enum CallIds {
 
 macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
-        /// What a target demands beyond its wire format. A constraint that is not set is that of the
+        /// A target's demands beyond its wire format. A constraint that is not set is that of the
         /// provider, or else of the wire format. Model files set them.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
-        #[non_exhaustive]
-        pub struct ProviderConstraints {
+        pub(crate) struct ProviderConstraints {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub(crate) $name: Option<$kind>,)*
         }
 

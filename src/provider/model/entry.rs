@@ -2,6 +2,7 @@
 
 use super::{CacheRule, Price, ProviderConstraints, ThinkingRule, WireFormat};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,13 +37,13 @@ pub struct ModelEntry {
     pub wire_format: WireFormat,
     /// What it demands beyond what its wire format and its provider do.
     #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
-    pub constraints: ProviderConstraints,
+    pub(crate) constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheRule>,
+    pub(crate) cache: Option<CacheRule>,
     /// What its provider checks of the reasoning that goes back.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<ThinkingRule>,
+    pub(crate) thinking: Option<ThinkingRule>,
     /// What it costs, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
@@ -85,7 +86,14 @@ impl ModelEntry {
         self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
     }
 
-    /// What cannot be, if anything.
+    /// Describes the rule by which the provider caches prompts: its name, the fewest tokens and the step. Returns `None` if no
+    /// rule is known.
+    #[must_use]
+    pub fn cache_rule(&self) -> Option<impl fmt::Display> {
+        self.cache
+    }
+
+    /// Returns the first fault of the figures, if any.
     pub(super) fn fault(&self) -> Option<String> {
         let context = self.context_len.unwrap_or(u64::MAX);
         let limits = [("max_input", self.max_input), ("max_output", self.max_output)];

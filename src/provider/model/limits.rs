@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 impl Model {
     /// Returns the limits that hold for one request, and where they come from (rules B2, B8).
     pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
-        let default = &config.model.default;
+        let default = &config.default_model;
         let unknown = asked.is_unknown();
         let own = self.context_len.filter(|_| !unknown);
         // A window of more tokens than the model has is cut to the model's by the server.
-        let stated = asked.stated.context_len.filter(|_| !unknown && asked.context_len.is_none());
+        let stated = asked.stated.model_context_len.filter(|_| !unknown && asked.model_context_len.is_none());
         let stated = stated.map(|stated| stated.min(own.unwrap_or(u64::MAX)));
-        let context_len = asked.context_len.or(stated).or(own).unwrap_or(default.context_len);
+        let context_len = asked.model_context_len.or(stated).or(own).unwrap_or(default.context_len);
         let max_input = match asked {
             RequestLimits { max_input: Some(limit), .. } => Some(limit),
-            _ if asked.context_len.is_some() || unknown || stated.is_some() => None,
+            _ if asked.model_context_len.is_some() || unknown || stated.is_some() => None,
             _ => self.max_input,
         };
         let safety_buffer =
@@ -27,12 +27,17 @@ impl Model {
         // A stated reply that leaves no tokens for the prompt says nothing about this window.
         let leaves_a_prompt = |reply: &u64| reply.saturating_add(safety_buffer) < context_len;
         let reasoning = asked.stated.reasoning.map(|reasoning| reasoning.max(usual));
-        let stated_reply = asked.stated.max_completion.or(reasoning).filter(leaves_a_prompt);
-        let max_completion = asked.max_completion.or(stated_reply).unwrap_or(usual);
-        let limits = Limits { context_len, max_input, max_completion, safety_buffer };
+        let stated_reply = asked.stated.max_completion_tokens.or(reasoning).filter(leaves_a_prompt);
+        let max_completion = asked.max_completion_tokens.or(stated_reply).unwrap_or(usual);
+        let limits = Limits {
+            model_context_len: context_len,
+            max_input,
+            max_completion_tokens: max_completion,
+            safety_buffer,
+        };
         let source = if unknown {
             LimitsSource::Unknown
-        } else if asked.context_len.is_some() || asked.prompt_budget.is_some() {
+        } else if asked.model_context_len.is_some() || asked.prompt_budget.is_some() {
             LimitsSource::Request
         } else if asked.stated.held(asked, limits) != StatedLimits::default() {
             LimitsSource::Body
@@ -51,9 +56,9 @@ impl Model {
 /// use context_window::RequestLimits;
 ///
 /// // What this call reserves for its reply; the prompt budget follows.
-/// let limits = RequestLimits::new().with_max_completion(2_000);
+/// let limits = RequestLimits::new().with_max_completion_tokens(2_000);
 /// // Or the prompt budget itself, in tokens.
-/// let exact = RequestLimits::budget(8_000);
+/// let exact = RequestLimits::prompt_budget(8_000);
 /// assert_ne!(limits, exact);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,17 +66,19 @@ impl Model {
 #[non_exhaustive]
 pub struct RequestLimits {
     /// Prompt and completion together. Setting it drops the model's own input limit.
-    pub context_len: Option<u64>,
+    #[serde(rename = "context_len")]
+    pub model_context_len: Option<u64>,
     /// Input alone.
     pub max_input: Option<u64>,
     /// Kept free for the reply.
-    pub max_completion: Option<u64>,
-    /// Kept free for what cannot be foreseen.
+    #[serde(rename = "max_completion")]
+    pub max_completion_tokens: Option<u64>,
+    /// Kept free for anything unforeseen.
     pub safety_buffer: Option<u64>,
     /// The prompt budget itself, in place of the formula of rule B1.
     pub prompt_budget: Option<u64>,
     /// True if nobody knows the context length: nothing is compacted then, and no level is reported (rule
-    /// B2). Without effect beside a `context_len`, which is known.
+    /// B2). It has no effect if `model_context_len` is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
     /// The limits that the body of a logged request states. Those above hold before them.
@@ -80,15 +87,15 @@ pub struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// Nothing set.
+    /// Creates limits with nothing set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only the prompt budget.
+    /// Creates limits with the prompt budget, in tokens, and nothing else set.
     #[must_use]
-    pub fn budget(tokens: u64) -> Self {
+    pub fn prompt_budget(tokens: u64) -> Self {
         Self { prompt_budget: Some(tokens), ..Self::default() }
     }
 
@@ -105,8 +112,8 @@ impl RequestLimits {
     ///
     /// let log = Conversation::from([Message::user("Hello")]);
     /// let request = PlanRequest::new(&log).with_limits(RequestLimits::unknown());
-    /// assert_eq!(manager.usage(request.clone())?.limit, 0);
-    /// assert!(manager.compactor().now(request)?.is_none());
+    /// assert_eq!(manager.usage(&request)?.limit, 0);
+    /// assert!(manager.compactor().now(&request)?.is_none());
     /// # Ok(())
     /// # }
     /// ```
@@ -117,13 +124,13 @@ impl RequestLimits {
 
     /// Returns true if nobody knows the context length.
     pub(crate) fn is_unknown(&self) -> bool {
-        self.unknown && self.context_len.is_none()
+        self.unknown && self.model_context_len.is_none()
     }
 
     /// Sets the context length.
     #[must_use]
-    pub fn with_context_len(mut self, tokens: u64) -> Self {
-        self.context_len = Some(tokens);
+    pub fn with_model_context_len(mut self, tokens: u64) -> Self {
+        self.model_context_len = Some(tokens);
         self
     }
 
@@ -134,14 +141,14 @@ impl RequestLimits {
         self
     }
 
-    /// Sets what is kept free for the reply.
+    /// Sets the tokens that are kept free for the reply.
     #[must_use]
-    pub fn with_max_completion(mut self, tokens: u64) -> Self {
-        self.max_completion = Some(tokens);
+    pub fn with_max_completion_tokens(mut self, tokens: u64) -> Self {
+        self.max_completion_tokens = Some(tokens);
         self
     }
 
-    /// Sets what is kept free for what cannot be foreseen.
+    /// Sets the tokens that are kept free for anything unforeseen.
     #[must_use]
     pub fn with_safety_buffer(mut self, tokens: u64) -> Self {
         self.safety_buffer = Some(tokens);
@@ -156,11 +163,11 @@ impl RequestLimits {
 #[non_exhaustive]
 pub struct StatedLimits {
     /// Prompt and reply together (Ollama's `num_ctx`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_len: Option<u64>,
+    #[serde(rename = "context_len", skip_serializing_if = "Option::is_none")]
+    pub model_context_len: Option<u64>,
     /// The most that the reply may take (`max_tokens`, `max_output_tokens`, and others).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_completion: Option<u64>,
+    #[serde(rename = "max_completion", skip_serializing_if = "Option::is_none")]
+    pub max_completion_tokens: Option<u64>,
     /// The reasoning of the reply, if the body states no limit of the whole reply (`thinking.budget_tokens`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
@@ -174,15 +181,16 @@ impl StatedLimits {
 
     /// Returns the stated limits that hold in a plan: those that neither the request nor the model set aside.
     pub(crate) fn held(self, asked: RequestLimits, limits: Limits) -> Self {
-        let reply = |stated: &u64| asked.max_completion.is_none() && *stated == limits.max_completion;
+        let reply =
+            |stated: &u64| asked.max_completion_tokens.is_none() && *stated == limits.max_completion_tokens;
         let context = |stated: &u64| {
-            asked.context_len.is_none() && !asked.is_unknown() && limits.context_len <= *stated
+            asked.model_context_len.is_none() && !asked.is_unknown() && limits.model_context_len <= *stated
         };
-        let max_completion = self.max_completion.filter(reply);
+        let max_completion = self.max_completion_tokens.filter(reply);
         Self {
-            context_len: self.context_len.filter(context).map(|_| limits.context_len),
-            max_completion,
-            reasoning: self.reasoning.filter(|_| self.max_completion.is_none()).filter(reply),
+            model_context_len: self.model_context_len.filter(context).map(|_| limits.model_context_len),
+            max_completion_tokens: max_completion,
+            reasoning: self.reasoning.filter(|_| self.max_completion_tokens.is_none()).filter(reply),
         }
     }
 
@@ -190,16 +198,16 @@ impl StatedLimits {
     /// stated.
     pub(crate) fn describe(self, asked: RequestLimits, limits: Limits) -> Option<String> {
         let held = self.held(asked, limits);
-        let context = held.context_len.map(|tokens| format!("context length {}", grouped(tokens)));
-        let reply = held.max_completion.map(|tokens| format!("reply up to {}", grouped(tokens)));
+        let context = held.model_context_len.map(|tokens| format!("context length {}", grouped(tokens)));
+        let reply = held.max_completion_tokens.map(|tokens| format!("reply up to {}", grouped(tokens)));
         let reasoning = held.reasoning.map(|tokens| format!("reasoning up to {}", grouped(tokens)));
         let parts: Vec<String> = context.into_iter().chain(reply).chain(reasoning).collect();
         let too_large = self
-            .max_completion
+            .max_completion_tokens
             .or(self.reasoning)
-            .filter(|stated| asked.max_completion.is_none() && *stated > limits.max_completion)
+            .filter(|stated| asked.max_completion_tokens.is_none() && *stated > limits.max_completion_tokens)
             .map(|stated| {
-                let (stated, kept) = (grouped(stated), grouped(limits.max_completion));
+                let (stated, kept) = (grouped(stated), grouped(limits.max_completion_tokens));
                 format!("a reply of {stated} leaves no prompt, so {kept} are kept free")
             });
         let parts: Vec<String> = parts.into_iter().chain(too_large).collect();
@@ -213,12 +221,12 @@ impl StatedLimits {
 #[non_exhaustive]
 pub struct Limits {
     /// Prompt and completion together.
-    pub context_len: u64,
+    pub model_context_len: u64,
     /// Input alone, where the model has such a limit.
     pub max_input: Option<u64>,
     /// Kept free for the reply.
-    pub max_completion: u64,
-    /// Kept free for what cannot be foreseen.
+    pub max_completion_tokens: u64,
+    /// Kept free for anything unforeseen.
     pub safety_buffer: u64,
 }
 
@@ -226,14 +234,14 @@ impl Limits {
     /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
-        let left = self.context_len.saturating_sub(self.max_completion);
+        let left = self.model_context_len.saturating_sub(self.max_completion_tokens);
         left.min(self.max_input.unwrap_or(u64::MAX))
     }
 
     /// The largest prompt budget there can be: nothing kept for the completion; tokens.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
-        self.context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
+        self.model_context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
     }
 }
 
@@ -270,14 +278,14 @@ impl LimitsSource {
     /// Returns the limits that levels are of: those of no window if it is unknown.
     pub(crate) fn of_levels(self, limits: Limits) -> Limits {
         match self {
-            Self::Unknown => Limits { context_len: 0, max_input: None, ..limits },
+            Self::Unknown => Limits { model_context_len: 0, max_input: None, ..limits },
             _ => limits,
         }
     }
 
     /// Returns the most tokens that a report can say; the context length if it is known.
     pub(crate) fn most_reported(self, limits: Limits) -> u64 {
-        if self == Self::Unknown { u64::MAX } else { limits.context_len }
+        if self == Self::Unknown { u64::MAX } else { limits.model_context_len }
     }
 }
 
@@ -292,15 +300,15 @@ mod tests {
     #[test]
     fn missing_figures_fall_back_and_the_source_is_named() {
         let (known, source) = limits("gpt-5", RequestLimits::new());
-        assert_eq!((known.max_input, known.max_completion), (Some(272_000), 100_000));
+        assert_eq!((known.max_input, known.max_completion_tokens), (Some(272_000), 100_000));
         assert_eq!(source, LimitsSource::Registry);
 
-        let (own, source) = limits("gpt-5", RequestLimits::new().with_context_len(8_000));
-        assert_eq!((own.max_input, own.max_completion, own.safety_buffer), (None, 2_000, 160));
+        let (own, source) = limits("gpt-5", RequestLimits::new().with_model_context_len(8_000));
+        assert_eq!((own.max_input, own.max_completion_tokens, own.safety_buffer), (None, 2_000, 160));
         assert_eq!(source, LimitsSource::Request);
 
         let (unknown, source) = limits("nobody-7b", RequestLimits::new());
-        assert_eq!((unknown.context_len, unknown.max_completion), (128_000, 4_096));
+        assert_eq!((unknown.model_context_len, unknown.max_completion_tokens), (128_000, 4_096));
         assert_eq!((unknown.safety_buffer, source), (1_024, LimitsSource::Default));
     }
 
@@ -308,8 +316,8 @@ mod tests {
     fn a_max_output_as_large_as_the_window_is_unknown() {
         let mut model = Model::custom("m");
         model.max_output = Some(9_000);
-        let asked = RequestLimits::new().with_context_len(9_000);
-        assert_eq!(model.limits(asked, &Config::default()).0.max_completion, 2_250);
+        let asked = RequestLimits::new().with_model_context_len(9_000);
+        assert_eq!(model.limits(asked, &Config::default()).0.max_completion_tokens, 2_250);
     }
 
     fn stated(name: &str, stated: StatedLimits) -> (Limits, LimitsSource, String) {
@@ -320,17 +328,17 @@ mod tests {
 
     #[test]
     fn a_stated_reply_sets_the_reserve() {
-        let reply = |tokens| StatedLimits { max_completion: Some(tokens), ..StatedLimits::default() };
+        let reply = |tokens| StatedLimits { max_completion_tokens: Some(tokens), ..StatedLimits::default() };
         // The reserve without it is a quarter of 200,000.
         let (held, source, text) = stated("claude-sonnet-4-5", reply(60_000));
-        assert_eq!((held.max_completion, source), (60_000, LimitsSource::Body));
+        assert_eq!((held.max_completion_tokens, source), (60_000, LimitsSource::Body));
         assert!(text.ends_with("in tokens: reply up to 60,000"), "{text}");
-        assert_eq!(stated("claude-sonnet-4-5", reply(300)).0.max_completion, 300);
+        assert_eq!(stated("claude-sonnet-4-5", reply(300)).0.max_completion_tokens, 300);
         // More than the window, or all of it: the reserve without it.
         for none_left in [196_000, 199_000, 200_000, u64::MAX] {
             let leaves = none_left < 200_000 - 1_024;
             let (held, source, text) = stated("claude-sonnet-4-5", reply(none_left));
-            assert_eq!(held.max_completion, if leaves { none_left } else { 50_000 }, "{none_left}");
+            assert_eq!(held.max_completion_tokens, if leaves { none_left } else { 50_000 }, "{none_left}");
             assert_eq!(source, if leaves { LimitsSource::Body } else { LimitsSource::Registry });
             assert_eq!(text.contains("leaves no prompt, so 50,000 are kept free"), !leaves, "{text}");
         }
@@ -339,29 +347,38 @@ mod tests {
     #[test]
     fn stated_reasoning_raises_the_reserve_only() {
         let reasoning = |tokens| StatedLimits { reasoning: Some(tokens), ..StatedLimits::default() };
-        assert_eq!(stated("claude-sonnet-4-5", reasoning(55_000)).0.max_completion, 55_000);
+        assert_eq!(stated("claude-sonnet-4-5", reasoning(55_000)).0.max_completion_tokens, 55_000);
         let (held, source, text) = stated("claude-sonnet-4-5", reasoning(1_024));
-        assert_eq!((held.max_completion, source, text.as_str()), (50_000, LimitsSource::Registry, ""));
+        assert_eq!((held.max_completion_tokens, source, text.as_str()), (50_000, LimitsSource::Registry, ""));
     }
 
     #[test]
     fn a_stated_window_is_at_most_the_models() {
-        let window = |tokens| StatedLimits { context_len: Some(tokens), ..StatedLimits::default() };
+        let window = |tokens| StatedLimits { model_context_len: Some(tokens), ..StatedLimits::default() };
         let (held, source, text) = stated("gpt-5", window(2_048));
-        assert_eq!((held.context_len, held.max_input, held.max_completion), (2_048, None, 512));
+        assert_eq!((held.model_context_len, held.max_input, held.max_completion_tokens), (2_048, None, 512));
         assert_eq!((held.safety_buffer, source), (40, LimitsSource::Body));
         assert!(text.ends_with("context length 2,048"), "{text}");
-        assert_eq!(stated("gpt-5", window(9_000_000)).0.context_len, 400_000);
-        assert_eq!(stated("nobody-7b", window(9_000)).0.context_len, 9_000);
+        assert_eq!(stated("gpt-5", window(9_000_000)).0.model_context_len, 400_000);
+        assert_eq!(stated("nobody-7b", window(9_000)).0.model_context_len, 9_000);
     }
 
     #[test]
     fn the_requests_own_limits_hold_before_stated_ones() {
-        let stated = StatedLimits { context_len: Some(2_048), max_completion: Some(300), reasoning: None };
-        let own =
-            RequestLimits { stated, ..RequestLimits::new().with_context_len(9_000).with_max_completion(700) };
+        let stated = StatedLimits {
+            model_context_len: Some(2_048),
+            max_completion_tokens: Some(300),
+            reasoning: None,
+        };
+        let own = RequestLimits {
+            stated,
+            ..RequestLimits::new().with_model_context_len(9_000).with_max_completion_tokens(700)
+        };
         let (held, source) = limits("gpt-5", own);
-        assert_eq!((held.context_len, held.max_completion, source), (9_000, 700, LimitsSource::Request));
+        assert_eq!(
+            (held.model_context_len, held.max_completion_tokens, source),
+            (9_000, 700, LimitsSource::Request)
+        );
         assert_eq!(stated.describe(own, held), None);
         let unknown = RequestLimits { stated, ..RequestLimits::unknown() };
         assert_eq!(limits("gpt-5", unknown).1, LimitsSource::Unknown);

@@ -1,7 +1,11 @@
 //! Models: limits, tokenizer and wire format by name, from `config/models.toml`.
 
-use crate::{config::ThinkTags, error::Error, message::WireFormat, provider::media_prices::MediaPrices};
+use crate::{
+    config::ThinkTags, error::Error, message::WireFormat, provider::media_prices::MediaPrices,
+    text::plain::grouped,
+};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 mod constraints;
 #[cfg(feature = "chat-template")]
@@ -22,20 +26,18 @@ mod import;
 #[cfg(feature = "chat-template")]
 pub use template::ChatTemplate;
 
-pub use constraints::ProviderConstraints;
-pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, SystemPlace};
+pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, ProviderConstraints, SystemPlace};
 pub(crate) use editing::EditingRule;
 pub use entry::ModelEntry;
 pub(crate) use entry::TokenizerFit;
 pub(crate) use form::Form;
 pub use limits::{Limits, LimitsSource, RequestLimits, StatedLimits};
 pub(crate) use on_demand::OnDemandRule;
+pub use price::Price;
 #[doc(hidden)]
 pub use price::PriceStep;
-pub use price::{Price, Rates};
 pub use registry::Registry;
-pub(crate) use thinking::{BoundTo, PrefixMismatch};
-pub use thinking::{MismatchSwitch, ThinkingRule};
+pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule};
 
 /// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
 ///
@@ -68,11 +70,11 @@ pub struct Model {
     /// The wire format.
     pub wire_format: WireFormat,
     /// What the model demands beyond what its wire format and its provider do.
-    pub constraints: ProviderConstraints,
+    pub(crate) constraints: ProviderConstraints,
     /// How its provider caches prompts, where that is known.
-    pub cache: Option<CacheRule>,
+    pub(crate) cache: Option<CacheRule>,
     /// What its provider checks of the reasoning that goes back; none where it checks nothing.
-    pub thinking: Option<ThinkingRule>,
+    pub(crate) thinking: Option<ThinkingRule>,
     /// What its tokens cost, where that is known.
     pub price: Option<Price>,
     /// Whether the tokenizer replaces one that is not built in or not known, so that counts are estimates.
@@ -86,30 +88,39 @@ pub struct Model {
     pub template: Option<ChatTemplate>,
 }
 
-/// How a provider caches the beginnings of prompts, as data for what a turn costs. Model files set it.
+/// The rule by which a provider caches the beginnings of prompts. Model files set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct CacheRule {
-    /// Which rule.
-    #[doc(hidden)]
-    pub rule: CacheKind,
-    /// The fewest tokens that are cached, where that is published.
-    #[doc(hidden)]
+pub(crate) struct CacheRule {
+    /// The kind of cache.
+    pub(crate) rule: CacheKind,
+    /// The fewest tokens that are cached, if that is published.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_tokens: Option<u64>,
+    pub(crate) min_tokens: Option<u64>,
     /// The step in which they are cached, in tokens.
-    #[doc(hidden)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<u64>,
+    pub(crate) step: Option<u64>,
 }
 
-/// The rule by which a provider caches.
-#[doc(hidden)]
+impl fmt::Display for CacheRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.rule {
+            CacheKind::Blocks => "blocks",
+            CacheKind::Breakpoints => "breakpoints",
+            CacheKind::Anthropic => "anthropic",
+            CacheKind::Implicit => "implicit",
+        })?;
+        if let Some(least) = self.min_tokens {
+            write!(f, ", minimum {} tokens", grouped(least))?;
+        }
+        self.step.map_or(Ok(()), |step| write!(f, ", in steps of {step}"))
+    }
+}
+
+/// The kind of cache that a provider has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CacheKind {
+pub(crate) enum CacheKind {
     /// Whole blocks of the longest common beginning (`OpenAI` before GPT-5.6).
     Blocks,
     /// Positions that an earlier request wrote (`OpenAI` from GPT-5.6 on).
@@ -166,6 +177,14 @@ impl Model {
             #[cfg(feature = "chat-template")]
             template: None,
         }
+    }
+
+    /// Removes the rule by which the model's provider caches prompts: no least length limits breakpoints then, and costs have no
+    /// cached part.
+    #[must_use]
+    pub fn without_cache_rule(mut self) -> Self {
+        self.cache = None;
+        self
     }
 
     /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI`

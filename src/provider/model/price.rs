@@ -3,7 +3,7 @@
 use crate::text::plain::short;
 use serde::{Deserialize, Serialize};
 
-/// What tokens cost, in US dollars a million.
+/// The price of tokens, in US dollars a million.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -49,31 +49,30 @@ pub struct PriceStep {
     pub cache_write: Option<f64>,
 }
 
-/// What one token costs, in millionths of a millionth of a US dollar: whole numbers, so that sums are the same on every
+/// The price of one token, in millionths of a millionth of a US dollar: whole numbers, so that sums are the same on every
 /// machine. 3 dollars a million tokens are 3,000,000.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Rates {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rates {
     /// Input that is not cached.
-    pub input: u64,
+    pub(crate) input: u64,
     /// Output.
-    pub output: u64,
+    pub(crate) output: u64,
     /// Input that is read from the cache; as `input` where caching has no price of its own.
-    pub cache_read: u64,
+    pub(crate) cache_read: u64,
     /// Input that is written to the cache; as `input` where writing costs nothing more.
-    pub cache_write: u64,
+    pub(crate) cache_write: u64,
 }
 
 impl Price {
-    /// A price without steps, and without prices for the cache.
+    /// Creates a price without steps, and without prices for the cache.
     #[must_use]
     pub fn new(input: f64, output: f64) -> Self {
         Self { input, output, cache_read: None, cache_write: None, steps: Vec::new() }
     }
 
-    /// What a token costs in a prompt of so many tokens. Without a day (`2026-11-24`) prices that begin with one do not hold.
-    #[must_use]
-    pub fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
+    /// Returns the price of one token in a prompt of so many tokens. Without a day (`2026-11-24`) prices that begin with one do
+    /// not hold.
+    pub(crate) fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
         let long = |step: &PriceStep| step.above.is_none_or(|above| prompt > above);
         let begun =
             |step: &PriceStep| step.from.as_deref().is_none_or(|from| day.is_some_and(|day| day >= from));

@@ -4,7 +4,7 @@ use crate::{
     error::{Error, Repr},
     text::file,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
@@ -100,10 +100,10 @@ impl ChatTemplate {
         Ok(template)
     }
 
-    /// Sets a variable of the template: `enable_thinking`, `bos_token`, whatever it asks for.
+    /// Sets a variable of the template, such as `enable_thinking` or `bos_token`, to a value of JSON.
     #[must_use]
-    pub fn with_variable(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.variables.insert(name.into(), value.into());
+    pub fn with_variable(mut self, name: &str, value: impl Serialize) -> Self {
+        self.variables.insert(name.into(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 

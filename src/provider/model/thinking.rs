@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Model files set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct ThinkingRule {
+pub(crate) struct ThinkingRule {
     /// For whom it compares what stands before a block of reasoning with what stood there when the block was made: tools,
     /// system texts and messages, reasoning and cache marks apart.
     pub(crate) check: PrefixCheck,
@@ -47,14 +46,13 @@ pub(crate) enum PrefixMismatch {
 /// How a request asks its provider to leave out reasoning that it would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct MismatchSwitch {
+pub(crate) struct MismatchSwitch {
     /// The name of the HTTP header that has to be sent.
-    pub header: String,
+    pub(crate) header: String,
     /// Its value.
-    pub value: String,
+    pub(crate) value: String,
     /// What goes into the object `thinking` of the body, as JSON; beside the types `adaptive` and `enabled` only.
-    pub thinking: String,
+    pub(crate) thinking: String,
 }
 
 /// Whom a block of reasoning is bound to.

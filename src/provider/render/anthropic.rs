@@ -14,22 +14,15 @@ use std::borrow::Cow;
 
 /// A request body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
 #[derive(Debug)]
-pub struct AnthropicBody<'a> {
-    pub(super) prompt: Cow<'a, Prompt>,
-    pub(super) marked: Option<CacheLife>,
+pub(super) struct AnthropicBody<'a> {
+    pub(super) prompt: &'a Prompt,
+    /// Cache breakpoints (`cache_control`) are marked, for this time.
+    pub(super) breakpoints: Option<CacheLife>,
 }
 
 impl AnthropicBody<'_> {
-    /// Marks cache breakpoints (`cache_control`) at the end of the stable parts: at most four, none below the model's
-    /// least length where that is known, none on reasoning.
-    #[must_use]
-    pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
-        self.marked = Some(life);
-        self
-    }
-
     fn marks_of(&self, at: usize) -> Vec<usize> {
-        let marks = self.prompt.marks.iter().filter(|mark| self.marked.is_some() && mark.message == at);
+        let marks = self.prompt.marks.iter().filter(|mark| self.breakpoints.is_some() && mark.message == at);
         marks.map(|mark| mark.part).collect()
     }
 
@@ -59,7 +52,7 @@ impl AnthropicBody<'_> {
     /// A message's blocks, those after which something is marked with their marks.
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
-        let control = self.marked.filter(|_| !marked.is_empty()).map(Control::new);
+        let control = self.breakpoints.filter(|_| !marked.is_empty()).map(Control::new);
         let components = message.components(WireFormat::Anthropic);
         if let (Role::Tool, Some(tool_use_id)) = (message.role(), message.answers()) {
             return vec![result(message, tool_use_id, &components, control)];

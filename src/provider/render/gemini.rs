@@ -16,8 +16,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
 /// have the ids that they came with, if any: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
 #[derive(Debug)]
-pub struct GeminiBody<'a> {
-    pub(super) prompt: Cow<'a, Prompt>,
+pub(super) struct GeminiBody<'a> {
+    pub(super) prompt: &'a Prompt,
 }
 
 /// What replaces the signature of a call that has none, where one is demanded: the provider's own word for it

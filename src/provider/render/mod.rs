@@ -6,9 +6,10 @@
 
 use crate::{
     message::{Mark, Prompt, Role, WireFormat},
-    provider::conform::normalized,
+    provider::{conform::normalized, model::CacheLife},
 };
 use serde::{Serialize, Serializer};
+use std::{borrow::Cow, fmt};
 
 mod fill;
 mod json;
@@ -24,86 +25,93 @@ mod template;
 #[cfg(feature = "chat-template")]
 pub(crate) use template::Renderer;
 
-pub use crate::provider::model::CacheLife;
-pub use anthropic::AnthropicBody;
+use anthropic::AnthropicBody;
 #[doc(hidden)]
 pub use as_written::{definition_as_written, keep_as_written, keep_tool_as_written};
-pub use gemini::GeminiBody;
+use gemini::GeminiBody;
 pub(crate) use gemini::unsigned_calls;
 #[doc(hidden)]
 pub use gemini::{FUNCTIONS, is_inline_image, kind_of, result_json};
 pub(crate) use late_tools::added_tools;
-pub use openai::ChatBody;
+use openai::ChatBody;
 #[doc(hidden)]
 pub use openai::IMAGE_BESIDE_TEXT;
-pub use responses::ResponsesBody;
+use responses::ResponsesBody;
 
-/// The prompt as the body of a wire format, for whoever sends to several providers: messages and tools, without the model's parameters.
-/// A plan's own is `plan.wire_format`. With `breakpoints`, cache breakpoints are marked where the wire format knows them, for five
-/// minutes where it asks for how long. A server that applies a model's own template takes the body of `OpenAI` Chat.
+/// A request body in a provider's wire format: messages and tools of a prompt, without the model's parameters.
+///
+/// It serialises as a JSON object, and [`Display`](fmt::Display) writes the same JSON on one line. Numbers that a provider
+/// wrote keep their spelling there: `1e2` and integers of any length.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render, usage::CacheLife};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// # #[cfg(feature = "openai")] {
 /// let manager = ContextWindowManager::for_model("claude-haiku-5-5")?;
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let body = render::body(&plan, plan.wire_format, false);
-/// assert_eq!(body["messages"][0]["content"][0]["text"], "Hello");
-/// assert_eq!(body, serde_json::to_value(render::anthropic(&plan)).unwrap());
+/// let body = render::body(&plan, plan.wire_format).with_breakpoints(CacheLife::FiveMinutes);
+/// let value = serde_json::to_value(&body).expect("a body is plain data");
+/// assert_eq!(value["messages"][0]["content"][0]["text"], "Hello");
+/// assert!(body.to_string().starts_with(r#"{"system":[{"type":"text","text":"Be brief."}]"#));
 /// # }
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Panics
-///
-/// Never: a body is plain data.
-pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat, breakpoints: bool) -> serde_json::Value {
-    rendered(prompt, wire_format, breakpoints, serde_json::value::Serializer).expect("a body is plain data")
-}
-
-/// Returns the body of a wire format as JSON text, as [`body`] does. Numbers that a provider wrote keep their spelling here:
-/// `1e2` and integers of any length.
-///
-/// # Panics
-///
-/// Never: a body is plain data.
-pub fn body_json(prompt: &impl AsRef<Prompt>, wire_format: WireFormat, breakpoints: bool) -> String {
-    let mut json = Vec::new();
-    let mut serializer = serde_json::Serializer::new(&mut json);
-    rendered(prompt, wire_format, breakpoints, &mut serializer).expect("a body is plain data");
-    String::from_utf8(json).expect("JSON is text")
-}
-
-fn rendered<S: Serializer>(
-    prompt: &impl AsRef<Prompt>,
+#[derive(Debug)]
+pub struct Body<'a> {
+    prompt: Cow<'a, Prompt>,
     wire_format: WireFormat,
-    breakpoints: bool,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    match wire_format {
-        WireFormat::OpenAiResponses if breakpoints => {
-            openai_responses(prompt).with_breakpoints().serialize(serializer)
-        }
-        WireFormat::OpenAiResponses => openai_responses(prompt).serialize(serializer),
-        WireFormat::Anthropic if breakpoints => {
-            anthropic(prompt).with_breakpoints(CacheLife::default()).serialize(serializer)
-        }
-        WireFormat::Anthropic => anthropic(prompt).serialize(serializer),
-        WireFormat::Gemini => gemini(prompt).serialize(serializer),
-        WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain if breakpoints => {
-            openai(prompt).with_breakpoints().serialize(serializer)
-        }
-        WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain => {
-            openai(prompt).serialize(serializer)
+    breakpoints: Option<CacheLife>,
+}
+
+impl Body<'_> {
+    /// Marks cache breakpoints at the end of the stable parts, if the wire format and the model know them; elsewhere it
+    /// changes nothing. Anthropic takes at most four, none below the model's least length where that is known and none on
+    /// reasoning, and is the only one that asks for a lifetime. `OpenAI` knows them from GPT-5.6 on.
+    #[must_use]
+    pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
+        self.breakpoints = Some(life);
+        self
+    }
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let prompt = &*self.prompt;
+        let is_marked = self.breakpoints.is_some() && prompt.wants.breakpoints;
+        match self.wire_format {
+            WireFormat::OpenAiResponses => ResponsesBody { prompt, is_marked }.serialize(serializer),
+            WireFormat::Anthropic => {
+                AnthropicBody { prompt, breakpoints: self.breakpoints }.serialize(serializer)
+            }
+            WireFormat::Gemini => GeminiBody { prompt }.serialize(serializer),
+            WireFormat::OpenAiChat | WireFormat::ChatTemplate | WireFormat::Plain => {
+                ChatBody { prompt, is_marked }.serialize(serializer)
+            }
         }
     }
 }
 
-/// The prompt as a body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
+impl fmt::Display for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        f.write_str(&json)
+    }
+}
+
+/// Returns the body of a prompt in any wire format, for applications that send to several providers. A plan's own format is
+/// `plan.wire_format`. A server that applies a model's own template takes the body of `OpenAI` Chat.
+pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat) -> Body<'_> {
+    let wire_format = match wire_format {
+        WireFormat::ChatTemplate | WireFormat::Plain => WireFormat::OpenAiChat,
+        known => known,
+    };
+    Body { prompt: normalized(prompt.as_ref(), wire_format), wire_format, breakpoints: None }
+}
+
+/// Returns the body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
@@ -113,22 +121,22 @@ fn rendered<S: Serializer>(
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
 /// let log = Conversation::from([Message::user("Hello")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let body = serde_json::to_string(&render::openai(&plan)).unwrap();
+/// let body = render::openai(&plan).to_string();
 /// assert_eq!(body, r#"{"messages":[{"role":"user","content":"Hello"}]}"#);
 /// # }
 /// # Ok(())
 /// # }
 /// ```
-pub fn openai(prompt: &impl AsRef<Prompt>) -> ChatBody<'_> {
-    ChatBody { prompt: normalized(prompt.as_ref(), WireFormat::OpenAiChat), marked: false }
+pub fn openai(prompt: &impl AsRef<Prompt>) -> Body<'_> {
+    body(prompt, WireFormat::OpenAiChat)
 }
 
-/// The prompt as a body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
-pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
-    ResponsesBody { prompt: normalized(prompt.as_ref(), WireFormat::OpenAiResponses), marked: false }
+/// Returns the body of `OpenAI` Responses: `input` and `tools`, without the model's parameters.
+pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> Body<'_> {
+    body(prompt, WireFormat::OpenAiResponses)
 }
 
-/// The prompt as a body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
+/// Returns the body of Anthropic Messages: `system`, `messages` and `tools`, without the model's parameters.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
@@ -138,7 +146,7 @@ pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
 /// let manager = ContextWindowManager::for_model("claude-sonnet-4-5")?;
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let body = serde_json::to_string(&render::anthropic(&plan)).unwrap();
+/// let body = render::anthropic(&plan).to_string();
 /// assert_eq!(
 ///     body,
 ///     r#"{"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}"#
@@ -147,17 +155,17 @@ pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> ResponsesBody<'_> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn anthropic(prompt: &impl AsRef<Prompt>) -> AnthropicBody<'_> {
-    AnthropicBody { prompt: normalized(prompt.as_ref(), WireFormat::Anthropic), marked: None }
+pub fn anthropic(prompt: &impl AsRef<Prompt>) -> Body<'_> {
+    body(prompt, WireFormat::Anthropic)
 }
 
-/// The prompt as a body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
-pub fn gemini(prompt: &impl AsRef<Prompt>) -> GeminiBody<'_> {
-    GeminiBody { prompt: normalized(prompt.as_ref(), WireFormat::Gemini) }
+/// Returns the body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
+pub fn gemini(prompt: &impl AsRef<Prompt>) -> Body<'_> {
+    body(prompt, WireFormat::Gemini)
 }
 
-/// The parts of a message after which a breakpoint is marked. What the assistant said takes none: the one before it bears
-/// the mark then.
+/// Returns the parts of a message after which a breakpoint is marked. Messages of the assistant take none: the one before
+/// bears the mark then.
 fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
     let eligible = |mark: &Mark| match mark.message {
@@ -171,8 +179,8 @@ fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     marks.filter(|mark| mark.message == at).map(|mark| mark.part).collect()
 }
 
-/// The prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: what a server
-/// such as vLLM or llama.cpp hands to the tokenizer.
+/// Returns the prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: the text
+/// that a server such as vLLM or llama.cpp hands to the tokenizer.
 ///
 /// # Errors
 ///

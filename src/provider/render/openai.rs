@@ -12,29 +12,21 @@ use crate::{
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 /// A request body of `OpenAI` Chat Completions: `messages` and `tools`, without the model's parameters.
 #[derive(Debug)]
-pub struct ChatBody<'a> {
-    pub(super) prompt: Cow<'a, Prompt>,
-    pub(super) marked: bool,
+pub(super) struct ChatBody<'a> {
+    pub(super) prompt: &'a Prompt,
+    /// Cache breakpoints are marked.
+    pub(super) is_marked: bool,
 }
 
 impl ChatBody<'_> {
-    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later);
-    /// elsewhere it changes nothing.
-    #[must_use]
-    pub fn with_breakpoints(mut self) -> Self {
-        self.marked = self.prompt.wants.breakpoints;
-        self
-    }
-
     pub(super) fn messages(&self) -> Vec<Wire<'_>> {
-        let prompt = &*self.prompt;
+        let prompt = self.prompt;
         let calls = prompt.messages.iter().any(|message| !message.tool_calls().is_empty());
         let fills = prompt.wants.reasoning && (calls || !prompt.tools.is_empty());
-        let marked = |at: usize| if self.marked { marked_in_requests(prompt, at) } else { Vec::new() };
+        let marked = |at: usize| if self.is_marked { marked_in_requests(prompt, at) } else { Vec::new() };
         let messages = prompt.messages.iter().enumerate();
         messages.map(|(at, message)| Wire::new(message, marked(at), fills)).collect()
     }

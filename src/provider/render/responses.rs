@@ -20,25 +20,18 @@ use std::{borrow::Cow, collections::BTreeMap};
 /// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
 /// in their position, as messages of the system or developer role.
 #[derive(Debug)]
-pub struct ResponsesBody<'a> {
-    pub(super) prompt: Cow<'a, Prompt>,
-    pub(super) marked: bool,
+pub(super) struct ResponsesBody<'a> {
+    pub(super) prompt: &'a Prompt,
+    /// Cache breakpoints are marked.
+    pub(super) is_marked: bool,
 }
 
 impl ResponsesBody<'_> {
-    /// Marks cache breakpoints at the end of the stable parts, on models that know them (GPT-5.6 and later); elsewhere it
-    /// changes nothing.
-    #[must_use]
-    pub fn with_breakpoints(mut self) -> Self {
-        self.marked = self.prompt.wants.breakpoints;
-        self
-    }
-
     fn items(&self) -> Vec<Item<'_>> {
         let mut items = Vec::new();
         let mut types = BTreeMap::new();
         for (at, message) in self.prompt.messages.iter().enumerate() {
-            let marked = if self.marked { marked_in_requests(&self.prompt, at) } else { Vec::new() };
+            let marked = if self.is_marked { marked_in_requests(self.prompt, at) } else { Vec::new() };
             let components = message.components(WireFormat::OpenAiResponses);
             types.extend(components.iter().filter_map(own_type));
             let answer = message.answers().filter(|_| message.role() == Role::Tool);

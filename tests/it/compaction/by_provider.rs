@@ -33,7 +33,7 @@ fn anthropic(log: &Conversation) -> Value {
 }
 
 fn job(manager: &ContextWindowManager, log: &Conversation) -> CompactionRequest {
-    manager.compactor().now(log).unwrap().unwrap()
+    manager.compactor().now(&PlanRequest::like_last(log)).unwrap().unwrap()
 }
 
 fn response() -> Value {
@@ -48,9 +48,9 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
     let job = job(&manager, &log);
     let request = job.on_demand().unwrap();
     assert_eq!(request.header, Some(("anthropic-beta".into(), "compact-2026-09-04".into())));
-    assert_eq!(request.body["compaction"], json!({"type": "summarize"}));
+    assert_eq!(json!(request.body())["compaction"], json!({"type": "summarize"}));
     // The same system text and messages as the prompts before it, up to the cut: no instruction of ours.
-    let (ordinary, asked) = (anthropic(&log), &request.body);
+    let (ordinary, asked) = (anthropic(&log), json!(request.body()));
     assert_eq!(asked["system"], ordinary["system"]);
     let messages = asked["messages"].as_array().unwrap();
     let archived = usize::try_from(job.messages_archived()).unwrap();
@@ -58,7 +58,7 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
     assert_eq!(messages[..], ordinary["messages"].as_array().unwrap()[..archived]);
 
     let made = ProviderSummary::from_json("anthropic", &response()).unwrap();
-    manager.compactor().apply_from_provider(&mut log, &job, made).unwrap();
+    manager.compactor().apply_provider_summary(&mut log, &job, made).unwrap();
     let body = anthropic(&log);
     assert_eq!(body["messages"][0], json!({"role": "assistant", "content": [response()["content"][0]]}));
     assert_eq!(body["messages"][1]["role"], "user");
@@ -74,9 +74,12 @@ fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
         log.push(Message::user(format!("Question {turn}: {}", "and then? ".repeat(20))));
     }
     let second = super::by_provider::job(&manager, &log);
-    assert_eq!(second.on_demand().unwrap().body["messages"][0]["content"][0], response()["content"][0]);
+    assert_eq!(
+        json!(second.on_demand().unwrap().body())["messages"][0]["content"][0],
+        response()["content"][0]
+    );
     let made = ProviderSummary::from_json("anthropic", &response()).unwrap();
-    manager.compactor().apply_from_provider(&mut log, &second, made).unwrap();
+    manager.compactor().apply_provider_summary(&mut log, &second, made).unwrap();
     let text = anthropic(&log).to_string();
     assert_eq!(text.matches("\"type\":\"compaction\"").count(), 1, "{text}");
 }
@@ -87,7 +90,7 @@ fn another_provider_gets_a_text_and_a_notice() {
     let opus = manager("claude-opus-5-5");
     let made = ProviderSummary::from_json("anthropic", &response()).unwrap();
     let job = job(&opus, &log);
-    opus.compactor().apply_from_provider(&mut log, &job, made).unwrap();
+    opus.compactor().apply_provider_summary(&mut log, &job, made).unwrap();
     let plan = manager("gpt-6.2-astra").build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.notices.iter().any(|notice| notice.code == NoticeCode::ForeignCompaction));
     let body = serde_json::to_value(render::openai_responses(&plan)).unwrap().to_string();
@@ -109,7 +112,7 @@ fn openai_returns_the_whole_next_window() {
     ]);
     let response = json!({"object": "response.compaction", "output": items});
     let made = ProviderSummary::from_json("openai", &response).unwrap();
-    manager.compactor().apply_from_provider(&mut log, &job, made).unwrap();
+    manager.compactor().apply_provider_summary(&mut log, &job, made).unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::openai_responses(&plan)).unwrap();
     let input = body["input"].as_array().unwrap();
@@ -128,8 +131,8 @@ fn openai_returns_the_whole_next_window() {
     config.compaction.retain.messages = Some(2);
     let grok = ContextWindowManager::configured(grok, config).unwrap();
     let request = super::by_provider::job(&grok, &talk()).on_demand().unwrap();
-    assert_eq!((request.path.as_str(), request.header), ("/v1/responses/compact", None));
-    assert!(request.body["input"].as_array().is_some_and(|input| input.len() > 2));
+    assert_eq!((request.path.as_str(), request.header.clone()), ("/v1/responses/compact", None));
+    assert!(json!(request.body())["input"].as_array().is_some_and(|input| input.len() > 2));
     // To others a digest says what was archived.
     let plan = super::by_provider::manager("claude-opus-5-5").build_plan(&PlanRequest::new(&log)).unwrap();
     let body = serde_json::to_value(render::anthropic(&plan)).unwrap().to_string();
@@ -168,9 +171,9 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
     // One that was compacted meanwhile.
     let (first, second) = (job(&opus, &log), job(&opus, &log));
     let made = || ProviderSummary::from_json("anthropic", &response()).unwrap();
-    opus.compactor().apply_from_provider(&mut log, &first, made()).unwrap();
+    opus.compactor().apply_provider_summary(&mut log, &first, made()).unwrap();
     let before = log.clone();
-    let error = opus.compactor().apply_from_provider(&mut log, &second, made()).unwrap_err();
+    let error = opus.compactor().apply_provider_summary(&mut log, &second, made()).unwrap_err();
     assert_eq!((error.kind(), log == before), (ErrorKind::Stale, true));
 }
 
@@ -184,7 +187,7 @@ fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
     log.push(Message::user("Thanks."));
     let job = job(&opus, &log);
     opus.compactor()
-        .apply_from_provider(&mut log, &job, ProviderSummary::from_json("anthropic", &response()).unwrap())
+        .apply_provider_summary(&mut log, &job, ProviderSummary::from_json("anthropic", &response()).unwrap())
         .unwrap();
     let plan = opus.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(!serde_json::to_string(&render::anthropic(&plan)).unwrap().contains("before"));

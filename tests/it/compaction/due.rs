@@ -12,7 +12,7 @@ fn triggers_are_ored_and_count_their_boundary() {
             config.compaction.on_drop = false;
             change(&mut config.compaction);
         }));
-        manager.compactor().state(PlanRequest::new(log).with_limits(limits(10_100))).unwrap()
+        manager.compactor().state(&PlanRequest::new(log).with_limits(limits(10_100))).unwrap()
     };
     let log = talk(40, 100); // 4,000 tokens of 10,000, 20 turns
     use CompactionState::{Due, NotDue};
@@ -53,10 +53,7 @@ fn what_stands_in_the_way() {
     };
     let state = |manager: &ContextWindowManager, log: &Conversation| {
         let request = PlanRequest::new(log).with_limits(limits(10_100));
-        (
-            manager.compactor().state(request.clone()).unwrap(),
-            manager.compactor().now(request).unwrap().is_some(),
-        )
+        (manager.compactor().state(&request).unwrap(), manager.compactor().now(&request).unwrap().is_some())
     };
     use CompactionState::{Due, Waiting};
     let manager = options(&|_| {});
@@ -82,8 +79,8 @@ fn what_stands_in_the_way() {
     calling.push(Message::tool("c", "done"));
     assert_eq!(state(&manager, &calling), (Due(Trigger::Messages), true));
     let mut compacted = log.clone();
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut compacted, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut compacted, &job, "They talked.").unwrap();
     assert_eq!(state(&manager, &compacted), (Waiting(BlockedBy::JustCompacted), false));
     compacted.push(Message::user("more"));
     assert_eq!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
@@ -91,26 +88,25 @@ fn what_stands_in_the_way() {
     assert_ne!(state(&manager, &compacted).0, Waiting(BlockedBy::NoReply));
     let nowhere = manager
         .compactor()
-        .state(PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0)));
+        .state(&PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(0)));
     assert_eq!(nowhere.unwrap(), Waiting(BlockedBy::UnknownLimit));
-    let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(0));
-    assert!(manager.compactor().now(unknown).unwrap().is_none(), "for nobody");
+    let unknown = PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(0));
+    assert!(manager.compactor().now(&unknown).unwrap().is_none(), "for nobody");
     // The window is known, and nothing of it is left for a prompt.
     for no_room in [
-        RequestLimits::new().with_context_len(1_000).with_max_completion(1_000),
-        RequestLimits::new().with_context_len(1_000).with_max_completion(900).with_safety_buffer(100),
-        RequestLimits::new().with_max_completion(900_000),
+        RequestLimits::new().with_model_context_len(1_000).with_max_completion_tokens(1_000),
+        RequestLimits::new()
+            .with_model_context_len(1_000)
+            .with_max_completion_tokens(900)
+            .with_safety_buffer(100),
+        RequestLimits::new().with_max_completion_tokens(900_000),
         RequestLimits::new().with_max_input(0),
-        RequestLimits::budget(0),
-        RequestLimits::budget(10).with_context_len(100).with_max_completion(100),
+        RequestLimits::prompt_budget(0),
+        RequestLimits::prompt_budget(10).with_model_context_len(100).with_max_completion_tokens(100),
     ] {
         let request = PlanRequest::new(&log).with_limits(no_room);
-        assert_eq!(
-            manager.compactor().state(request.clone()).unwrap(),
-            Waiting(BlockedBy::NoRoom),
-            "{no_room:?}"
-        );
-        assert!(manager.compactor().now(request).unwrap().is_none());
+        assert_eq!(manager.compactor().state(&request).unwrap(), Waiting(BlockedBy::NoRoom), "{no_room:?}");
+        assert!(manager.compactor().now(&request).unwrap().is_none());
     }
 }
 
@@ -121,15 +117,15 @@ fn state_says_that_there_is_nothing_to_archive() {
     let manager = bytes(config(|config| config.compaction.min_messages = 1));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = Conversation::from([Message::user("u".repeat(2_000))]);
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), nothing);
-    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), nothing);
+    assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
     // The system text is what is too much.
     let mut led = Conversation::from([Message::system("s".repeat(1_900)), Message::user("Go.")]);
-    assert_eq!(manager.compactor().state(request(&led)).unwrap(), nothing);
+    assert_eq!(manager.compactor().state(&request(&led)).unwrap(), nothing);
     led.push(Message::user("Go on."));
-    assert!(matches!(manager.compactor().state(request(&led)).unwrap(), CompactionState::Due(_)));
+    assert!(matches!(manager.compactor().state(&request(&led)).unwrap(), CompactionState::Due(_)));
     // Asked for, it is said too.
-    let asked = manager.compactor().as_asked(&mut log, &[], limits(2_100), None).unwrap();
+    let asked = manager.compactor().compact_for_agent(&mut log, &[], limits(2_100), None).unwrap();
     assert_eq!(asked, CompactionOutcome::Blocked(nothing));
     assert_eq!(BlockedBy::NothingToArchive.text(), "every active message has to stay");
     // One exchange that is answered: a summary could replace it, a sliding window has nothing to drop.
@@ -138,8 +134,8 @@ fn state_says_that_there_is_nothing_to_archive() {
         config.compaction.strategy = CompactionStrategy::SlidingWindow;
     }));
     log.push(Message::assistant("a"));
-    assert!(matches!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(_)));
-    assert_eq!(sliding.compactor().state(request(&log)).unwrap(), nothing);
+    assert!(matches!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::Due(_)));
+    assert_eq!(sliding.compactor().state(&request(&log)).unwrap(), nothing);
 }
 
 proptest! {
@@ -164,17 +160,17 @@ proptest! {
         let mut log = session.log();
         let request = asking(|log| PlanRequest::new(log).with_limits(limits(context)));
         let mut rounds = 0;
-        while let Ok(state) = manager.compactor().state(request(&log)) {
-            let job = manager.compactor().due(request(&log)).unwrap();
+        while let Ok(state) = manager.compactor().state(&request(&log)) {
+            let job = manager.compactor().due(&request(&log)).unwrap();
             prop_assert_eq!(matches!(state, CompactionState::Due(_)), job.is_some(), "{:?}", state);
             let Some(job) = job else { break };
             rounds += 1;
             prop_assert!(rounds <= 3, "{:?} for ever", state);
             let _ = match how {
-                0 => manager.compactor().apply(&mut log, &job, ""),
-                1 => manager.compactor().apply(&mut log, &job, &"long ".repeat(900)),
-                2 => manager.compactor().apply(&mut log, &job, "s"),
-                _ => manager.compactor().fall_back(&mut log, &job),
+                0 => manager.compactor().apply_summary(&mut log, &job, ""),
+                1 => manager.compactor().apply_summary(&mut log, &job, &"long ".repeat(900)),
+                2 => manager.compactor().apply_summary(&mut log, &job, "s"),
+                _ => manager.compactor().compact_without_model(&mut log, &job),
             };
         }
     }
@@ -186,7 +182,7 @@ fn what_does_not_help_changes_nothing_and_stops() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(41, 100);
     let unchanged = |log: &Conversation| assert_eq!(ids(log), range(0, 41));
-    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
+    let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
     for (answer, why) in [
         ("", "the answer holds nothing"),
         (" \n\t", "the answer holds nothing"),
@@ -194,18 +190,18 @@ fn what_does_not_help_changes_nothing_and_stops() {
         ("<tool_call>{\"name\":\"x\"}</tool_call>", "a tool call"),
         (&*"long ".repeat(2_000), "make it shorter"),
     ] {
-        let error = manager.compactor().apply(&mut log, &job, answer).unwrap_err();
+        let error = manager.compactor().apply_summary(&mut log, &job, answer).unwrap_err();
         let kind = if why == "make it shorter" { ErrorKind::NotSmaller } else { ErrorKind::NoSummary };
         assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(why), "{error}");
         unchanged(&log);
     }
     // Five failures: nothing more is asked for, until the user speaks.
-    let state = manager.compactor().state(request(&log)).unwrap();
+    let state = manager.compactor().state(&request(&log)).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 5 });
-    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
+    assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
     log.push(said(42, 100));
-    assert!(manager.compactor().due(request(&log)).unwrap().is_some());
+    assert!(manager.compactor().due(&request(&log)).unwrap().is_some());
 }
 
 #[test]
@@ -218,8 +214,8 @@ fn three_compactions_without_progress_are_the_last() {
     let mut compactions = 0;
     for at in 0..100 {
         let request = PlanRequest::new(&log).with_limits(limits(10_100));
-        if let Some(job) = manager.compactor().due(request).unwrap() {
-            compactions += usize::from(manager.compactor().apply(&mut log, &job, "s").is_ok());
+        if let Some(job) = manager.compactor().due(&request).unwrap() {
+            compactions += usize::from(manager.compactor().apply_summary(&mut log, &job, "s").is_ok());
         }
         // An agent at work: the user says nothing.
         for _ in 0..6 {
@@ -227,10 +223,10 @@ fn three_compactions_without_progress_are_the_last() {
         }
     }
     assert_eq!(compactions, 3);
-    let state = manager.compactor().state(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
+    let state = manager.compactor().state(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     assert_eq!(state, CompactionState::Stopped { attempts: 3 });
     log.push(Message::user("Go on."));
-    assert!(manager.compactor().due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().is_some());
+    assert!(manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().is_some());
 }
 
 #[test]
@@ -238,10 +234,10 @@ fn a_smaller_window_is_planned_for_before_anything_is_sent() {
     let log = talk(40, 100);
     let large = PlanRequest::new(&log).with_limits(limits(10_100));
     let manager = bytes(Config::default());
-    assert_eq!(manager.compactor().state(large).unwrap(), CompactionState::NotDue);
+    assert_eq!(manager.compactor().state(&large).unwrap(), CompactionState::NotDue);
     let small = PlanRequest::new(&log).with_limits(limits(2_100));
-    assert!(manager.build_plan(&small).unwrap().total.n <= 2_000);
-    assert_eq!(manager.compactor().state(small).unwrap(), CompactionState::Due(Trigger::Percent));
+    assert!(manager.build_plan(&small).unwrap().estimated_tokens_total.tokens <= 2_000);
+    assert_eq!(manager.compactor().state(&small).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
 #[test]
@@ -262,10 +258,10 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
         let plan = manager.build_plan(&request).unwrap();
         breaks += u64::from(plan.repeated().is_some_and(|prefix| prefix.tokens < prefix.of));
         log.push_reply(&plan, Message::assistant("a".repeat(200)), None);
-        let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits(context))).unwrap();
+        let job = manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(context))).unwrap();
         past += u64::from(job.is_some() || past > 0);
         if let Some(job) = job {
-            let record = manager.compactor().apply(&mut log, &job, &"s".repeat(200)).unwrap();
+            let record = manager.compactor().apply_summary(&mut log, &job, &"s".repeat(200)).unwrap();
             assert!(record.tokens_after <= low && record.progress, "{record:?}");
             compactions += 1;
         }
@@ -285,21 +281,29 @@ fn what_is_asked_for_by_hand_waits_too() {
             .with_tool_calls([ToolCall::new("b", "look", "{}"), ToolCall::new("c", "look", "{}")]),
     );
     log.push(Message::tool("b", "done"));
-    assert!(manager.compactor().range(&log, None, None).unwrap().is_none(), "a call waits");
+    assert!(
+        manager.compactor().range(&PlanRequest::like_last(&log), None, None).unwrap().is_none(),
+        "a call waits"
+    );
     log.push(Message::tool("c", "done"));
-    let job = manager.compactor().range(&log, None, Some(&"m3".into())).unwrap().unwrap();
+    let job =
+        manager.compactor().range(&PlanRequest::like_last(&log), None, Some(&"m3".into())).unwrap().unwrap();
     log.set_responding(true);
-    let error = manager.compactor().apply(&mut log, &job, "They talked.").unwrap_err();
+    let error = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap_err();
     assert!(error.to_string().contains("a reply is being received"), "{error}");
     log.set_responding(false);
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     // What leads the prompt is no part of any range.
     let mut log = Conversation::from([Message::system("Be brief.")]);
     log.extend((0..10).map(|at| said(at, 80)));
-    let job = manager.compactor().range(&log, Some(&"m0".into()), Some(&"m4".into())).unwrap().unwrap();
+    let job = manager
+        .compactor()
+        .range(&PlanRequest::like_last(&log), Some(&"m0".into()), Some(&"m4".into()))
+        .unwrap()
+        .unwrap();
     let texts: Vec<&str> = job.messages().iter().map(Message::text).collect();
     assert_eq!(texts.iter().filter(|text| **text == "Be brief.").count(), 1);
-    assert_eq!(manager.compactor().apply(&mut log, &job, "s").unwrap().messages_archived, 4);
+    assert_eq!(manager.compactor().apply_summary(&mut log, &job, "s").unwrap().messages_archived, 4);
 }
 
 #[test]
@@ -311,9 +315,10 @@ fn a_compaction_that_helps_forgets_what_failed() {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
         let request = PlanRequest::new(&log).with_limits(limits(10_100));
-        if let Some(job) = manager.compactor().due(request).unwrap() {
-            assert!(manager.compactor().apply(&mut log, &job, "").is_err());
-            helped += usize::from(manager.compactor().fall_back(&mut log, &job).unwrap().progress);
+        if let Some(job) = manager.compactor().due(&request).unwrap() {
+            assert!(manager.compactor().apply_summary(&mut log, &job, "").is_err());
+            helped +=
+                usize::from(manager.compactor().compact_without_model(&mut log, &job).unwrap().progress);
         }
     }
     assert!(helped > 5, "{helped}");
@@ -326,8 +331,8 @@ fn a_compaction_without_a_model_that_does_not_shrink_has_figures() {
     let mut log = Conversation::from([Message::user("Hi."), Message::assistant("Yo.")]);
     let manager = bytes(config(|_| {}));
     let request = PlanRequest::new(&log).with_limits(limits(10_100));
-    let job = manager.compactor().range(request, None, None).unwrap().unwrap();
-    let error = manager.compactor().fall_back(&mut log, &job).unwrap_err();
+    let job = manager.compactor().range(&request, None, None).unwrap().unwrap();
+    let error = manager.compactor().compact_without_model(&mut log, &job).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSmaller, "{error}");
     assert!(error.to_string().contains("tokens, 6 without"), "{error}");
     assert_eq!(log.compactions().count(), 0);

@@ -8,7 +8,7 @@ const WINDOWS: [u64; 3] = [8_000, 200_000, 1_000_000];
 /// A preset with its own counter if it names one, and bytes for tokens otherwise.
 fn manager(preset: &str) -> ContextWindowManager {
     let options = Config::preset(preset).unwrap();
-    if options.model.default.tokenizer.starts_with("chars/") {
+    if options.default_model.tokenizer.starts_with("chars/") {
         ContextWindowManager::configured(Model::custom("test"), options).unwrap()
     } else {
         bytes(options)
@@ -16,7 +16,7 @@ fn manager(preset: &str) -> ContextWindowManager {
 }
 
 fn request(log: &Conversation, window: u64) -> PlanRequest<'_> {
-    PlanRequest::new(log).with_limits(RequestLimits::new().with_context_len(window))
+    PlanRequest::new(log).with_limits(RequestLimits::new().with_model_context_len(window))
 }
 
 /// The smaller of 4,096 tokens and a quarter of the window is kept for the reply.
@@ -37,7 +37,7 @@ fn around_the_trigger(
     window: u64,
 ) -> [(Conversation, u64, CompactionState); 2] {
     let mut whole = long_talk(messages, 0);
-    let state = |log: &Conversation| manager.compactor().state(request(log, window)).unwrap();
+    let state = |log: &Conversation| manager.compactor().state(&request(log, window)).unwrap();
     let is_due = |log: &Conversation| matches!(state(log), CompactionState::Due(_));
     let [mut too_few, mut enough] = [0, usize::try_from(window).unwrap()];
     while enough - too_few > 1 {
@@ -54,7 +54,7 @@ fn around_the_trigger(
     let more = (1..60).find(|more| is_due(&with(*more))).unwrap();
     whole.clone_from(&with(more - 1));
     [whole, with(more)].map(|log| {
-        let tokens = manager.usage(request(&log, window)).unwrap().conversation_tokens.n;
+        let tokens = manager.usage(&request(&log, window)).unwrap().conversation_tokens.tokens;
         let state = state(&log);
         (log, tokens, state)
     })
@@ -93,8 +93,8 @@ fn each_preset_of_a_summary_leaves_what_it_says() {
         for (messages, kept) in [(30, vec![]), (31, vec!["m30".to_owned()])] {
             let manager = manager("summary-only");
             let [_, (mut log, ..)] = around_the_trigger(&manager, messages, window);
-            let job = manager.compactor().due(request(&log, window)).unwrap().unwrap();
-            let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+            let job = manager.compactor().due(&request(&log, window)).unwrap().unwrap();
+            let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
             assert!(record.progress, "{window}");
             assert_eq!(ids(&log), [vec!["#1".to_owned()], kept].concat(), "{window}");
         }
@@ -102,8 +102,8 @@ fn each_preset_of_a_summary_leaves_what_it_says() {
         for (messages, kept) in [(30, 10), (40, 10), (20, 8), (14, 4)] {
             let manager = manager("summary-tail");
             let [_, (mut log, ..)] = around_the_trigger(&manager, messages, window);
-            let job = manager.compactor().due(request(&log, window)).unwrap().unwrap();
-            let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+            let job = manager.compactor().due(&request(&log, window)).unwrap().unwrap();
+            let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
             assert!(record.progress, "{window}");
             let tail = range(messages - kept, messages);
             assert_eq!(ids(&log), [vec!["#1".to_owned()], tail].concat(), "{window}, {messages} messages");
@@ -115,7 +115,7 @@ fn each_preset_of_a_summary_leaves_what_it_says() {
 fn dropping_drops_until_each_of_its_thresholds_holds() {
     let manager = manager("dropping");
     for window in WINDOWS {
-        let state = |log: &Conversation| manager.compactor().state(request(log, window)).unwrap();
+        let state = |log: &Conversation| manager.compactor().state(&request(log, window)).unwrap();
         // 100 messages in 34 turns, and 50 turns in 50 messages.
         let turn =
             |at: usize| [said(2 * at, 20), call(&format!("c{at}")), Message::tool(format!("c{at}"), "o")];
@@ -135,9 +135,9 @@ fn dropping_drops_until_each_of_its_thresholds_holds() {
             [(messages(102), Trigger::Messages), (turns(50), Trigger::Turns), (long, Trigger::Percent)]
         {
             assert_eq!(state(&log), CompactionState::Due(trigger), "{window}");
-            let job = manager.compactor().due(request(&log, window)).unwrap().unwrap();
+            let job = manager.compactor().due(&request(&log, window)).unwrap().unwrap();
             let before = ids(&log);
-            let record = manager.compactor().fall_back(&mut log, &job).unwrap();
+            let record = manager.compactor().compact_without_model(&mut log, &job).unwrap();
             assert_eq!((record.kind, record.progress), (CompactionKind::SlidingWindow, true));
             assert_eq!(
                 ids(&log)[..],
@@ -157,8 +157,8 @@ fn lights_change_at_the_share_of_the_context_length_that_they_name() {
     for window in WINDOWS {
         let level = |tokens: u64| {
             let log = Conversation::from([Message::user("x".repeat(usize::try_from(tokens).unwrap()))]);
-            let usage = manager.usage(request(&log, window)).unwrap();
-            assert_eq!(usage.conversation_tokens.n, tokens);
+            let usage = manager.usage(&request(&log, window)).unwrap();
+            assert_eq!(usage.conversation_tokens.tokens, tokens);
             usage.level
         };
         let amber = window * 75 / 100;

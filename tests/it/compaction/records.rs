@@ -6,8 +6,8 @@ use super::*;
 fn a_rewind_across_a_compaction_brings_the_messages_back() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     log.extend((12..16).map(|at| said(at, 60)));
     log.rewind_before("m14").unwrap();
     assert_eq!(ids(&log), ["#1", "m10", "m11", "m12", "m13"], "after the compaction: it stays");
@@ -24,8 +24,8 @@ fn a_rewind_across_a_compaction_brings_the_messages_back() {
     assert_eq!(reasons, ["archived by a rewind"]);
     // Numbers go on.
     log.extend((0..10).map(|at| said(20 + at, 60)));
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    assert_eq!(manager.compactor().apply(&mut log, &job, "Again.").unwrap().number, 2);
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    assert_eq!(manager.compactor().apply_summary(&mut log, &job, "Again.").unwrap().number, 2);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn starting_fresh_archives_everything_without_a_summary() {
     assert_eq!(plan.included.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["s0"]);
     log.push(said(12, 60));
     assert_eq!(ids(&log), ["m12"]);
-    let stats = manager.stats(&log).unwrap();
+    let stats = manager.stats(&PlanRequest::like_last(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.turns), (13, 1, 12, 1));
 }
 
@@ -56,17 +56,19 @@ fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
             (0..keep).map(|at| said(40 + at, 90).with_id(format!("m{}", 20 + at))).collect::<Vec<_>>().into();
         for budget in [100, 300, 700, 1_500, 5_000] {
             let plan = |log| {
-                manager.build_plan(&PlanRequest::new(log).with_limits(RequestLimits::budget(budget))).unwrap()
+                manager
+                    .build_plan(&PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(budget)))
+                    .unwrap()
             };
             let (compacted, fresh) = (plan(&log), plan(&same));
             let rows = |plan: &ContextPlan| -> Vec<String> {
                 plan.included
                     .iter()
-                    .map(|row| format!("{} {:?} {:?}", row.id, row.tokens, row.reason))
+                    .map(|row| format!("{} {:?} {:?}", row.id, row.token_estimate, row.reason))
                     .collect()
             };
             assert_eq!(rows(&compacted), rows(&fresh));
-            assert_eq!(compacted.total, fresh.total);
+            assert_eq!(compacted.estimated_tokens_total, fresh.estimated_tokens_total);
             let out = |plan: &ContextPlan| {
                 plan.excluded
                     .iter()
@@ -85,8 +87,8 @@ fn a_diff_names_compactions() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let before = talk(12, 60);
     let mut after = before.clone();
-    let job = manager.compactor().now(&after).unwrap().unwrap();
-    manager.compactor().apply(&mut after, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&after)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut after, &job, "They talked.").unwrap();
     let (a, b) = (PlanRequest::new(&before), PlanRequest::new(&after));
     let diff = Diff::between(&manager.explainer(&a), &manager.explainer(&b)).unwrap();
     assert!(!diff.changes.is_empty());
@@ -144,8 +146,9 @@ fn a_rewind_takes_the_call_of_a_result_with_it() {
     let manager = bytes(Config::default());
     let mut log = Conversation::from([Message::user("a"), call("x"), Message::tool("x", "first")]);
     log.extend((0..8).map(|at| said(at, 80)));
-    let job = manager.compactor().range(&log, None, Some(&"m4".into())).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "s").unwrap();
+    let job =
+        manager.compactor().range(&PlanRequest::like_last(&log), None, Some(&"m4".into())).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
     log.push(Message::tool("x", "again"));
     log.push(call("x"));
     log.push(Message::tool("x", "second"));

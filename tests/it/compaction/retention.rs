@@ -11,17 +11,17 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     let manager = ContextWindowManager::configured(Model::custom("test"), config.clone()).unwrap();
     // Messages 0 to 5 of 10 are summarised and 4 stay: 40 % of 10.
     let mut log = talk(10, 400);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!((job.messages_archived(), job.first_active().unwrap().as_str()), (6, "m6"));
     let requested = ContextEvent::SummaryRequested {
         messages: 6,
-        conversation_tokens: manager.usage(&log).unwrap().conversation_tokens.n,
-        limit: manager.usage(&log).unwrap().limit,
-        request_tokens: job.tokens().n,
+        conversation_tokens: manager.usage(&PlanRequest::like_last(&log)).unwrap().conversation_tokens.tokens,
+        limit: manager.usage(&PlanRequest::like_last(&log)).unwrap().limit,
+        request_tokens: job.tokens().tokens,
         max_tokens: job.max_tokens(),
     };
     assert_eq!(job.event(), requested);
-    let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     let freed = record.tokens_before - record.tokens_after;
     let compacted = ContextEvent::Compacted {
         number: 1,
@@ -29,7 +29,7 @@ fn a_summary_and_a_tail_are_kept_as_published() {
         tokens_before: record.tokens_before,
         tokens_after: record.tokens_after,
         freed,
-        limit: manager.usage(&log).unwrap().limit,
+        limit: manager.usage(&PlanRequest::like_last(&log)).unwrap().limit,
         summary: record.summary.clone(),
     };
     assert_eq!(record.event(), compacted);
@@ -42,12 +42,12 @@ fn a_summary_and_a_tail_are_kept_as_published() {
     config.compaction.retain.messages = Some(6);
     config.compaction.retain.active = None;
     let first = ContextWindowManager::configured(Model::custom("test"), config).unwrap();
-    let job = first.compactor().now(&log).unwrap().unwrap();
-    first.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let job = first.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    first.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     log.extend((10..30).map(|at| said(at, 400)));
     assert_eq!(ids(&log).len(), 27);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    let record = manager.compactor().apply(&mut log, &job, "They talked on.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They talked on.").unwrap();
     assert_eq!((record.number, record.messages_archived), (2, 16));
     assert_eq!(ids(&log), [vec!["#2".into()], range(20, 30)].concat());
 }
@@ -65,8 +65,8 @@ fn what_is_kept_never_starts_with_a_call() {
             Message::user("e".repeat(300)),
             Message::assistant("f".repeat(300)),
         ]);
-        let job = manager.compactor().now(&log).unwrap().unwrap();
-        manager.compactor().apply(&mut log, &job, "s").unwrap();
+        let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+        manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
         let active = ids(&log);
         // Too little for the last turn: it is answered, and so goes as a whole.
         let expected: &[&str] = if messages < 2 { &["m0", "#1"] } else { &["m0", "#1", "m5", "m6"] };
@@ -78,20 +78,20 @@ fn what_is_kept_never_starts_with_a_call() {
 fn the_live_question_stays_whatever_is_kept() {
     let manager = bytes(Config::preset("summary-only").unwrap());
     let mut log = talk(21, 100);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1", "m20"], "an unanswered question stands after the summary");
     let mut answered = talk(20, 100);
-    let job = manager.compactor().now(&answered).unwrap().unwrap();
-    manager.compactor().apply(&mut answered, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&answered)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut answered, &job, "They talked.").unwrap();
     assert_eq!(ids(&answered), ["#1"], "an answered one goes with its answer");
     // More than there is: nothing is left to archive but the messages before the live turn.
     let manager = bytes(config(|config| {
-        (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), 100);
+        (config.compaction.retain.messages, config.compaction.retain.capacity) = (Some(99), Some(100));
     }));
     let mut log = talk(10, 100);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1", "m8", "m9"]);
 }
 
@@ -106,9 +106,9 @@ fn agents_compact_inside_the_live_turn() {
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
         let request = PlanRequest::new(&log).with_limits(limits(10_100));
         assert!(manager.build_plan(&request).unwrap().overflow.is_none());
-        if let Some(job) = manager.compactor().due(request).unwrap() {
+        if let Some(job) = manager.compactor().due(&request).unwrap() {
             assert_eq!(job.head().unwrap().as_str(), "m1");
-            let record = manager.compactor().apply(&mut log, &job, "Much was tried.").unwrap();
+            let record = manager.compactor().apply_summary(&mut log, &job, "Much was tried.").unwrap();
             assert!(record.progress);
             let active = ids(&log);
             assert_eq!(active[..2], ["m0", "m1"]);
@@ -136,22 +136,22 @@ fn agents_compact_inside_the_live_turn() {
 fn what_comes_meanwhile_is_kept() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     log.extend((12..16).map(|at| said(at, 60)));
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), [vec!["#1".into()], range(10, 16)].concat());
     // Too late: another one was first.
-    let error = manager.compactor().apply(&mut log, &job, "They talked.").unwrap_err();
+    let error = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap_err();
     assert!(error.to_string().contains("since this request was made"), "{error}");
     // A result that answers a call of the range takes its exchange out of it.
     let mut log = talk(8, 60);
     log.push(Message::assistant("").with_tool_calls([ToolCall::new("late", "look", "{}")]));
     log.push(Message::user("never mind"));
     log.push(Message::assistant("fine ".repeat(20)));
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!(job.first_active().unwrap().as_str(), "m9");
     log.push(Message::tool("late", "here"));
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1", "m8", "m9", "m10", "m11"]);
 }
 
@@ -165,8 +165,8 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     log.push_system("s0", "Be brief.");
     log.pin(PinnedItem::new("tone", "Short answers."));
     log.extend((0..40).map(|at| said(at, 100)));
-    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
-    let record = manager.compactor().fall_back(&mut log, &job).unwrap();
+    let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
+    let record = manager.compactor().compact_without_model(&mut log, &job).unwrap();
     // 7 turns: the thresholds are 8 turns, 21 messages and 85 % of 3,000 tokens.
     assert_eq!(
         (record.kind, record.messages_archived, record.progress),
@@ -184,8 +184,8 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
         agent.push(Message::assistant("").with_tool_calls([ToolCall::new(format!("c{step}"), "run", "{}")]));
         agent.push(Message::tool(format!("c{step}"), "o".repeat(100)));
     }
-    let job = manager.compactor().due(request(&agent)).unwrap().unwrap();
-    manager.compactor().fall_back(&mut agent, &job).unwrap();
+    let job = manager.compactor().due(&request(&agent)).unwrap().unwrap();
+    manager.compactor().compact_without_model(&mut agent, &job).unwrap();
     let active = ids(&agent);
     assert_eq!(active[0], "m0");
     assert!(active.len() < 21 && active.len() % 2 == 1, "{active:?}");
@@ -200,8 +200,8 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
     for messages in odd {
         let mut log = Conversation::from(messages);
         let before = log.messages().len();
-        if let Some(job) = manager.compactor().due(request(&log)).unwrap() {
-            drop(manager.compactor().fall_back(&mut log, &job));
+        if let Some(job) = manager.compactor().due(&request(&log)).unwrap() {
+            drop(manager.compactor().compact_without_model(&mut log, &job));
         }
         assert_eq!(log.messages().len(), before);
     }
@@ -217,10 +217,10 @@ fn a_budget_of_ones_own_is_what_shares_are_of() {
         limits.prompt_budget = Some(2_000);
         PlanRequest::new(log).with_limits(limits)
     });
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
-    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
-    assert!(job.form() == RequestForm::Conversation && job.tokens().n > 3_000);
-    let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::Due(Trigger::OnDrop));
+    let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
+    assert!(job.form() == RequestForm::Conversation && job.tokens().tokens > 3_000);
+    let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert!(record.progress && record.tokens_after <= 1_000, "{record:?}");
     assert_eq!(ids(&log)[1..], range(36, 40));
 }
@@ -245,9 +245,9 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
         log.push(call(&format!("c{turn}")));
         log.push(Message::assistant("working on it"));
     }
-    let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
+    let job = manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap();
     if let Some(job) = job {
-        drop(manager.compactor().fall_back(&mut log, &job));
+        drop(manager.compactor().compact_without_model(&mut log, &job));
     }
     assert_eq!(orphans(&log), 0);
     // Inside the live turn: one call is answered long after the others.
@@ -261,8 +261,8 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
             }
         }
         let job =
-            manager.compactor().due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().unwrap();
-        drop(manager.compactor().fall_back(&mut log, &job));
+            manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap().unwrap();
+        drop(manager.compactor().compact_without_model(&mut log, &job));
         assert_eq!(orphans(&log), 0, "answered after {late} others");
     }
 }
@@ -271,9 +271,9 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
 fn starting_fresh_by_strategy_keeps_what_waits() {
     let manager = bytes(config(|config| config.compaction.strategy = CompactionStrategy::Fresh));
     let mut log = talk(41, 100);
-    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits(4_100))).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits(4_100))).unwrap().unwrap();
     log.push(Message::user("and one more"));
-    manager.compactor().fall_back(&mut log, &job).unwrap();
+    manager.compactor().compact_without_model(&mut log, &job).unwrap();
     assert_eq!(ids(&log), ["m40", "m41"]);
 }
 
@@ -294,10 +294,10 @@ fn a_boundary_between_turns_parts_no_late_result() {
         Message::user("h".repeat(300)),
         Message::assistant("i".repeat(300)),
     ]);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     // Five messages would begin at m5, with the result of m4 among them; m4 belongs to the turn of m2.
     assert_eq!(job.first_active().unwrap().as_str(), "m2");
-    manager.compactor().apply(&mut log, &job, "s").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
     assert_eq!(ids(&log), [vec!["#1".into()], range(2, 10)].concat());
 }
 
@@ -314,8 +314,8 @@ fn the_open_exchange_is_never_archived() {
             call("second"),
             Message::tool("second", "s".repeat(3_000)),
         ]);
-        let job = manager.compactor().now(&log).unwrap().unwrap();
-        manager.compactor().apply(&mut log, &job, "s").unwrap();
+        let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+        manager.compactor().apply_summary(&mut log, &job, "s").unwrap();
         let active = ids(&log);
         assert!(active.ends_with(&range(7, 9)), "retain {messages}: {active:?}");
         assert!(active.contains(&"m4".into()), "retain {messages}: {active:?}");
@@ -334,13 +334,13 @@ fn a_question_with_calls_keeps_their_results() {
     log.extend(steps);
     log.push(Message::assistant("So it is slow."));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::budget(1_000)));
+    let request = asking(|log| PlanRequest::new(log).with_limits(RequestLimits::prompt_budget(1_000)));
     for round in 1..4 {
-        let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+        let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
         let sent = job.messages();
         let calls = sent.iter().filter(|message| message.role() == Role::User);
         assert!(calls.clone().all(|message| message.tool_calls().is_empty()), "{round}");
-        let record = manager.compactor().apply(&mut log, &job, "They measured.").unwrap();
+        let record = manager.compactor().apply_summary(&mut log, &job, "They measured.").unwrap();
         let archived: u64 = record.archived.iter().map(|run| run.count).sum();
         assert_eq!(archived, record.messages_archived);
         let active = ids(&log);

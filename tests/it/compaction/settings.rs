@@ -19,8 +19,8 @@ fn limits_of(which: u8) -> RequestLimits {
         0 => RequestLimits::new(),
         1 => limits(3_100),
         2 => limits(9_100).with_max_input(2_500),
-        3 => RequestLimits::budget(1_500),
-        _ => RequestLimits::new().with_max_completion(7_000),
+        3 => RequestLimits::prompt_budget(1_500),
+        _ => RequestLimits::new().with_max_completion_tokens(7_000),
     }
 }
 
@@ -108,28 +108,28 @@ proptest! {
             log.push_reply(&plan, reply, input.map(|input| Usage::openai(input, 0, said.1 as u64)));
 
             let like = request(&log, settings, &tools);
-            prop_assert_eq!(manager.usage(&log).unwrap(), manager.usage(like.clone()).unwrap());
-            prop_assert_eq!(manager.stats(&log).unwrap(), manager.stats(like.clone()).unwrap());
-            prop_assert_eq!(compactor.state(&log).unwrap(), compactor.state(like.clone()).unwrap());
-            let jobs = [compactor.due(&log).unwrap(), compactor.due(like).unwrap()];
+            prop_assert_eq!(manager.usage(&PlanRequest::like_last(&log)).unwrap(), manager.usage(&like).unwrap());
+            prop_assert_eq!(manager.stats(&PlanRequest::like_last(&log)).unwrap(), manager.stats(&like).unwrap());
+            prop_assert_eq!(compactor.state(&PlanRequest::like_last(&log)).unwrap(), compactor.state(&like).unwrap());
+            let jobs = [compactor.due(&PlanRequest::like_last(&log)).unwrap(), compactor.due(&like).unwrap()];
             let [alone, asked] = jobs.map(|job| job.map(|job| {
                 (job.messages().to_vec(), job.tools().to_vec(), job.tokens(), job.archived_ids().to_vec())
             }));
             prop_assert_eq!(alone, asked);
 
             // A second look tells nothing new.
-            let told = log.observe(manager.usage(&log).unwrap());
+            let told = log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap());
             prop_assert!(told.len() <= 2);
-            prop_assert_eq!(log.observe(manager.usage(&log).unwrap()).len(), 1);
+            prop_assert_eq!(log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap()).len(), 1);
 
             // Read back, from a store that is written entry by entry.
             stored.extend(log.events_from(stored.len()));
             let json = serde_json::to_string(&stored).unwrap();
             let again: Vec<LogEvent> = serde_json::from_str(&json).unwrap();
             let again = Conversation::from_events(again).unwrap();
-            prop_assert_eq!(manager.usage(&again).unwrap(), manager.usage(&log).unwrap());
-            if compacts && let Some(job) = compactor.due(&log).unwrap() {
-                let _ = compactor.fall_back(&mut log, &job);
+            prop_assert_eq!(manager.usage(&PlanRequest::like_last(&again)).unwrap(), manager.usage(&PlanRequest::like_last(&log)).unwrap());
+            if compacts && let Some(job) = compactor.due(&PlanRequest::like_last(&log)).unwrap() {
+                let _ = compactor.compact_without_model(&mut log, &job);
             }
         }
         // Each tool is stored once.
@@ -155,12 +155,12 @@ proptest! {
         let mut told = Vec::new();
         for size in sizes {
             log.push(Message::user("u".repeat(size)));
-            let before = manager.usage(request(&log, settings, &tools)).unwrap();
+            let before = manager.usage(&request(&log, settings, &tools)).unwrap();
             told.extend(log.observe(before));
             let plan = manager.build_plan(&request(&log, settings, &tools)).unwrap();
             let usage = reported.map(|percent| Usage::openai(plan.counted() * percent / 100, 0, size as u64));
             told.extend(log.push_reply(&plan, Message::assistant("a".repeat(size)), usage).events);
-            let after = manager.usage(&log).unwrap();
+            let after = manager.usage(&PlanRequest::like_last(&log)).unwrap();
             told.extend(log.observe(after));
         }
         let crossed: Vec<(Level, Level)> = told.into_iter().filter_map(|event| match event {
@@ -180,22 +180,22 @@ fn limits_of_another_model_and_of_old_logs_are_the_models_own() {
     let request = PlanRequest::new(&log).with_limits(limits(1_100)).with_tools(&tools);
     let plan = manager.build_plan(&request).unwrap();
     log.push_reply(&plan, said(9, 100), None);
-    assert_eq!(manager.usage(&log).unwrap().limit, 1_000);
-    assert_eq!(manager.usage(PlanRequest::new(&log)).unwrap().limit, 123_904, "a request says its own");
-    let wider = PlanRequest::from(&log).with_limits(limits(2_100));
-    let wider = manager.usage(wider).unwrap();
+    assert_eq!(manager.usage(&PlanRequest::like_last(&log)).unwrap().limit, 1_000);
+    assert_eq!(manager.usage(&PlanRequest::new(&log)).unwrap().limit, 123_904, "a request says its own");
+    let wider = PlanRequest::like_last(&log).with_limits(limits(2_100));
+    let wider = manager.usage(&wider).unwrap();
     assert_eq!(wider.limit, 2_000);
     let with_tools = PlanRequest::new(&log).with_limits(limits(2_100)).with_tools(&tools);
-    assert_eq!(wider, manager.usage(with_tools).unwrap(), "the tools are the last prompt's");
+    assert_eq!(wider, manager.usage(&with_tools).unwrap(), "the tools are the last prompt's");
 
     let other = Model::custom("other").with_wire_format(WireFormat::Plain);
     let other = ContextWindowManager::new(other, manager.counter().clone(), Config::default()).unwrap();
-    let usage = other.usage(&log).unwrap();
+    let usage = other.usage(&PlanRequest::like_last(&log)).unwrap();
     assert_eq!((usage.limit, usage.fixed_tokens), (123_904, wider.fixed_tokens));
 
     let old = log.events().filter(|event| event.kind() != "prompt_settings");
     let old = Conversation::from_events(old).unwrap();
-    assert_eq!(manager.usage(&old).unwrap().limit, 123_904);
+    assert_eq!(manager.usage(&PlanRequest::like_last(&old)).unwrap().limit, 123_904);
 }
 
 #[test]

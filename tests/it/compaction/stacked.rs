@@ -135,7 +135,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
             _ => CompactionStrategy::Summary,
         };
         let manager = manager(form, strategy);
-        let asked = RequestLimits::new().with_context_len(step.window);
+        let asked = RequestLimits::new().with_model_context_len(step.window);
         let request = PlanRequest::new(&log).with_limits(asked);
         let job = match step.by {
             By::Range(from, to) => {
@@ -148,9 +148,9 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
                     .collect();
                 let (from, to) = (active.len() * from / 1_000, active.len() * to / 1_000);
                 let (from, to) = (from.min(to), from.max(to));
-                manager.compactor().range(request, Some(&active[from]), Some(&active[to])).ok().flatten()
+                manager.compactor().range(&request, Some(&active[from]), Some(&active[to])).ok().flatten()
             }
-            _ => manager.compactor().now(request).unwrap(),
+            _ => manager.compactor().now(&request).unwrap(),
         };
         let Some(mut job) = job else { continue };
         let other = if let By::Other(_, window) = step.by { window } else { step.window / 2 + 1_000 };
@@ -171,7 +171,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
                     holds(messages, summary),
                     "{form:?}, {} of {} tokens lack {summary}: {messages:#?}",
                     step.window,
-                    request.tokens().n
+                    request.tokens().tokens
                 );
             }
             let is_cut = holds(messages, "earlier lines are left out");
@@ -191,7 +191,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
         let done = match step.by {
             By::Summary(bytes) | By::Other(bytes, _) => {
                 let summary = text(&format!("summary{at}"), bytes);
-                let applied = manager.compactor().apply(&mut log, &job, &summary);
+                let applied = manager.compactor().apply_summary(&mut log, &job, &summary);
                 if job.messages().is_empty() && !replaced.is_empty() {
                     let error = applied.as_ref().unwrap_err();
                     prop_assert_eq!(error.kind(), ErrorKind::Budget);
@@ -204,7 +204,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
                 }
                 applied
             }
-            _ => manager.compactor().fall_back(&mut log, &job),
+            _ => manager.compactor().compact_without_model(&mut log, &job),
         };
         let Ok(record) = done else {
             prop_assert_eq!(ids(&log), ids(&before));
@@ -219,7 +219,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
         }
         // A digest of digests stays as short as one.
         if record.kind == CompactionKind::Digest {
-            let count = |text: &str| TokenCounter::chars_per_4().count(text).unwrap().n;
+            let count = |text: &str| TokenCounter::chars_per_4().count(text).unwrap().tokens;
             let carried: u64 = folds.iter().map(|text| count(text) + 4).sum();
             let summary = count(record.summary.as_ref().unwrap());
             prop_assert!(summary <= 1_500.max(carried + 750), "{summary} with {carried}");

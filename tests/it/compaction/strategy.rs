@@ -32,15 +32,15 @@ fn a_job_lists_what_it_would_archive() {
             config.compaction.strategy = strategy;
             config.compaction.messages = Some(21);
             config.compaction.summary.max_tokens = 60;
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
         }));
         let mut log = talk(40, 100);
         let job =
-            manager.compactor().due(PlanRequest::new(&log).with_limits(limits(5_000))).unwrap().unwrap();
+            manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(5_000))).unwrap().unwrap();
         assert_eq!((job.strategy(), job.trigger()), (strategy, Trigger::Messages));
         let record = match strategy {
-            CompactionStrategy::Summary => manager.compactor().apply(&mut log, &job, "They talked."),
-            _ => manager.compactor().fall_back(&mut log, &job),
+            CompactionStrategy::Summary => manager.compactor().apply_summary(&mut log, &job, "They talked."),
+            _ => manager.compactor().compact_without_model(&mut log, &job),
         };
         assert_eq!(record.unwrap().kind, kind);
         assert!(!job.archived_ids().is_empty(), "{strategy:?}");
@@ -58,12 +58,12 @@ fn a_model_has_its_own_strategy_and_retention() {
         let manager = bytes(config(|config| {
             config.compaction.strategy = CompactionStrategy::Digest;
             config.compaction.messages = Some(21);
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
             config.compaction.models.insert("test".into(), own);
         }));
         let mut log = talk(40, 100);
         let limits = limits(9_000);
-        let record = manager.compactor().without_model(&mut log, &[], limits).unwrap().unwrap();
+        let record = manager.compactor().compact_if_due(&mut log, &[], limits).unwrap().unwrap();
         (record.kind, 40 - record.messages_archived)
     };
     let plain = compacted(&|_| {});
@@ -84,13 +84,13 @@ fn a_model_has_its_own_strategy_and_retention() {
 fn the_cap_of_a_summary_scales_with_the_window() {
     for window in [1_500, 2_048, 4_096, 8_192, 32_000] {
         let manager = bytes(Config::default());
-        let limits = RequestLimits::new().with_context_len(window);
+        let limits = RequestLimits::new().with_model_context_len(window);
         let size = (window / 40) as usize;
         let mut log = talk(60, size);
-        let job = manager.compactor().due(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+        let job = manager.compactor().due(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
         let capacity = window - window / 4;
         assert_eq!(job.max_tokens(), 2_000.min(capacity / 8), "{window}");
-        manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+        manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
         let kept = ids(&log);
         assert!(
             kept.len() >= 3 && kept.len() % 2 == 1,
@@ -107,15 +107,15 @@ fn an_answered_question_goes_with_its_answer() {
     let mut log = talk(10, 60);
     log.push(said(10, 200));
     log.push(said(11, 900));
-    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
     assert_eq!((job.head(), job.first_active()), (None, None));
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1"]);
     // One that is not answered stays.
     let mut log = talk(10, 60);
     log.push(said(10, 900));
-    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
     assert_eq!(ids(&log), ["#1", "m10"]);
 }
 
@@ -128,11 +128,14 @@ fn what_is_asked_for_is_compacted_although_automatic_compaction_is_off() {
         config.compaction.summary.max_tokens = 60;
     }));
     let mut log = talk(20, 60);
-    assert_eq!(manager.compactor().state(&log).unwrap(), CompactionState::Waiting(BlockedBy::Disabled));
-    assert!(manager.compactor().due(&log).unwrap().is_none());
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    assert_eq!(
+        manager.compactor().state(&PlanRequest::like_last(&log)).unwrap(),
+        CompactionState::Waiting(BlockedBy::Disabled)
+    );
+    assert!(manager.compactor().due(&PlanRequest::like_last(&log)).unwrap().is_none());
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!(job.trigger(), Trigger::Asked);
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
 }
 
 /// An agent that nobody asked anything: its oldest steps are dropped, calls with their results.
@@ -147,7 +150,7 @@ fn a_conversation_without_a_user_message_slides() {
         log.push(Message::tool(format!("c{step}"), "o".repeat(100)));
     }
     log.push(Message::assistant("done"));
-    let record = manager.compactor().without_model(&mut log, &[], limits(9_000)).unwrap().unwrap();
+    let record = manager.compactor().compact_if_due(&mut log, &[], limits(9_000)).unwrap().unwrap();
     assert_eq!(
         (record.kind, record.messages_archived, record.progress),
         (CompactionKind::SlidingWindow, 22, true)
@@ -168,15 +171,18 @@ fn an_undo_keeps_what_came_since() {
     assert_eq!(log.undo_compaction(), None);
     let untouched = log.clone();
     for _ in 0..2 {
-        let job = manager.compactor().now(&log).unwrap().unwrap();
-        manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
+        let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+        manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
         log.extend([said(12, 60), said(13, 60)]);
     }
     assert_eq!(ids(&log), ["#2", "m12", "m13", "m14", "m15"]);
     assert_eq!(log.undo_compaction(), Some(2));
     assert_eq!(ids(&log)[0], "#1");
     assert_eq!(ids(&log)[1..], range(10, 16));
-    assert!(manager.compactor().now(&log).unwrap().is_none(), "not before the next message");
+    assert!(
+        manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().is_none(),
+        "not before the next message"
+    );
     assert_eq!(log.undo_compaction(), Some(1));
     assert_eq!(ids(&log), range(0, 16));
     assert_eq!(log.undo_compaction(), None);
@@ -197,8 +203,8 @@ fn an_undo_keeps_what_came_since() {
     assert_eq!((&again, plan(&again)), (&log, plan(&log)));
     log.push(said(16, 60));
     log.push(said(17, 60));
-    let job = manager.compactor().now(&log).unwrap().unwrap();
-    assert_eq!(manager.compactor().apply(&mut log, &job, "Again.").unwrap().number, 3);
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
+    assert_eq!(manager.compactor().apply_summary(&mut log, &job, "Again.").unwrap().number, 3);
     let page = context_window_report::history(&log);
     assert!(page.contains("**Compaction #2 undone**") && page.contains("**Compaction #1 undone**"), "{page}");
 }
@@ -258,10 +264,10 @@ fn a_compaction_and_a_plan_are_told_once() {
     let text = recorded("a_compaction_and_a_plan_are_told_once", || {
         let manager = bytes(config(|config| {
             config.compaction.messages = Some(21);
-            config.compaction.digest.max_tokens = 60;
+            config.compaction.digest_max_tokens = 60;
         }));
         let mut log = talk(40, 100);
-        manager.compactor().without_model(&mut log, &[], limits(5_000)).unwrap().unwrap();
+        manager.compactor().compact_if_due(&mut log, &[], limits(5_000)).unwrap().unwrap();
         manager
             .build_plan(
                 &PlanRequest::new(&log).with_limits(limits(5_000)).with_trace_ids("talk-7", "prompt-9"),
@@ -319,12 +325,12 @@ fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
         let plan = manager.build_plan(&asked(&log)).unwrap();
         let smaller = manager.plan_after_overflow(&asked(&log), &plan).unwrap();
         let smallest = manager.plan_after_overflow(&asked(&log), &smaller).unwrap();
-        let report = (Usage::openai(smallest.total.n, 0, 100), StopReason::MaxTokens);
+        let report = (Usage::openai(smallest.estimated_tokens_total.tokens, 0, 100), StopReason::MaxTokens);
         log.push_reply(&smallest, said(41, 100), report);
         log.push(said(42, 100));
         let plan = manager.build_plan(&asked(&log)).unwrap();
         log.push_reply(&plan, said(43, 100), Usage::openai(175_000, 0, 100));
-        let job = manager.compactor().due(asked(&log)).unwrap().unwrap();
+        let job = manager.compactor().due(&asked(&log)).unwrap().unwrap();
         job.smaller().unwrap().unwrap();
         // Replays and explanations are no prompts.
         let request = asked(&log);

@@ -15,7 +15,7 @@ fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
             .with_rag([RagItem::new("d", 1.0, "a document")])
             .with_state("now", "12:00")
     });
-    let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+    let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&*TOOLS)).unwrap();
     let texts =
         |messages: &[Message]| messages.iter().map(|message| message.text().to_owned()).collect::<Vec<_>>();
@@ -29,14 +29,14 @@ fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
     }
     assert_eq!(job.tools().len(), 1);
     assert!(asked.iter().all(|text| !text.contains("a document") && !text.contains("12:00")));
-    manager.compactor().apply(&mut log, &job, "First summary.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "First summary.").unwrap();
     assert!(log.messages().iter().all(|message| !message.text().contains("original task")));
     log.extend((12..22).map(|at| said(at, 60)));
-    let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+    let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
     let asked = texts(job.messages());
     assert!(asked.iter().any(|text| text.contains("First summary.")));
     assert!(asked.iter().all(|text| !text.contains("0003")), "what is archived is not sent again");
-    manager.compactor().apply(&mut log, &job, "Second summary.").unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "Second summary.").unwrap();
     assert_eq!(ids(&log), ["#2", "m20", "m21"]);
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let order: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
@@ -60,12 +60,12 @@ fn host_state_and_pins_survive_any_number_of_compactions() {
         log.extend((0..10).map(|at| said(round * 10 + at, 60)));
         let job = manager
             .compactor()
-            .now(&log)
+            .now(&PlanRequest::like_last(&log))
             .unwrap()
             .unwrap()
             .with_state("plan", "1. kettle")
             .with_timestamp("noon");
-        let record = manager.compactor().apply(&mut log, &job, "Talk. </summary> <state>").unwrap();
+        let record = manager.compactor().apply_summary(&mut log, &job, "Talk. </summary> <state>").unwrap();
         assert_eq!(record.timestamp.as_deref(), Some("noon"));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         let order: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
@@ -114,16 +114,20 @@ fn a_digest_is_the_same_and_names_everything() {
         Message::user("Hurry."),
         Message::assistant("Yes."),
     ]);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     let digest = job.digest().unwrap();
     insta::assert_snapshot!(digest);
-    assert_eq!(digest, manager.compactor().now(&log.clone()).unwrap().unwrap().digest().unwrap());
+    assert_eq!(
+        digest,
+        manager.compactor().now(&PlanRequest::like_last(&log.clone())).unwrap().unwrap().digest().unwrap()
+    );
     // In little room the oldest become counts, and it never grows over its limit.
     for most in [50, 80, 120, 200, 300, 500] {
         let manager = bytes(config(|config| {
-            (config.compaction.retain.messages, config.compaction.digest.max_tokens) = (Some(2), most);
+            (config.compaction.retain.messages, config.compaction.digest_max_tokens) = (Some(2), most);
         }));
-        let digest = manager.compactor().now(&log).unwrap().unwrap().digest().unwrap();
+        let digest =
+            manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
         assert!(digest.len() as u64 <= most, "{digest}");
         assert!(most < 120 || digest.contains("tool calls") || digest.contains("whistle"), "{digest}");
     }
@@ -138,15 +142,15 @@ fn a_request_fits_its_summariser_and_halves_a_bounded_number_of_times() {
     log.push(Message::assistant("").with_tool_calls([ToolCall::new("c", "read", "{\"path\":\"a\"}")]));
     log.push(Message::tool("c", "r".repeat(5_000)));
     log.extend((60..64).map(|at| said(at, 200)));
-    let job = manager.compactor().now(PlanRequest::new(&log).with_limits(limits(40_000))).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits(40_000))).unwrap().unwrap();
     assert_eq!(job.form(), RequestForm::Conversation);
-    assert!(job.tokens().n > 15_000);
-    let small = manager.compactor().now(PlanRequest::new(&log).with_limits(limits(6_000))).unwrap().unwrap();
+    assert!(job.tokens().tokens > 15_000);
+    let small = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits(6_000))).unwrap().unwrap();
     assert_eq!((small.form(), small.tools().len()), (RequestForm::Transcript, 0));
-    assert!(small.tokens().n <= 5_900, "pre-sized: {:?}", small.tokens());
-    let (mut sizes, mut next) = (vec![job.tokens().n], job.smaller().unwrap());
+    assert!(small.tokens().tokens <= 5_900, "pre-sized: {:?}", small.tokens());
+    let (mut sizes, mut next) = (vec![job.tokens().tokens], job.smaller().unwrap());
     while let Some(job) = next {
-        sizes.push(job.tokens().n);
+        sizes.push(job.tokens().tokens);
         assert!(job.messages().last().unwrap().text().contains("Write a summary"));
         next = job.smaller().unwrap();
     }
@@ -169,7 +173,9 @@ fn an_agent_looks_after_its_own_window() {
     assert!(schemas.into_iter().all(|schema| schema["type"] == "object"));
     let mut log = talk(13, 80);
     let call = |name: &str, arguments: &str| ToolCall::new("c", name, arguments);
-    let answer = |log: &Conversation, call: &ToolCall| manager.compactor().answer(log, call).unwrap();
+    let answer = |log: &Conversation, call: &ToolCall| {
+        manager.compactor().answer_call(&PlanRequest::like_last(log), call).unwrap()
+    };
     assert!(answer(&log, &call("look", "{}")).is_none());
     let Some(ContextCall::Answer(stats)) = answer(&log, &call("context_stats", "")) else { panic!() };
     let stats: serde_json::Value = serde_json::from_str(stats.text()).unwrap();
@@ -187,12 +193,16 @@ fn an_agent_looks_after_its_own_window() {
     log.push(Message::assistant("").with_tool_calls([wish.clone()]));
     let Some(ContextCall::Compact { answer, summary }) = answer(&log, &wish) else { panic!() };
     // Between the call and its answer nothing is compacted.
-    let state =
-        manager.compactor().as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap();
+    let state = manager
+        .compactor()
+        .compact_for_agent(&mut log, &[], RequestLimits::new(), summary.as_deref())
+        .unwrap();
     assert_eq!(state, CompactionOutcome::Blocked(CompactionState::Waiting(BlockedBy::OpenCall)));
     log.push(answer);
-    let outcome =
-        manager.compactor().as_asked(&mut log, &[], RequestLimits::new(), summary.as_deref()).unwrap();
+    let outcome = manager
+        .compactor()
+        .compact_for_agent(&mut log, &[], RequestLimits::new(), summary.as_deref())
+        .unwrap();
     let CompactionOutcome::Compacted(record) = outcome else { panic!("{outcome:?}") };
     assert_eq!(record.summary.as_deref(), Some("Kettles were discussed."));
     assert_eq!(ids(&log), ["#1", "m12", "m13", "m14"]);
@@ -201,24 +211,24 @@ fn an_agent_looks_after_its_own_window() {
 #[test]
 fn an_earlier_summary_keeps_half_of_a_digest() {
     let manager = bytes(config(|config| {
-        (config.compaction.retain.messages, config.compaction.digest.max_tokens) = (Some(2), 1_500);
+        (config.compaction.retain.messages, config.compaction.digest_max_tokens) = (Some(2), 1_500);
     }));
     let mut log = talk(12, 200);
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     let summary = format!("The first half. {}", "What was agreed. ".repeat(40));
-    manager.compactor().apply(&mut log, &job, &summary).unwrap();
+    manager.compactor().apply_summary(&mut log, &job, &summary).unwrap();
     for step in 0..60 {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), format!("result {step}")));
     }
     log.push(Message::assistant("Done."));
-    let digest = manager.compactor().now(&log).unwrap().unwrap().digest().unwrap();
+    let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
     assert!(digest.contains(summary.trim()) && digest.len() <= 1_500, "{digest}");
     // With room for it, nothing is clipped.
-    let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+    let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
     let mut log = Conversation::from([Message::user("w".repeat(3_000)), Message::assistant("x")]);
     log.extend((0..4).map(|at| said(at, 60)));
-    let digest = manager.compactor().now(&log).unwrap().unwrap().digest().unwrap();
+    let digest = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap().digest().unwrap();
     assert!(digest.contains(&"w".repeat(3_000)));
 }
 
@@ -227,14 +237,14 @@ fn an_earlier_summary_keeps_half_of_a_digest() {
 fn a_digest_leaves_room_for_a_prompt() {
     let mut seen = 0;
     for capacity in (700..4_000).step_by(300) {
-        let manager = bytes(config(|config| config.compaction.digest.max_tokens = 100_000));
+        let manager = bytes(config(|config| config.compaction.digest_max_tokens = 100_000));
         let mut log = Conversation::from([Message::system("Be brief.")]);
         log.extend((0..40).map(|at| said(at, 100)));
         let request = asking(|log| PlanRequest::new(log).with_limits(limits(capacity)));
-        let job = manager.compactor().now(request(&log)).unwrap().unwrap();
+        let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
         let digest = job.digest().unwrap();
         assert!(digest.len() as u64 <= capacity / 2, "{capacity}: {}", digest.len());
-        manager.compactor().fall_back(&mut log, &job).unwrap();
+        manager.compactor().compact_without_model(&mut log, &job).unwrap();
         log.push(Message::user("And now?"));
         let plan = manager.build_plan(&request(&log)).unwrap();
         assert_eq!(plan.overflow, None, "{capacity}");
@@ -252,7 +262,7 @@ fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
         log.push(call(&format!("c{step}")));
         log.push(Message::tool(format!("c{step}"), "o".repeat(200)));
         if let Some(job) =
-            manager.compactor().due(PlanRequest::new(&log).with_limits(limits(10_100))).unwrap()
+            manager.compactor().due(&PlanRequest::new(&log).with_limits(limits(10_100))).unwrap()
         {
             let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
             let texts = |messages: &[Message]| {
@@ -260,7 +270,7 @@ fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
             };
             let (asked, sent) = (texts(job.messages()), texts(plan.messages()));
             assert_eq!(asked[..asked.len() - 1], sent[..asked.len() - 1], "compaction {compactions}");
-            manager.compactor().apply(&mut log, &job, "Much was tried.").unwrap();
+            manager.compactor().apply_summary(&mut log, &job, "Much was tried.").unwrap();
             compactions += 1;
         }
     }
@@ -269,7 +279,7 @@ fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
     log.push(Message::user("The code of the door is 4711."));
     log.set_ttl("m12", Ttl::NoneRemaining).unwrap();
     log.extend((0..4).map(|at| said(at, 60)));
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert!(job.messages().iter().all(|message| !message.text().contains("4711")));
     assert!(!job.digest().unwrap().contains("4711"));
 }

@@ -4,13 +4,13 @@ use super::*;
 use context_window::plan::NoticeCode;
 
 fn is_off(manager: &ContextWindowManager, request: PlanRequest<'_>, budget: u64) {
-    let usage = manager.usage(request.clone()).unwrap();
-    assert!(usage.conversation_tokens.n > 150_000, "{usage:?}");
-    assert_eq!((usage.limit, usage.percent, usage.level, usage.context_len), (0, 0, Level::Normal, 0));
-    let state = manager.compactor().state(request.clone()).unwrap();
+    let usage = manager.usage(&request).unwrap();
+    assert!(usage.conversation_tokens.tokens > 150_000, "{usage:?}");
+    assert_eq!((usage.limit, usage.percent, usage.level, usage.model_context_len), (0, 0, Level::Normal, 0));
+    let state = manager.compactor().state(&request).unwrap();
     assert_eq!(state, CompactionState::Waiting(BlockedBy::UnknownLimit));
-    assert!(manager.compactor().due(request.clone()).unwrap().is_none());
-    assert!(manager.compactor().now(request.clone()).unwrap().is_none());
+    assert!(manager.compactor().due(&request).unwrap().is_none());
+    assert!(manager.compactor().now(&request).unwrap().is_none());
     let plan = manager.build_plan(&request).unwrap();
     let notices: Vec<&str> = plan
         .notices
@@ -49,14 +49,14 @@ fn levels_and_compaction_are_off_and_a_notice_says_so() {
     // of anything.
     let manager = bytes(Config::default());
     let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(own)).unwrap();
-    log.push_reply(&plan, said(1_001, 160), Usage::openai(plan.total.n, 0, 160));
-    let usage = manager.usage(PlanRequest::new(&log).with_limits(own)).unwrap();
+    log.push_reply(&plan, said(1_001, 160), Usage::openai(plan.estimated_tokens_total.tokens, 0, 160));
+    let usage = manager.usage(&PlanRequest::new(&log).with_limits(own)).unwrap();
     assert!(usage.reported, "{usage:?}");
     assert_eq!(log.level(), Level::Normal);
     // A context length of the request is known.
-    let both = unknown.with_context_len(100_000);
-    let usage = manager.usage(PlanRequest::new(&log).with_limits(both)).unwrap();
-    assert_eq!((usage.context_len, usage.level), (100_000, Level::AtLimit));
+    let both = unknown.with_model_context_len(100_000);
+    let usage = manager.usage(&PlanRequest::new(&log).with_limits(both)).unwrap();
+    assert_eq!((usage.model_context_len, usage.level), (100_000, Level::AtLimit));
     // Nothing is said of it where it is not said: the default holds.
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     assert!(plan.notices.iter().all(|notice| notice.code != NoticeCode::UnknownLimit));
@@ -70,7 +70,7 @@ fn a_session_file_says_it_and_keeps_it() {
     let session = Session::from_json(text).unwrap();
     assert_eq!(session.limits, RequestLimits::unknown());
     let manager = bytes(Config::default());
-    let usage = manager.usage(session.request()).unwrap();
+    let usage = manager.usage(&session.request()).unwrap();
     assert_eq!((usage.limit, usage.level), (0, Level::Normal));
     let json = serde_json::to_value(session.limits).unwrap();
     assert_eq!(json["unknown"], true);

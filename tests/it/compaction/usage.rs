@@ -12,7 +12,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
     let mut told = Vec::new();
     for at in 0..14 {
         log.push(said(at, 100));
-        let usage = manager.usage(PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
+        let usage = manager.usage(&PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
         assert_eq!(usage.percent, (at as u64 + 1) * 10);
         for event in log.observe(usage) {
             if let ContextEvent::LevelCrossed { from, to } = event {
@@ -31,7 +31,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
 fn the_lights_of_a_window_of_200k_are_amber_at_150k_and_red_at_200k() {
     let options = Config::preset("lights").unwrap().usage;
     let log = Conversation::new();
-    let request = PlanRequest::new(&log).with_limits(RequestLimits::new().with_context_len(200_000));
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(200_000));
     let limits = bytes(Config::default()).build_plan(&request).unwrap().limits;
     let level = |tokens| Level::of(tokens, &limits, &options);
     assert_eq!([149_999, 150_000, 199_999, 200_000].map(level), {
@@ -48,20 +48,20 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
         || (0..50).map(|at| RagItem::new(format!("d{at}"), 1.0, format!("{at:04}{}", "y".repeat(396))));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(5_100)).with_rag(documents()));
     let plan = manager.build_plan(&request(&log)).unwrap();
-    assert!(plan.total.n > 4_500, "the documents fill the window");
-    let quiet = manager.usage(request(&log)).unwrap();
-    assert_eq!((quiet.level, quiet.conversation_tokens.n), (Level::Normal, 400));
-    assert_eq!(plan.usage.conversation_tokens.n, 400);
+    assert!(plan.estimated_tokens_total.tokens > 4_500, "the documents fill the window");
+    let quiet = manager.usage(&request(&log)).unwrap();
+    assert_eq!((quiet.level, quiet.conversation_tokens.tokens), (Level::Normal, 400));
+    assert_eq!(plan.usage.conversation_tokens.tokens, 400);
     // What the provider reports holds the documents too, and they are taken off again.
-    log.push_reply(&plan, said(21, 20), Usage::openai(plan.total.n, 0, 20));
-    let reported = manager.usage(request(&log)).unwrap();
+    log.push_reply(&plan, said(21, 20), Usage::openai(plan.estimated_tokens_total.tokens, 0, 20));
+    let reported = manager.usage(&request(&log)).unwrap();
     assert!(reported.reported);
-    assert_eq!((reported.level, reported.conversation_tokens.n), (Level::Normal, 420));
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::NotDue);
+    assert_eq!((reported.level, reported.conversation_tokens.tokens), (Level::Normal, 420));
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::NotDue);
     log.push(Message::user("z".repeat(4_000)));
-    let pasted = manager.usage(request(&log)).unwrap();
-    assert_eq!((pasted.conversation_tokens.n, pasted.level), (4_420, Level::Approaching));
-    assert_eq!(manager.compactor().state(request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
+    let pasted = manager.usage(&request(&log)).unwrap();
+    assert_eq!((pasted.conversation_tokens.tokens, pasted.level), (4_420, Level::Approaching));
+    assert_eq!(manager.compactor().state(&request(&log)).unwrap(), CompactionState::Due(Trigger::Percent));
 }
 
 #[test]
@@ -71,7 +71,8 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::anthropic(200, 300, 900, 130));
-    let conversation_tokens = |log: &Conversation| manager.usage(request(log)).unwrap().conversation_tokens.n;
+    let conversation_tokens =
+        |log: &Conversation| manager.usage(&request(log)).unwrap().conversation_tokens.tokens;
     assert_eq!(conversation_tokens(&log), 1_530, "input, both caches and the reply");
     log.push(said(12, 100));
     assert_eq!(conversation_tokens(&log), 1_630, "and what came after");
@@ -88,7 +89,7 @@ fn reports_replace_estimates_and_nonsense_falls_through() {
     }
     // The lifetime's bill is another number.
     assert_eq!(log.billed().cache_read, 900);
-    let stats = manager.stats(request(&log)).unwrap();
+    let stats = manager.stats(&request(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.compactions), (17, 17, 0, 0));
 }
 
@@ -99,23 +100,23 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
     let mut log = talk(35, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(35, 100), Usage::openai(3_600, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 3_700);
-    let job = manager.compactor().due(request(&log)).unwrap().unwrap();
-    let record = manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
-    let usage = manager.usage(request(&log)).unwrap();
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 3_700);
+    let job = manager.compactor().due(&request(&log)).unwrap().unwrap();
+    let record = manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
+    let usage = manager.usage(&request(&log)).unwrap();
     assert!(
         !usage.reported
-            && usage.conversation_tokens.n == record.tokens_after
-            && usage.conversation_tokens.n > 0
+            && usage.conversation_tokens.tokens == record.tokens_after
+            && usage.conversation_tokens.tokens > 0
     );
     assert!(record.progress && record.tokens_before == 3_600 && record.tokens_after < 2_000, "{record:?}");
     assert_eq!(record.freed(), record.tokens_before - record.tokens_after);
-    assert!(manager.compactor().due(request(&log)).unwrap().is_none());
+    assert!(manager.compactor().due(&request(&log)).unwrap().is_none());
 }
 
 #[test]
 fn a_plan_tells_whose_days_are_over() {
-    let manager = bytes(config(|config| config.ttl.policy = TtlPolicy::Ask));
+    let manager = bytes(config(|config| config.ttl_policy = TtlPolicy::Ask));
     let mut log = talk(3, 20);
     log.pin(PinnedItem::new("old", "A note.").with_ttl(Ttl::NoneRemaining));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
@@ -125,8 +126,8 @@ fn a_plan_tells_whose_days_are_over() {
 #[test]
 fn percentages_are_zero_where_either_side_is() {
     let manager = bytes(Config::default());
-    let usage = manager.usage(&Conversation::new()).unwrap();
-    assert_eq!((usage.percent, usage.conversation_tokens.n, usage.level), (0, 0, Level::Normal));
+    let usage = manager.usage(&PlanRequest::like_last(&Conversation::new())).unwrap();
+    assert_eq!((usage.percent, usage.conversation_tokens.tokens, usage.level), (0, 0, Level::Normal));
 }
 
 #[test]
@@ -135,11 +136,11 @@ fn an_overflow_is_answered_with_a_smaller_plan() {
     let log = talk(41, 100);
     let request = PlanRequest::new(&log).with_limits(limits(4_100));
     let mut plan = manager.build_plan(&request).unwrap();
-    let mut sizes = vec![plan.total.n];
+    let mut sizes = vec![plan.estimated_tokens_total.tokens];
     while plan.overflow.is_none() {
         plan = manager.plan_after_overflow(&request, &plan).unwrap();
         assert_eq!(plan.included.last().unwrap().id.as_str(), "m40", "the question is in");
-        sizes.push(plan.total.n);
+        sizes.push(plan.estimated_tokens_total.tokens);
     }
     assert!(
         sizes.len() < 20 && sizes.windows(2).all(|pair| pair[1] <= pair[0] / 4 * 3 || pair[1] == 100),
@@ -157,21 +158,21 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
     log.pin(PinnedItem::new("rules", "r".repeat(600)).with_ttl(Ttl::Unlimited));
     let request = PlanRequest::new(&log).with_limits(limits(4_100));
     let refused = manager.build_plan(&request).unwrap();
-    assert_eq!(refused.total.n, 1_500);
+    assert_eq!(refused.estimated_tokens_total.tokens, 1_500);
     let smaller = manager.plan_after_overflow(&request, &refused).unwrap();
-    assert!(smaller.overflow.is_none() && smaller.total.n <= 1_125, "{smaller:?}");
+    assert!(smaller.overflow.is_none() && smaller.estimated_tokens_total.tokens <= 1_125, "{smaller:?}");
     // Three quarters of 900 are less than the minimum of 700, which is less than 900.
     let refused =
-        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(900))).unwrap();
-    assert_eq!(refused.total.n, 900);
+        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(900))).unwrap();
+    assert_eq!(refused.estimated_tokens_total.tokens, 900);
     let minimum = manager.plan_after_overflow(&request, &refused).unwrap();
     assert!(minimum.overflow.is_none(), "{:?}", minimum.overflow);
-    assert_eq!((minimum.total.n, minimum.prompt_budget), (700, 700));
+    assert_eq!((minimum.estimated_tokens_total.tokens, minimum.prompt_budget), (700, 700));
     // The minimum itself was refused, in a budget that was raised as an overflow advised.
-    let tight = PlanRequest::new(&log).with_limits(RequestLimits::budget(650));
+    let tight = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(650));
     let overflow = manager.build_plan(&tight).unwrap().overflow.unwrap();
     assert_eq!(overflow.remedies[0], Remedy::RaiseBudget { to: 700 });
-    let raised = PlanRequest::new(&log).with_limits(RequestLimits::budget(700));
+    let raised = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(700));
     let refused = manager.build_plan(&raised).unwrap();
     let again = manager.plan_after_overflow(&raised, &refused).unwrap();
     let remedies = again.overflow.unwrap().remedies;
@@ -187,16 +188,19 @@ fn a_report_that_is_not_believed_is_an_event() {
     let mut log = Conversation::from([Message::user("q".repeat(277))]);
     let reply = |log: &mut Conversation, usage: Option<Usage>| {
         let plan = manager.build_plan(&PlanRequest::new(log)).unwrap();
-        (plan.total.n, log.push_reply(&plan, Message::assistant("a".repeat(23)), usage).events)
+        (
+            plan.estimated_tokens_total.tokens,
+            log.push_reply(&plan, Message::assistant("a".repeat(23)), usage).events,
+        )
     };
     let (counted, events) = reply(&mut log, Some(Usage::openai(175_000, 0, 23)));
     assert_eq!(
         (counted, &events[..]),
         (277, &[ContextEvent::ReportNotBelieved { reported: 175_000, counted: 277 }][..])
     );
-    let before = manager.usage(&log).unwrap();
+    let before = manager.usage(&PlanRequest::like_last(&log)).unwrap();
     assert!(
-        !before.reported && before.conversation_tokens.n == 300 && log.level() == Level::Normal,
+        !before.reported && before.conversation_tokens.tokens == 300 && log.level() == Level::Normal,
         "{before:?}"
     );
     // A report of nothing, one without what was cached, and one within the window and far above the count.
@@ -226,10 +230,10 @@ fn default_limits_are_named_where_they_apply() {
     };
     let about = "model `in-house-7` is not in the registry";
     assert_eq!(said(RequestLimits::new()), format!("{about}: default limits apply, counts are estimates"));
-    let completion = RequestLimits::new().with_max_completion(100);
+    let completion = RequestLimits::new().with_max_completion_tokens(100);
     assert_eq!(said(completion), format!("{about}: default limits apply, counts are estimates"));
     assert_eq!(said(limits(9_000)), format!("{about}: counts are estimates"));
-    assert_eq!(said(RequestLimits::budget(60_000)), format!("{about}: counts are estimates"));
+    assert_eq!(said(RequestLimits::prompt_budget(60_000)), format!("{about}: counts are estimates"));
 }
 
 #[test]
@@ -239,13 +243,13 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
     let mut log = talk(11, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
     log.push_reply(&plan, said(11, 100), Usage::openai(1_100, 0, 100));
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 1_200);
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 1_200);
     log.pin(PinnedItem::new("long", "n".repeat(8_000)));
     log.push_system("rules", "r".repeat(8_000));
-    let usage = manager.usage(request(&log)).unwrap();
-    assert_eq!((usage.conversation_tokens.n, usage.level), (17_200, Level::Approaching));
+    let usage = manager.usage(&request(&log)).unwrap();
+    assert_eq!((usage.conversation_tokens.tokens, usage.level), (17_200, Level::Approaching));
     log.unpin("long");
-    assert_eq!(manager.usage(request(&log)).unwrap().conversation_tokens.n, 9_200);
+    assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 9_200);
 }
 
 /// Messages that a plan dropped are not in the provider's report, and count for the size of the full conversation all the same
@@ -257,11 +261,15 @@ fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = talk(51, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
-    assert!(plan.total.n <= 2_000 && plan.usage.dropped_tokens >= 3_000, "{:?}", plan.usage);
-    log.push_reply(&plan, said(51, 100), Usage::openai(plan.total.n, 0, 100));
-    let usage = manager.usage(request(&log)).unwrap();
+    assert!(
+        plan.estimated_tokens_total.tokens <= 2_000 && plan.usage.dropped_tokens >= 3_000,
+        "{:?}",
+        plan.usage
+    );
+    log.push_reply(&plan, said(51, 100), Usage::openai(plan.estimated_tokens_total.tokens, 0, 100));
+    let usage = manager.usage(&request(&log)).unwrap();
     assert!(usage.reported);
-    assert_eq!(usage.conversation_tokens.n, 5_200, "all 52 messages, whatever of them was sent");
+    assert_eq!(usage.conversation_tokens.tokens, 5_200, "all 52 messages, whatever of them was sent");
 }
 
 /// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
@@ -272,11 +280,11 @@ fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);
     let plan = manager.build_plan(&request(&log)).unwrap();
-    let job = manager.compactor().now(request(&log)).unwrap().unwrap();
-    manager.compactor().apply(&mut log, &job, "They talked.").unwrap();
-    let compacted = manager.usage(request(&log)).unwrap().conversation_tokens.n;
+    let job = manager.compactor().now(&request(&log)).unwrap().unwrap();
+    manager.compactor().apply_summary(&mut log, &job, "They talked.").unwrap();
+    let compacted = manager.usage(&request(&log)).unwrap().conversation_tokens.tokens;
     assert!(compacted < 3_000, "{compacted}");
     log.push_reply(&plan, said(41, 100), Usage::openai(4_100, 0, 100));
-    let usage = manager.usage(request(&log)).unwrap();
-    assert_eq!((usage.reported, usage.conversation_tokens.n), (false, compacted + 100));
+    let usage = manager.usage(&request(&log)).unwrap();
+    assert_eq!((usage.reported, usage.conversation_tokens.tokens), (false, compacted + 100));
 }

@@ -113,7 +113,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.rag.leave = if weighed { Leave::Weighed } else { Leave::AtCut };
                 config.rag.fill = if backfill { RagFill::Backfill } else { RagFill::Prefix };
                 config.rag.question_limit = question_limit;
-                config.sections.system_pinned.pins_limit = pins_limit;
+                config.sections.pins_limit = pins_limit;
                 config
             },
         )
@@ -163,7 +163,7 @@ impl Beside {
 }
 
 fn limits(budget: u64) -> RequestLimits {
-    RequestLimits::budget(budget).with_context_len(MOST).with_safety_buffer(0)
+    RequestLimits::prompt_budget(budget).with_model_context_len(MOST).with_safety_buffer(0)
 }
 
 impl Life {
@@ -248,8 +248,8 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     let mut request = life.beside.request(&log).with_limits(limits(life.budget)).with_excluded_messages();
     // What holds of the last prompt is taken to hold at every budget (E1).
     if let Some(anchor) = log.anchor() {
-        let mut anchor = anchor.clone();
-        anchor.limits = None;
+        let anchor = anchor.clone();
+        let anchor = crate::support::generate::without_limits(&anchor);
         request = request.with_previous(anchor);
     }
     let Ok(plan) = manager.build_plan(&request) else { return Ok(()) };
@@ -278,7 +278,7 @@ fn every_answer_agrees(life: &Life) -> Result<(), TestCaseError> {
     }
     let map = manager.explainer(&request).budget_map(usize::MAX).unwrap();
     let step = map.step(life.budget).expect("the map holds the present budget");
-    prop_assert_eq!(step.total, plan.total);
+    prop_assert_eq!(step.total, plan.estimated_tokens_total);
     Ok(())
 }
 
@@ -305,7 +305,7 @@ fn dropped_reasoning_is_counted_at_no_budget() {
     for budget in [60, 100, 200] {
         super::all_agree(&manager, &request, budget);
     }
-    let limits = RequestLimits::budget(60).with_context_len(MOST).with_safety_buffer(0);
+    let limits = RequestLimits::prompt_budget(60).with_model_context_len(MOST).with_safety_buffer(0);
     let got = manager.explainer(&request.with_limits(limits)).explain("m1").unwrap();
     assert_eq!((got.included, got.tokens), (false, Some(30 + 12)));
 }

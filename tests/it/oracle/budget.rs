@@ -6,7 +6,7 @@ impl Oracle<'_> {
     /// B5 by brute force: every way to hold each section at its minimum, at its demand, or at λ times its share.
     pub fn budgets(&self, total: i64, minimums: [i64; 3], no_documents: bool) -> [i64; 3] {
         let demands = self.demands(total, minimums, no_documents);
-        let shares = Section::ALL.map(|section| i64::from(self.s.config.sections.of(section).share));
+        let shares = Section::ALL.map(|section| i64::from(self.s.config.sections.section(section).share));
         let reach: i64 = (0..3).map(|at| if shares[at] == 0 { minimums[at] } else { demands[at] }).sum();
         let target = reach.min(total);
         for ways in 0..27 {

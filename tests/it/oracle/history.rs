@@ -148,7 +148,7 @@ impl Oracle<'_> {
 
     pub fn over(&self, ttl: Option<Ttl>) -> bool {
         // Nothing was asked about before in these sessions, so `ask` keeps everything one more turn.
-        ttl == Some(Ttl::NoneRemaining) && self.s.config.ttl.policy == TtlPolicy::Automatic
+        ttl == Some(Ttl::NoneRemaining) && self.s.config.ttl_policy == TtlPolicy::Automatic
     }
 
     pub fn expired(&self, at: usize) -> bool {

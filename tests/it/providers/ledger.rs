@@ -68,14 +68,14 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
     let calls = plan.messages().iter().flat_map(|message| message.tool_calls()).filter(|_| as_json);
     let sent = calls.fold(sent as i64, |sent, call| {
         let compact: Value = serde_json::from_str(&call.arguments).unwrap();
-        sent + sum.counter.count(&call.arguments).unwrap().n as i64 - sum.json(&compact) as i64
+        sent + sum.counter.count(&call.arguments).unwrap().tokens as i64 - sum.json(&compact) as i64
     });
     let as_objects = matches!(goal.rules.form, Form::Gemini);
     let results = plan.messages().iter().filter(|message| as_objects && message.role() == Role::Tool);
     let texts = results.flat_map(|result| [Some(result.text()), only_part(result)].into_iter().flatten());
     let sent = texts.fold(sent, |sent, text| match serde_json::from_str::<Value>(text) {
         Ok(object) if object.is_object() => {
-            sent + sum.counter.count(text).unwrap().n as i64 - sum.response(&object) as i64
+            sent + sum.counter.count(text).unwrap().tokens as i64 - sum.response(&object) as i64
         }
         _ => sent,
     });
@@ -86,15 +86,16 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         sent - (items - 1).max(0) * sum.message("assistant") as i64
     });
     let recounted = sent + sum.figures.priming as i64 + said;
-    if recounted == plan.total.n as i64 {
+    if recounted == plan.estimated_tokens_total.tokens as i64 {
         return Ok(());
     }
     let lines: Vec<String> =
         plan.overhead.iter().map(|line| format!("{} {}", line.what, line.tokens)).collect();
-    let rows: Vec<String> = plan.included.iter().map(|row| format!("{} {}", row.id, row.tokens.n)).collect();
+    let rows: Vec<String> =
+        plan.included.iter().map(|row| format!("{} {}", row.id, row.token_estimate.tokens)).collect();
     Err(format!(
         "N3: the body counts {recounted}, the plan says {}\n{lines:?}\n{rows:?}\n{body:#}",
-        plan.total.n
+        plan.estimated_tokens_total.tokens
     ))
 }
 
@@ -152,7 +153,7 @@ impl Sum {
         }
         let said = |of: &Value, key: &str| of[key].as_str().unwrap_or_default().to_owned();
         let sentence = |text: String| text.strip_suffix('.').map_or(text.clone(), str::to_owned);
-        let count = |text: String| self.counter.count(&text).unwrap().n;
+        let count = |text: String| self.counter.count(&text).unwrap().tokens;
         let mut sum =
             7 + count(format!("{}:{}", said(function, "name"), sentence(said(function, "description"))));
         // What a definition says beside the fields of a tool, as its JSON, but for what no model reads.
@@ -190,15 +191,15 @@ impl Sum {
     }
 
     fn text(&self, text: &Value) -> u64 {
-        self.counter.count(text.as_str().unwrap_or_default()).unwrap().n
+        self.counter.count(text.as_str().unwrap_or_default()).unwrap().tokens
     }
 
     fn json(&self, value: &Value) -> u64 {
-        self.counter.count(&value.to_string()).unwrap().n
+        self.counter.count(&value.to_string()).unwrap().tokens
     }
 
     fn message(&self, role: &str) -> u64 {
-        let role = if self.figures.role { self.counter.count(role).unwrap().n } else { 0 };
+        let role = if self.figures.role { self.counter.count(role).unwrap().tokens } else { 0 };
         self.figures.message + role
     }
 

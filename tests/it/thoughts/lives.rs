@@ -102,7 +102,7 @@ impl Life {
             manager: 0,
             log,
             server: Server::new(rules),
-            limits: budget.map_or_else(RequestLimits::new, RequestLimits::budget),
+            limits: budget.map_or_else(RequestLimits::new, RequestLimits::prompt_budget),
             tools: Vec::new(),
             documents: Vec::new(),
             state: None,
@@ -154,7 +154,8 @@ impl Life {
         self.sent += plan.thoughts.sent;
         self.lost += plan.thoughts.lost.len() as u64;
         if std::env::var_os("SHOW").is_some() && !plan.thoughts.lost.is_empty() {
-            let rows: Vec<_> = plan.included.iter().map(|r| (r.id.as_str(), r.tokens.n)).collect();
+            let rows: Vec<_> =
+                plan.included.iter().map(|r| (r.id.as_str(), r.token_estimate.tokens)).collect();
             panic!(
                 "{:#?}\n{rows:?}\n{:?}\n{:?}",
                 plan.thoughts,
@@ -209,7 +210,7 @@ impl Life {
             self.anchor = Some(plan.anchor());
         }
         if self.keeps == Keeps::File && !self.documents.is_empty() {
-            let question = plan.anchor().live.unwrap();
+            let question = plan.live().cloned().unwrap();
             let documents = std::mem::take(&mut self.documents);
             // Those of earlier questions stand with them.
             let rows = plan.included.iter().rev().skip_while(|row| row.id != question).skip(1);
@@ -252,8 +253,8 @@ impl Life {
             3 => self.log.push_system(format!("s{}", self.log.event_count()), "Never guess."),
             4 => {
                 let manager = &self.managers[self.manager];
-                if let Some(job) = manager.compactor().now(&self.log).unwrap() {
-                    let _ = manager.compactor().fall_back(&mut self.log, &job);
+                if let Some(job) = manager.compactor().now(&PlanRequest::like_last(&self.log)).unwrap() {
+                    let _ = manager.compactor().compact_without_model(&mut self.log, &job);
                 }
             }
             5 => match self.dice.below(4) {
@@ -261,7 +262,7 @@ impl Life {
                 1 if !self.tools.is_empty() => self.tools[0].description.push('!'),
                 _ => self.tools.push(Tool::new(format!("look{}", self.tools.len()), "Looks.", "{}")),
             },
-            6 => self.limits = RequestLimits::budget(600 + self.dice.below(1_500)),
+            6 => self.limits = RequestLimits::prompt_budget(600 + self.dice.below(1_500)),
             7 | 11 | 12 => {
                 self.manager = usize::try_from(self.dice.below(self.managers.len() as u64)).unwrap()
             }

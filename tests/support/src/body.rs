@@ -1,7 +1,7 @@
 //! The targets, what their rules are, and the bodies that are sent to them.
 
 use crate::rules::{Form, Target};
-use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render};
+use context_window::{Config, ContextPlan, Model, WireFormat, config::ToolResults, render, usage::CacheLife};
 use serde_json::{Value, json};
 use std::{cell::RefCell, collections::BTreeMap, fs::File, io::Write, path::PathBuf};
 
@@ -20,10 +20,14 @@ impl Goal {
     pub fn body(&self, plan: &ContextPlan) -> Value {
         let marked = match self.rules.form {
             _ if !self.marked => return self.unmarked(plan),
-            Form::OpenAiChat => serde_json::to_value(render::openai(plan).with_breakpoints()),
-            Form::OpenAiResponses => serde_json::to_value(render::openai_responses(plan).with_breakpoints()),
+            Form::OpenAiChat => {
+                serde_json::to_value(render::openai(plan).with_breakpoints(CacheLife::FiveMinutes))
+            }
+            Form::OpenAiResponses => {
+                serde_json::to_value(render::openai_responses(plan).with_breakpoints(CacheLife::FiveMinutes))
+            }
             Form::Anthropic => {
-                serde_json::to_value(render::anthropic(plan).with_breakpoints(render::CacheLife::OneHour))
+                serde_json::to_value(render::anthropic(plan).with_breakpoints(CacheLife::OneHour))
             }
             Form::Gemini | Form::ChatTemplate => return self.unmarked(plan),
         };
@@ -74,19 +78,19 @@ pub fn goals() -> Vec<Goal> {
     in_responses.model = in_responses.model.with_wire_format(WireFormat::OpenAiResponses);
     let mut marked = goal("responses, marked", "gpt-5.6", Target { breakpoints: true, ..responses });
     marked.model = marked.model.with_wire_format(WireFormat::OpenAiResponses);
-    marked.model.cache = None;
+    marked.model = marked.model.without_cache_rule();
     let mut marked_chat = goal(
         "openai, marked",
         "gpt-5.6",
         Target { many_system: true, developer_role: true, breakpoints: true, ..chat.clone() },
     );
-    marked_chat.model.cache = None;
+    marked_chat.model = marked_chat.model.without_cache_rule();
     let mut sonnet = goal(
         "claude, prefill",
         "claude-sonnet-4-5",
         Target { trailing_assistant: true, ..anthropic.clone() },
     );
-    sonnet.model.cache = None;
+    sonnet.model = sonnet.model.without_cache_rule();
     let opus =
         goal("claude, system inside", "claude-opus-5", Target { system_inside: true, ..anthropic.clone() });
     let mut reasons = chat.clone();

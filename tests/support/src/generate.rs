@@ -110,8 +110,9 @@ impl Session {
     }
 
     pub fn request<'a>(&self, log: &'a Conversation) -> PlanRequest<'a> {
-        let mut request =
-            PlanRequest::new(log).with_rag(self.documents()).with_limits(RequestLimits::budget(self.budget));
+        let mut request = PlanRequest::new(log)
+            .with_rag(self.documents())
+            .with_limits(RequestLimits::prompt_budget(self.budget));
         if let Some(size) = self.focus {
             request = request.with_focus("F".repeat(size));
         }
@@ -127,13 +128,15 @@ impl Session {
     fn anchor(&self, before: &Before) -> Anchor {
         let live = |line: &Line| line.role == Role::User && (line.size > 0 || !line.calls.is_empty());
         let live = self.lines.iter().rposition(live);
-        let mut anchor = Anchor::default();
-        anchor.window_start = Some(id(&format!("m{}", before.start)));
-        let other = Some(id("another question"));
-        anchor.live = if before.same_question { live.map(|at| id(&format!("m{at}"))) } else { other };
-        anchor.rag = Some(before.set.iter().map(|name| id(name)).collect());
-        anchor.cleared_before = before.cleared.map(|at| id(&format!("m{at}")));
-        anchor
+        let message = |at: usize| format!("m{at}");
+        let live = if before.same_question { live.map(message) } else { Some("another question".into()) };
+        let anchor = serde_json::json!({
+            "window_start": message(before.start),
+            "live": live,
+            "rag": before.set,
+            "cleared_before": before.cleared.map(message),
+        });
+        serde_json::from_value(anchor).unwrap()
     }
 
     pub fn documents(&self) -> Vec<RagItem> {
@@ -270,7 +273,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.sections.system_pinned.cap = caps.0;
                 config.sections.conversation.cap = caps.1;
                 config.sections.rag.cap = caps.2;
-                config.sections.system_pinned.pins_limit = caps.3;
+                config.sections.pins_limit = caps.3;
                 config.rag.max_items = max_items;
                 config.rag.max_item_tokens = max_item_tokens;
                 config.rag.max_source_tokens = max_source_tokens;
@@ -278,7 +281,7 @@ fn config() -> impl Strategy<Value = Config> {
                 config.rag.fill = [RagFill::Backfill, RagFill::Prefix][usize::from(choices.0)];
                 config.rag.placement =
                     [Placement::BeforeQuestion, Placement::BeforeConversation][usize::from(choices.1)];
-                config.ttl.policy =
+                config.ttl_policy =
                     [TtlPolicy::Automatic, TtlPolicy::Ask, TtlPolicy::Unlimited][usize::from(choices.2)];
                 config.conversation.repair =
                     [Repair::Synthesize, Repair::Drop, Repair::Synthesize][usize::from(choices.3)];
@@ -396,4 +399,11 @@ fn before() -> impl Strategy<Value = Before> {
     let set = prop::sample::subsequence(&["d1", "d2", "d3", "d4", "d5", "d6", "d7"][..], 0..5).prop_shuffle();
     (0usize..15, set, any::<bool>(), prop::option::of(0usize..15))
         .prop_map(|(start, set, same_question, cleared)| Before { start, set, same_question, cleared })
+}
+
+/// Returns an anchor that does not know the limits that its prompt was made under.
+pub fn without_limits(anchor: &Anchor) -> Anchor {
+    let mut anchor = serde_json::json!(anchor);
+    anchor.as_object_mut().unwrap().remove("limits");
+    serde_json::from_value(anchor).unwrap()
 }

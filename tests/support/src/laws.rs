@@ -40,14 +40,14 @@ fn law(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 /// N3: rows and lines sum to the total; sections say what their rows cost.
 fn ledger_sums_to_total(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
-    let rows: i128 = plan.included.iter().map(|row| i128::from(row.tokens.n)).sum();
+    let rows: i128 = plan.included.iter().map(|row| i128::from(row.token_estimate.tokens)).sum();
     let lines: i128 = plan.overhead.iter().map(|line| i128::from(line.tokens)).sum();
-    law(rows + lines == i128::from(plan.total.n), || {
-        format!("N3: {rows} + {lines} is not {}", plan.total.n)
+    law(rows + lines == i128::from(plan.estimated_tokens_total.tokens), || {
+        format!("N3: {rows} + {lines} is not {}", plan.estimated_tokens_total.tokens)
     })?;
     for section in &plan.sections {
         let of = plan.included.iter().filter(|row| row.section == section.section);
-        let used: u64 = of.clone().map(|row| row.tokens.n).sum();
+        let used: u64 = of.clone().map(|row| row.token_estimate.tokens).sum();
         law(used == section.used && of.count() as u64 == section.included, || {
             format!("section {section:?}: {used}")
         })?;
@@ -58,7 +58,7 @@ fn ledger_sums_to_total(case: &Case<'_>) -> Result<(), String> {
 /// B1, S6: over budget only where the plan says so, and then it holds nothing that could be dropped.
 fn total_never_exceeds_budget_unless_overflow(case: &Case<'_>) -> Result<(), String> {
     let plan = case.plan;
-    let excess = plan.total.n.saturating_sub(plan.prompt_budget);
+    let excess = plan.estimated_tokens_total.tokens.saturating_sub(plan.prompt_budget);
     let said = plan.overflow.as_ref().map_or(0, |overflow| overflow.tokens);
     law(excess == said, || format!("S6: over by {excess}, said {said}"))?;
     let droppable = plan.included.iter().find(|row| {

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// for calls their name, arguments and 3, for images of unknown size the stated most. Tools are not among the messages.
 pub fn messages(plan: &ContextPlan, counter: &TokenCounter) -> u64 {
     let body = serde_json::to_value(render::openai(plan)).unwrap();
-    let count = |text: &Value| counter.count(text.as_str().unwrap()).unwrap().n;
+    let count = |text: &Value| counter.count(text.as_str().unwrap()).unwrap().tokens;
     let mut sum = 3;
     for message in body["messages"].as_array().unwrap() {
         sum += 3 + count(&message["role"]);
@@ -19,7 +19,7 @@ pub fn messages(plan: &ContextPlan, counter: &TokenCounter) -> u64 {
                         Some("text") => count(&part["text"]),
                         Some("image_url") if part["image_url"]["detail"] == "low" => 85,
                         Some("image_url") => 85 + 8 * 170,
-                        _ => counter.count(&part.to_string()).unwrap().n,
+                        _ => counter.count(&part.to_string()).unwrap().tokens,
                     };
                 }
             }

@@ -15,9 +15,9 @@ class Request(TypedDict, total=False):
     tools: Sequence[Mapping[str, Any]] | None
     focus: str | None
     state: Mapping[str, str] | None
-    budget: int | None
-    context_len: int | None
-    max_completion: int | None
+    prompt_budget: int | None
+    model_context_len: int | None
+    max_completion_tokens: int | None
     max_input: int | None
     safety_buffer: int | None
     unknown_limit: bool
@@ -142,7 +142,7 @@ class IncludedItem:
     @property
     def ttl(self) -> int | None: ...
     @property
-    def tokens(self) -> int: ...
+    def token_estimate(self) -> int: ...
     @property
     def certainty(self) -> str: ...
     @property
@@ -167,7 +167,7 @@ class ExcludedItem:
     @property
     def why(self) -> str: ...
     @property
-    def tokens(self) -> int: ...
+    def token_estimate(self) -> int: ...
     @property
     def certainty(self) -> str: ...
 
@@ -239,7 +239,7 @@ class Plan:
     @property
     def prompt_budget(self) -> int: ...
     @property
-    def total(self) -> int: ...
+    def estimated_tokens_total(self) -> int: ...
     @property
     def certainty(self) -> str: ...
     @property

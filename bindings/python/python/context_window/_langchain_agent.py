@@ -24,7 +24,7 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
 
     Conversations are told apart by the `thread_id` of the agent's config, or by what `key` gives for a request; without
     either by their messages. `documents` gives retrieved documents for a request; `summarise` writes a summary of a `CompactionJob` when one is due;
-    the other arguments are those of `Manager.plan` (`budget`, `max_completion`, `focus`, ...). A request that the provider
+    the other arguments are those of `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). A request that the provider
     refuses as too long is planned smaller and sent again, `retries` times at the most.
 
     One instance serves many conversations, from several threads: it keeps the `most` ones that were used last.

@@ -1,6 +1,6 @@
 """Haystack: a chat generator that holds a token budget in an Agent's loop, a compactor and a token counter.
 
-    generator = ContextWindowChatGenerator(OpenAIChatGenerator(model="gpt-4o"), "gpt-4o", budget=8_000)
+    generator = ContextWindowChatGenerator(OpenAIChatGenerator(model="gpt-4o"), "gpt-4o", prompt_budget=8_000)
     agent = Agent(chat_generator=generator, tools=tools)
 
 The history stays whole: only what is sent is planned. Hooks of an Agent cannot do that: what a `before_llm` hook
@@ -162,7 +162,7 @@ class ContextWindowChatGenerator:
     """A chat generator whose every request fits the budget: tool calls keep their results, the question stays.
 
     `chat_generator` is the one that is asked, `manager` a `Manager` or a model's name; the other arguments are those of
-    `Manager.plan` (`budget` in tokens, `max_completion`, `focus`, ...). Tools are counted. A request that the provider
+    `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...). Tools are counted. A request that the provider
     refuses as too long is planned smaller and sent again, `retries` times at the most.
 
     One instance serves many conversations, the `most` ones used last. `plan` is the plan of the newest request. Raises
@@ -285,7 +285,7 @@ class ContextWindowCompactor(Compactor):
     The history does not stay whole: `CompactionHook` writes what this returns into the Agent's state, so that what was
     left out is gone for the rest of the run and from the `messages` that the Agent returns. With a
     `ContextWindowChatGenerator` in its place nothing is lost. The arguments beside `manager` are those of
-    `Manager.plan`, without `budget`: that is the hook's target.
+    `Manager.plan`, without `prompt_budget`: that is the hook's target.
     """
 
     def __init__(self, manager: Manager | str, **request: Any) -> None:
@@ -302,7 +302,7 @@ class ContextWindowCompactor(Compactor):
         budget = max(1, target_tokens * exact // max(1, before))
         history: History[ChatMessage] = History(self.manager, partial(wired, provider=self.manager.wire_format))
         system, said = headed(messages)
-        plan = history.plan(said, system, **{**self._request, "budget": budget})
+        plan = history.plan(said, system, **{**self._request, "prompt_budget": budget})
         kept = framed(history.sent(plan), messages, self.manager.wire_format) if messages else []
         return kept if kept and token_counter.count(kept) < before else None
 

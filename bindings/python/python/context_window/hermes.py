@@ -30,7 +30,7 @@ class ContextWindowEngine:
     """Put before Hermes' `ContextEngine`. `manager` is a `Manager` or a model's name, by default the agent's model.
 
     Where the host asks for the messages of a request (`select_context`), they are planned and the transcript stays
-    whole. Where it does not, the transcript is compacted past `threshold_tokens`, without a model. `budget` is the
+    whole. Where it does not, the transcript is compacted past `threshold_tokens`, without a model. `prompt_budget` is the
     prompt's, in tokens, by default what the window leaves; the other arguments are those of `Manager.plan`.
     """
 
@@ -43,9 +43,9 @@ class ContextWindowEngine:
     last_completion_tokens = 0
     last_total_tokens = 0
 
-    def __init__(self, manager: Manager | str | None = None, *, budget: int | None = None, **request: Any) -> None:
+    def __init__(self, manager: Manager | str | None = None, *, prompt_budget: int | None = None, **request: Any) -> None:
         super().__init__()
-        self._given, self._budget, self._request = manager, budget, request
+        self._given, self._budget, self._request = manager, prompt_budget, request
         self._use(manager if manager is not None else "")
 
     def _use(self, manager: Manager | str) -> None:
@@ -56,7 +56,7 @@ class ContextWindowEngine:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ContextWindowEngine:
         # Each agent gets a copy of the registered engine.
-        copy = type(self)(self._given, budget=self._budget, **self._request)
+        copy = type(self)(self._given, prompt_budget=self._budget, **self._request)
         copy.context_length, copy.threshold_tokens = self.context_length, self.threshold_tokens
         return copy
 
@@ -73,7 +73,7 @@ class ContextWindowEngine:
         self.last_completion_tokens = usage.get("completion_tokens") or 0
         self.last_total_tokens = usage.get("total_tokens") or 0
         if self.plan is not None and self.last_prompt_tokens:
-            unseen = self.last_prompt_tokens - self.plan.total
+            unseen = self.last_prompt_tokens - self.plan.estimated_tokens_total
             # Never more than half of the prompt: one request with images says little of the next.
             most = max(self.plan.prompt_budget // 2 // STEP, 1) * STEP
             self._unseen = min(max(-(-unseen // STEP) * STEP, 0), most)
@@ -94,9 +94,9 @@ class ContextWindowEngine:
         budget_tokens: int = 0,
     ) -> list[Any] | None:
         """The messages of one request in place of these; None where all of them are sent as they are."""
-        window: dict[str, Any] = {"context_len": budget_tokens} if budget_tokens > 0 else {}
+        window: dict[str, Any] = {"model_context_len": budget_tokens} if budget_tokens > 0 else {}
         budget = self._budget or self.manager.usage(Conversation(), **window)["budget"]
-        asked = {**window, **self._request, "budget": max(budget - self._unseen, 1)}
+        asked = {**window, **self._request, "prompt_budget": max(budget - self._unseen, 1)}
         given = owned(request_messages, asked)
         history = self._histories.of(given)
         with history.lock:
@@ -116,7 +116,7 @@ class ContextWindowEngine:
         """The transcript with what matters least left out: to 60 % of what it has or may have."""
         counted = self.manager.count_messages(list(messages))
         room = (self.threshold_tokens or counted) - max((current_tokens or 0) - counted, 0)
-        asked = {**self._request, "budget": max(min(counted, room) * 6 // 10, 1), "focus": focus_topic}
+        asked = {**self._request, "prompt_budget": max(min(counted, room) * 6 // 10, 1), "focus": focus_topic}
         history = History(self.manager, wired)
         kept = prompt(history, history.plan(owned(messages, asked), **asked))
         self.compression_count += len(kept) < len(messages)

@@ -229,7 +229,7 @@ def _fitting(histories: Histories[BaseMessage], messages: list[BaseMessage], bud
         return []
     history = histories.of(messages)
     with history.lock:
-        return history.sent(history.plan(messages, budget=budget))
+        return history.sent(history.plan(messages, prompt_budget=budget))
 
 
 def _is_one_of(message: BaseMessage, kinds: Any) -> bool:
@@ -260,6 +260,6 @@ class ContextWindowCompressor(BaseDocumentCompressor):
                 item = Retrieved(f"{item.id}#{at}", item.score, item.text, item.source)
             own[item.id] = document
             items.append(item)
-        question = planner.plan(log).total
-        plan = planner.plan(log, documents=items, budget=question + self.budget)
+        question = planner.plan(log).estimated_tokens_total
+        plan = planner.plan(log, documents=items, prompt_budget=question + self.budget)
         return [own[item.id] for item in plan.included if item.kind == "document"]

@@ -2,7 +2,7 @@
 
     from litellm.integrations.custom_logger import CustomLogger
 
-    litellm.callbacks = [hook(CustomLogger, budget=8_000)]
+    litellm.callbacks = [hook(CustomLogger, prompt_budget=8_000)]
 
 LiteLLM calls nothing but instances of its own `CustomLogger`: `hook` makes one. LiteLLM itself is not imported here.
 Messages and tools are dicts of OpenAI Chat, or objects that have a `model_dump`. Made for litellm 1.110.
@@ -142,7 +142,7 @@ class _Models:
 class ContextWindowHook:
     """Plans every chat request: what is sent fits the budget, tool calls keep their results, the question stays.
 
-    `manager_for` makes the `Manager` of a model's name (`Manager` itself by default); `budget` is the prompt's, in
+    `manager_for` makes the `Manager` of a model's name (`Manager` itself by default); `prompt_budget` is the prompt's, in
     tokens, without it what the model's window leaves; the other arguments are those of `Manager.plan`.
 
     A request is planned after its deployment is chosen (`async_pre_call_deployment_hook`), or with
@@ -161,14 +161,14 @@ class ContextWindowHook:
     def __init__(
         self,
         manager_for: Callable[[str], Manager] | None = None,
-        budget: int | None = None,
+        prompt_budget: int | None = None,
         *,
         before_routing: bool = False,
         most: int = 64,
         **request: Any,
     ) -> None:
         super().__init__()
-        self.budget = budget
+        self.prompt_budget = prompt_budget
         self.before_routing = before_routing
         self.plan: Plan | None = None
         self._request = request
@@ -178,7 +178,7 @@ class ContextWindowHook:
         self, model: str, messages: Sequence[Any], tools: Sequence[Any] | None = None, **request: Any
     ) -> list[Any]:
         """The messages to send in place of these; `plan` is their plan then. Raises what `Manager.plan` raises."""
-        asked: dict[str, Any] = {"budget": self.budget, "tools": tools or None, **self._request, **request}
+        asked: dict[str, Any] = {"prompt_budget": self.prompt_budget, "tools": tools or None, **self._request, **request}
         given = owned(messages, asked)
         history = self._models.of(model).of(given)
         with history.lock:
@@ -202,7 +202,7 @@ class ContextWindowHook:
         if getattr(call_type, "value", call_type) not in CHAT or not messages or not isinstance(model, str):
             return None
         most = call.get("max_completion_tokens") or call.get("max_tokens")
-        request = {} if self.budget is not None or most is None else {"max_completion": most}
+        request = {} if self.prompt_budget is not None or most is None else {"max_completion_tokens": most}
         planned = await asyncio.to_thread(self.messages, model, messages, call.get("tools"), **request)
         return {**call, "messages": planned}
 
@@ -237,9 +237,9 @@ def trim_messages(
         if model is None or unknown:
             return (list(messages), 0) if return_response_tokens else list(messages)
         max_tokens = int(usage["context_len"] * trim_ratio)
-    given = owned(messages, {"budget": max_tokens})
+    given = owned(messages, {"prompt_budget": max_tokens})
     history = histories.of(given)
     with history.lock:
-        plan = replayed(history, given, {"budget": max_tokens})
+        plan = replayed(history, given, {"prompt_budget": max_tokens})
         kept = prompt(history, plan)
-    return (kept, max_tokens - plan.total) if return_response_tokens else kept
+    return (kept, max_tokens - plan.estimated_tokens_total) if return_response_tokens else kept

@@ -1,6 +1,6 @@
 """LlamaIndex: a language model that holds a token budget inside of the tool loop, a memory, and a node postprocessor.
 
-    llm = ContextWindowLLM(OpenAI("gpt-4o"), "gpt-4o", budget=8_000)
+    llm = ContextWindowLLM(OpenAI("gpt-4o"), "gpt-4o", prompt_budget=8_000)
     memory = ContextWindowMemory.from_defaults(llm=llm)
     await FunctionAgent(llm=llm, tools=tools).run("How long do refunds take?", memory=memory)
 
@@ -246,7 +246,7 @@ class ContextWindowLLM(FunctionCallingLLM):
     """A language model whose every chat request fits the budget: tool calls keep their results, the question stays.
 
     `llm` is the model that is asked, `manager` a `Manager` or a model's name; the other arguments are those of
-    `Manager.plan` (`budget` in tokens, `max_completion`, `focus`, ...). Tools are counted. A request that the provider
+    `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...). Tools are counted. A request that the provider
     refuses as too long is planned smaller and sent again, `retries` times at the most; a stream that has begun is not.
     What is no chat (`complete`, attributes) is the inner model's own.
 
@@ -412,7 +412,7 @@ def _asked(
 class ContextWindowMemory(BaseChatStoreMemory):
     """A memory that hands over what fits a budget, and keeps the whole history in its chat store.
 
-    The arguments beside `manager` are those of `Manager.plan` (`budget` in tokens, ...). The budget is the memory's:
+    The arguments beside `manager` are those of `Manager.plan` (`prompt_budget` in tokens, ...). The budget is the memory's:
     what an agent adds to it in its tool loop is not seen here. With a `ContextWindowLLM` as `llm` it hands over
     everything (`planned=False`), since that model plans the whole request. Chat engines that retrieve measure the
     prompt before the model sees it, by `metadata.context_window`: give those `planned=True` and a budget.
@@ -489,7 +489,7 @@ class ContextWindowMemory(BaseChatStoreMemory):
         if taken:
             frame = [self.manager.count_messages(one) for one in ([{"role": "system", "content": "x"}], [])]
             budget = self.manager.plan(Conversation(), **extra).prompt_budget
-            extra["budget"] = max(1, budget - taken - frame[0] + frame[1])
+            extra["prompt_budget"] = max(1, budget - taken - frame[0] + frame[1])
         # A copy is read: an agent with a state writes that into the newest message in place.
         newest, read = messages[-1], messages[-1].model_copy(deep=True)
         self._last = _Turn(self._planner, [*messages[:-1], read], extra, key="memory")
@@ -519,5 +519,5 @@ class ContextWindowPostprocessor(BaseNodePostprocessor):
         texts = [node.get_content(MetadataMode.LLM) for node in nodes]
         documents = [Document(f"{at}", score, text) for at, (score, text) in enumerate(zip(scores, texts))]
         log = Conversation([{"role": "user", "content": query_bundle.query_str if query_bundle else "?"}])
-        plan = self.manager.plan(log, documents=documents, budget=self.manager.plan(log).total + self.budget)
+        plan = self.manager.plan(log, documents=documents, prompt_budget=self.manager.plan(log).estimated_tokens_total + self.budget)
         return [nodes[int(item.id)] for item in plan.included if item.kind == "document"]

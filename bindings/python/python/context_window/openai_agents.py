@@ -1,6 +1,6 @@
 """OpenAI Agents SDK: every request of a run within a token budget, and sessions that are kept in a store.
 
-    planned = ContextWindowFilter("gpt-6-sol", max_completion=4_000)
+    planned = ContextWindowFilter("gpt-6-sol", max_completion_tokens=4_000)
     session = StoreSession(Store("sqlite:sessions.db"), "customer-17")
     await Runner.run(agent, "Hello", session=session, run_config=RunConfig(call_model_input_filter=planned))
 
@@ -100,7 +100,7 @@ class ContextWindowFilter:
     Sent are the same objects, with what the planner adds; for a tool result that it shortens, a copy of that item.
     Conversations are told apart by what `key` gives for a request, without it by their items, which must not be changed
     in place. `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
-    (`budget`, `max_completion`, `focus`, ...). Counted are the agent's function tools and handoffs; give `tools` where
+    (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Counted are the agent's function tools and handoffs; give `tools` where
     it has others (hosted ones, MCP), and a `safety_buffer` for the schema of an output. A request whose conversation
     the server keeps (`conversation_id`, `previous_response_id`) is sent as it is. Raises what `Manager.plan` raises.
 

@@ -1,6 +1,6 @@
 """Pydantic AI: every request of an agent within a token budget, and conversations that are kept in a store.
 
-    agent = Agent("openai:gpt-5", capabilities=[ContextWindow("gpt-5", max_completion=4_000)])
+    agent = Agent("openai:gpt-5", capabilities=[ContextWindow("gpt-5", max_completion_tokens=4_000)])
     store = StoreConversations(Store("sqlite:conversations.db"))
 
 The run's history stays whole: only what is sent to the model is planned. Made for pydantic-ai 2.68.
@@ -126,7 +126,7 @@ class ContextWindow(AbstractCapability[Any]):
     Responses are whole: whether their thoughts go back is for the model's class to say.
 
     `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
-    (`budget`, `max_completion`, `focus`, ...). Counted are instructions, function tools and output tools; give a
+    (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Counted are instructions, function tools and output tools; give a
     `safety_buffer` for native tools and the schema of an output. A request that the provider refuses as too long is
     planned smaller and sent again, `retries` times at the most. Place it last, where it sees what others add.
 

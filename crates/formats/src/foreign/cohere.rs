@@ -44,7 +44,7 @@ fn has_documents(shape: &Shape) -> bool {
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let fields = node.object()?;
     let mut talk = Talk { model: fields.text("model")?, ..Talk::default() };
-    talk.stated.max_completion = fields.get("max_tokens").and_then(|most| most.number());
+    talk.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
     let documents = fields.get("documents").map(|all| all.list()).transpose()?.unwrap_or_default();
     talk.rag = reading.each(documents, |node, _| document(node))?;
     fields.ignore(&[

@@ -66,7 +66,7 @@ fn around<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result
         talk.model = options.first(&["modelId", "ModelId"]).map(|model| model.text()).transpose()?;
         talk.system
             .extend(options.first(&["instructions", "Instructions"]).map(|text| text.text()).transpose()?);
-        talk.stated.max_completion =
+        talk.stated.max_completion_tokens =
             options.first(&["maxOutputTokens", "MaxOutputTokens"]).and_then(|most| most.number());
         options.finish(reading)?;
     }

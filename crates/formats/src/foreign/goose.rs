@@ -83,8 +83,8 @@ impl Goose {
         if let Some(config) = fields.get("model_config") {
             let config = config.object()?;
             self.talk.model = config.text("model_name")?;
-            self.talk.stated.context_len = config.get("context_limit").and_then(|limit| limit.number());
-            self.talk.stated.max_completion = config.get("max_tokens").and_then(|most| most.number());
+            self.talk.stated.model_context_len = config.get("context_limit").and_then(|limit| limit.number());
+            self.talk.stated.max_completion_tokens = config.get("max_tokens").and_then(|most| most.number());
             config.ignore_all();
         }
         if let Some(recipe) = fields.get("recipe") {

@@ -83,7 +83,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
         reading.note("earlier entries are not in the request: Mistral keeps them (`conversation_id`)");
     }
     let arguments = fields.get("completion_args").map(|arguments| arguments.object()).transpose()?;
-    talk.stated.max_completion = arguments.and_then(|arguments| arguments.get("max_tokens")?.number());
+    talk.stated.max_completion_tokens = arguments.and_then(|arguments| arguments.get("max_tokens")?.number());
     let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
     let tools = reading.each(tools, |node, _| {
         let tool = node.object()?;

@@ -73,7 +73,7 @@ impl<'m> Redactor<'m> {
         if text.trim().is_empty() {
             return Ok(text.to_owned());
         }
-        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.n);
+        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.tokens);
         Ok(filler(text, count(text)?, count, |_| true)?.0)
     }
 
@@ -81,7 +81,7 @@ impl<'m> Redactor<'m> {
     pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
         self.document_text(&item.text, |text| {
             let item = RagItem { text: text.into(), ..item.clone() };
-            Ok(self.manager.count_document(&item)?.n)
+            Ok(self.manager.count_document(&item)?.tokens)
         })
     }
 
@@ -115,7 +115,7 @@ impl<'m> Redactor<'m> {
         if !sent.starts_with("<document") {
             return Ok(around(&self.text_in(inside, around)?));
         }
-        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.n);
+        let count = |text: &str| Ok(self.manager.counter().count(&around(text))?.tokens);
         Ok(around(&self.document_text(inside, count)?))
     }
 
@@ -137,7 +137,7 @@ impl<'m> Redactor<'m> {
     fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
         let count = |json: &Value| -> Result<Option<u64>, Error> {
             let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };
-            Ok(Some(self.manager.count_messages(&[message], &[])?.n))
+            Ok(Some(self.manager.count_messages(&[message], &[])?.tokens))
         };
         let Some(tokens) = count(original)? else { return Ok(()) };
         if count(new)? == Some(tokens) {
@@ -215,7 +215,7 @@ impl<'m> Redactor<'m> {
         let Some(mut json) = size::tree(text) else { return self.text(text) };
         let count_text = |json: &str| -> Result<u64, Error> {
             let text = media::counted_text(json);
-            Ok(self.manager.counter().count(text.as_deref().unwrap_or(json))?.n)
+            Ok(self.manager.counter().count(text.as_deref().unwrap_or(json))?.tokens)
         };
         let spelt = |json: &Value| with_numbers_of(text, &json.to_string());
         let count = |json: &Value| count_text(&spelt(json));
@@ -293,7 +293,7 @@ impl<'m> Redactor<'m> {
         let count = |arguments: &str| -> Result<u64, Error> {
             let call = ToolCall::new("c", "f", arguments);
             let message = Message::assistant("").with_tool_calls([call]);
-            Ok(self.manager.count_messages(&[message], &[])?.n)
+            Ok(self.manager.count_messages(&[message], &[])?.tokens)
         };
         let tokens = count(text)?;
         if !size::tree::<Value>(text).is_some_and(|json| json.is_object()) {

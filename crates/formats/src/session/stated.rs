@@ -101,7 +101,7 @@ impl Body {
             places.into_iter().find_map(|raw| within(raw, &["maxOutputTokens", "max_output_tokens"]))
         };
         let mut stated = StatedLimits::default();
-        stated.context_len = within(&self.options, &["num_ctx"]).or_else(|| tokens(&self.num_ctx));
+        stated.model_context_len = within(&self.options, &["num_ctx"]).or_else(|| tokens(&self.num_ctx));
         // `max_completion_tokens` stands above the older `max_tokens` (OpenAI's reference).
         let named = [
             &self.max_completion_tokens,
@@ -111,7 +111,7 @@ impl Body {
             &self.most,
             &self.num_predict,
         ];
-        stated.max_completion = named
+        stated.max_completion_tokens = named
             .into_iter()
             .find_map(tokens)
             .or_else(generation)
@@ -119,7 +119,7 @@ impl Body {
             .or_else(|| within(&self.inference, &["maxTokens"]));
         // The budget of reasoning is part of `max_tokens`.
         let reasoning = || within(&self.thinking, &["budget_tokens"]);
-        stated.reasoning = if stated.max_completion.is_none() { reasoning() } else { None };
+        stated.reasoning = if stated.max_completion_tokens.is_none() { reasoning() } else { None };
         stated
     }
 

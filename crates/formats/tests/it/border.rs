@@ -3,9 +3,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, Model, PlanRequest, Role, TokenCounter, WireFormat,
-    plan::NoticeCode,
-    provider::Registry,
-    render::{self, body_json},
+    plan::NoticeCode, provider::Registry, render,
 };
 use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::prelude::*;
@@ -25,7 +23,7 @@ fn sent(body: &str, model: &str) -> (String, Vec<NoticeCode>) {
     let request = PlanRequest::new(&session.log).with_tools(&session.tools);
     let plan = manager.build_plan(&request).unwrap();
     let codes = plan.notices.iter().map(|notice| notice.code).collect();
-    (body_json(&plan, wire_format, false), codes)
+    (render::body(&plan, wire_format).to_string(), codes)
 }
 
 /// Returns the values under a key of a body, each as it is spelt.
@@ -238,13 +236,13 @@ proptest! {
         let again = Session::from_json(&file).unwrap();
         let plan_again = manager.build_plan(&PlanRequest::new(&again.log).with_tools(&again.tools)).unwrap();
         prop_assert_eq!(plan.fingerprint(), plan_again.fingerprint());
-        prop_assert_eq!(values(&body_json(&plan_again, WireFormat::OpenAiResponses, false), "input"), items);
+        prop_assert_eq!(values(&render::openai_responses(&plan_again).to_string(), "input"), items);
         let file = session_json(&manager, &request, SessionTexts::Redacted).unwrap();
         prop_assert!(!file.contains("RESULT") && !file.contains("Tide at six"), "{}", file);
         let redacted = Session::from_json(&file).unwrap();
         let redacted = manager.build_plan(&PlanRequest::new(&redacted.log)).unwrap();
         let rows = |plan: &ContextPlan| -> Vec<(String, u64)> {
-            plan.included.iter().map(|item| (item.id.to_string(), item.tokens.n)).collect()
+            plan.included.iter().map(|item| (item.id.to_string(), item.token_estimate.tokens)).collect()
         };
         prop_assert_eq!(rows(&plan), rows(&redacted));
     }
@@ -350,7 +348,7 @@ fn an_item_leaves_with_its_reasoning() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let plan = manager.build_plan(&PlanRequest::new(&session.log)).unwrap();
-        body_json(&plan, WireFormat::OpenAiResponses, false)
+        render::openai_responses(&plan).to_string()
     };
     let never = sent_with("never");
     assert!(["rs_1", "ws_1", "msg_1"].iter().all(|id| !never.contains(id)), "{never}");
@@ -395,7 +393,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
         let manager =
             ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
-        manager.build_plan(&request).unwrap().total.n
+        manager.build_plan(&request).unwrap().estimated_tokens_total.tokens
     };
     assert!(tokens(false) > tokens(true) + 250, "{} {}", tokens(false), tokens(true));
 }
@@ -418,7 +416,7 @@ fn every_key_of_a_chat_message_goes_back() {
     model.wire_format = WireFormat::OpenAiChat;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let plan = manager.build_plan(&PlanRequest::new(&session.log)).unwrap();
-    let sent = values(&body_json(&plan, WireFormat::OpenAiChat, false), "messages");
+    let sent = values(&render::openai(&plan).to_string(), "messages");
     assert_eq!(sent.len(), messages.len());
     for (sent, came) in sent.iter().zip(messages) {
         // Reasoning of earlier turns is left out where the model takes none.

@@ -1,7 +1,7 @@
 //! Bodies of Gemini and of the dialects of `OpenAI` Chat go back as they came; elsewhere the assistant says nothing new (H6).
 
 use context_window::{
-    Config, ContextWindowManager, Model, Part, PlanRequest, Role, TokenCounter, WireFormat, render::body_json,
+    Config, ContextWindowManager, Model, Part, PlanRequest, Role, TokenCounter, WireFormat, render,
 };
 use context_window_formats::{Session, SessionTexts, session_json};
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn planned(session: &Session, model: Model) -> (String, Vec<String>) {
     let request = PlanRequest::new(&session.log).with_tools(&session.tools);
     let plan = manager.build_plan(&request).unwrap();
     let notices = plan.notices.iter().map(|notice| notice.code.to_string()).collect();
-    (body_json(&plan, wire_format, false), notices)
+    (render::body(&plan, wire_format).to_string(), notices)
 }
 
 fn sent(body: &str, model: Model) -> (String, Vec<String>) {

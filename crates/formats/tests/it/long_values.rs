@@ -7,6 +7,7 @@ use context_window::{
     config::{ConfigLayers, LoadedConfig},
     provider::Registry,
     render,
+    usage::CacheLife,
 };
 use context_window_formats::{
     FieldMap, Session, SessionFile, SessionTexts, push_json, session_json, tools_from_json,
@@ -98,7 +99,8 @@ fn bodies() -> Vec<(String, Vec<Value>)> {
     {
         let manager = manager(wire_format);
         let plan = manager.build_plan(&request).unwrap();
-        all.push((wire_format.name().to_owned(), vec![render::body(&plan, wire_format, true)]));
+        let body = render::body(&plan, wire_format).with_breakpoints(CacheLife::FiveMinutes);
+        all.push((wire_format.name().to_owned(), vec![serde_json::to_value(&body).unwrap()]));
         let written = session_json(&manager, &request, SessionTexts::Kept).unwrap();
         all.push((format!("written, {}", wire_format.name()), vec![serde_json::from_str(&written).unwrap()]));
     }
@@ -168,7 +170,7 @@ fn sentences(text: &str, long: &str) -> Vec<String> {
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
             match planner(&session, wire_format, long) {
                 Ok(manager) => said.extend([120, 100_000_000].into_iter().flat_map(|budget| {
-                    let request = session.request().with_limits(RequestLimits::budget(budget));
+                    let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
                     match manager.build_plan(&request) {
                         Ok(plan) => plan.notices.into_iter().map(|notice| notice.text).collect(),
                         Err(error) => vec![error.to_string()],

@@ -142,7 +142,7 @@ proptest! {
         let included: Vec<_> = plan.included.iter().map(|item| &item.id).collect();
         prop_assert_eq!(ids, included);
         // All texts are in the finished prompt, whatever was joined there.
-        let body = render::body(&plan, WireFormat::OpenAiChat, false).to_string();
+        let body = serde_json::to_value(render::openai(&plan)).unwrap().to_string();
         for item in &items {
             let text = Value::from(item.message.text()).to_string();
             prop_assert!(body.contains(text.trim_matches('"')), "{:?} {}", item.ids, text);
@@ -166,6 +166,6 @@ proptest! {
         let tools: Vec<Tool> = (0..tools).map(|at| Tool::new(format!("t{at}"), "A tool.", r#"{"type":"object"}"#)).collect();
         let plan = manager.build_plan(&PlanRequest::new(&log).with_tools(&tools)).unwrap();
         prop_assert!(plan.excluded.is_empty());
-        prop_assert_eq!(manager.count_messages(log.messages(), &tools).unwrap(), plan.total);
+        prop_assert_eq!(manager.count_messages(log.messages(), &tools).unwrap(), plan.estimated_tokens_total);
     }
 }

@@ -328,7 +328,7 @@ fn silent_losses_are_read_or_refused() {
     assert_eq!(lines(&read)[1], "m1 assistant:yes");
     let manager = context_window::ContextWindowManager::for_model("gpt-4o").unwrap();
     let plan = manager.build_plan(&read.request()).unwrap();
-    let said = context_window::render::body_json(&plan, context_window::WireFormat::OpenAiChat, false);
+    let said = context_window::render::openai(&plan).to_string();
     assert!(said.contains(r#""content":"yes""#), "{said}");
     // One word under another name of the content, where nothing else is said.
     assert!(refused(r#"{"role":"assistant","content":"","text":"Yes"}"#).contains("messages[0].text"));

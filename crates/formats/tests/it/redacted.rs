@@ -119,7 +119,9 @@ fn manager(model: &str) -> ContextWindowManager {
 
 /// Each row with its tokens, what is out too.
 fn rows(plan: &ContextPlan) -> Vec<String> {
-    let row = |row: &context_window::PlannedItem| format!("{} {:?} {}", row.id, row.section, row.tokens.n);
+    let row = |row: &context_window::PlannedItem| {
+        format!("{} {:?} {}", row.id, row.section, row.token_estimate.tokens)
+    };
     let out = |row: &context_window::ExcludedItem| format!("- {} {:?}", row.id, row.section);
     plan.included.iter().map(row).chain(plan.excluded.iter().map(out)).collect()
 }

@@ -48,14 +48,14 @@ fn each_spelling_of_the_reply_is_read() {
         (r#""options": [700], "config": "default", "generationConfig": 7"#, None),
     ] {
         let stated = session(keys).limits.stated;
-        assert_eq!((stated.max_completion, stated.context_len), (reply, None), "{keys}");
+        assert_eq!((stated.max_completion_tokens, stated.model_context_len), (reply, None), "{keys}");
     }
 }
 
 #[test]
 fn a_stated_window_is_read() {
     for keys in [r#""options": {"num_ctx": 2048}"#, r#""num_ctx": 2048"#] {
-        assert_eq!(session(keys).limits.stated.context_len, Some(2_048), "{keys}");
+        assert_eq!(session(keys).limits.stated.model_context_len, Some(2_048), "{keys}");
     }
 }
 
@@ -63,21 +63,21 @@ fn a_stated_window_is_read() {
 fn the_budget_of_reasoning_counts_without_a_limit_of_the_reply() {
     let thinking = r#""thinking": {"type": "enabled", "budget_tokens": 55000}"#;
     let stated = session(thinking).limits.stated;
-    assert_eq!((stated.reasoning, stated.max_completion), (Some(55_000), None));
+    assert_eq!((stated.reasoning, stated.max_completion_tokens), (Some(55_000), None));
     let both = session(&format!("{thinking}, \"max_tokens\": 60000")).limits.stated;
-    assert_eq!((both.reasoning, both.max_completion), (None, Some(60_000)));
+    assert_eq!((both.reasoning, both.max_completion_tokens), (None, Some(60_000)));
 }
 
 #[test]
 fn stated_limits_are_those_of_the_plan() {
     let long = planned("claude-sonnet-4-5", &session(r#""max_tokens": 60000"#));
-    assert_eq!((long.limits.max_completion, long.limits_source.name()), (60_000, "body"));
+    assert_eq!((long.limits.max_completion_tokens, long.limits_source.name()), (60_000, "body"));
     assert_eq!(
         notice(&long, NoticeCode::StatedLimits),
         Some("the body of the request states its limits, in tokens: reply up to 60,000")
     );
     let local = planned("llama3.1", &session(r#""options": {"num_ctx": 2048, "num_predict": 300}"#));
-    assert_eq!((local.limits.context_len, local.prompt_budget), (2_048, 1_708));
+    assert_eq!((local.limits.model_context_len, local.prompt_budget), (2_048, 1_708));
     assert_eq!(
         notice(&local, NoticeCode::StatedLimits),
         Some("the body of the request states its limits, in tokens: context length 2,048, reply up to 300")
@@ -89,11 +89,11 @@ fn stated_limits_are_those_of_the_plan() {
 fn the_sessions_own_limits_hold_before_stated_ones() {
     let own = r#""limits": {"context_len": 9000, "max_completion": 500}, "max_tokens": 700, "num_ctx": 2048"#;
     let plan = planned("gpt-4o", &session(own));
-    assert_eq!((plan.limits.context_len, plan.limits.max_completion), (9_000, 500));
+    assert_eq!((plan.limits.model_context_len, plan.limits.max_completion_tokens), (9_000, 500));
     assert_eq!((plan.limits_source.name(), notice(&plan, NoticeCode::StatedLimits)), ("request", None));
     // Each by itself.
     let one = planned("gpt-4o", &session(r#""limits": {"safety_buffer": 7}, "max_tokens": 700"#));
-    assert_eq!((one.limits.max_completion, one.limits.safety_buffer), (700, 7));
+    assert_eq!((one.limits.max_completion_tokens, one.limits.safety_buffer), (700, 7));
 }
 
 #[test]

@@ -28,7 +28,7 @@ struct World {
 }
 
 fn limits() -> RequestLimits {
-    RequestLimits::new().with_context_len(14_000).with_max_completion(500).with_safety_buffer(0)
+    RequestLimits::new().with_model_context_len(14_000).with_max_completion_tokens(500).with_safety_buffer(0)
 }
 
 fn tools() -> Vec<Tool> {
@@ -75,7 +75,7 @@ impl World {
         let tools = tools();
         let job = manager
             .compactor()
-            .due(PlanRequest::new(&log).with_tools(&tools).with_limits(limits()))
+            .due(&PlanRequest::new(&log).with_tools(&tools).with_limits(limits()))
             .unwrap()
             .unwrap();
         assert_eq!(job.form(), form);
@@ -312,8 +312,8 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
         let tools = tools();
         let request = PlanRequest::new(&log)
             .with_tools(&tools)
-            .with_limits(RequestLimits::new().with_context_len(40_000));
-        let job = manager.compactor().range(request, None, None).unwrap().unwrap();
+            .with_limits(RequestLimits::new().with_model_context_len(40_000));
+        let job = manager.compactor().range(&request, None, None).unwrap().unwrap();
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         world.job = job;
         assert_eq!(world.summarise().await.unwrap(), SUMMARY);
@@ -521,7 +521,7 @@ async fn an_earlier_summary_reaches_the_model_as_text() {
         let first = World::with(wire, conversation(24), form, Vec::new());
         let mut log = first.log.clone();
         let made = ProviderSummary::from_json("anthropic", &response).unwrap();
-        first.manager.compactor().apply_from_provider(&mut log, &first.job, made).unwrap();
+        first.manager.compactor().apply_provider_summary(&mut log, &first.job, made).unwrap();
         for message in conversation(20).messages() {
             log.push(message.clone().without_id());
         }
@@ -541,17 +541,17 @@ async fn without_room_for_an_earlier_summary_no_model_is_asked() {
     let first = World::new(wire, Vec::new());
     let mut log = first.log.clone();
     let earlier = "ZEBRA is the task. ".repeat(300);
-    first.manager.compactor().apply(&mut log, &first.job, &earlier).unwrap();
+    first.manager.compactor().apply_summary(&mut log, &first.job, &earlier).unwrap();
     for message in conversation(20).messages() {
         log.push(message.clone().without_id());
     }
     let mut world = World::with(wire, log, RequestForm::Conversation, vec![wire.answer(SUMMARY)]);
-    let small = RequestLimits::new().with_context_len(2_000).with_max_completion(200);
+    let small = RequestLimits::new().with_model_context_len(2_000).with_max_completion_tokens(200);
     let request = PlanRequest::new(&world.log).with_limits(small);
-    world.job = world.manager.compactor().now(request).unwrap().unwrap();
+    world.job = world.manager.compactor().now(&request).unwrap().unwrap();
     assert!(world.job.messages().is_empty());
     assert!(world.error().await.contains("does not fit its context window"));
-    let error = world.manager.compactor().apply(&mut world.log, &world.job, SUMMARY).unwrap_err();
+    let error = world.manager.compactor().apply_summary(&mut world.log, &world.job, SUMMARY).unwrap_err();
     assert_eq!(error.kind(), context_window::ErrorKind::Budget);
     let record = world.summariser().compact(&world.manager, &mut world.log, &world.job).await.unwrap();
     assert_eq!((record.kind, world.server.requests().len()), (CompactionKind::Digest, 0));
@@ -574,14 +574,14 @@ async fn no_model_is_called_by_another_strategy() {
         world.manager =
             ContextWindowManager::configured(Registry::built_in().unwrap().model("gpt-4o"), config).unwrap();
         let request = PlanRequest::new(&world.log).with_limits(limits());
-        world.job = world.manager.compactor().due(request).unwrap().unwrap();
+        world.job = world.manager.compactor().due(&request).unwrap().unwrap();
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!(record.kind, kind);
         assert_eq!(world.server.requests().len(), 0, "{strategy:?}");
         // Unless it is cancelled, likewise.
         let mut log = conversation(24);
         let job =
-            world.manager.compactor().due(PlanRequest::new(&log).with_limits(limits())).unwrap().unwrap();
+            world.manager.compactor().due(&PlanRequest::new(&log).with_limits(limits())).unwrap().unwrap();
         let never = std::future::pending();
         let record = world.summariser().compact_unless(&world.manager, &mut log, &job, never).await.unwrap();
         assert_eq!((record.kind, world.server.requests().len()), (kind, 0));

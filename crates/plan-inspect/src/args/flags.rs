@@ -86,7 +86,7 @@ impl Terms {
     /// these name.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
-        let of_options = &self.options.config()?.config.model.default.tokenizer;
+        let of_options = &self.options.config()?.config.default_model.tokenizer;
         let named = self.target.tokenizer.iter().chain([of_options]).chain(self.models.tokenizers()?);
         let tokenizers = named.flat_map(|name| {
             let path = PathBuf::from(name);
@@ -312,8 +312,8 @@ impl Limits {
         if self.context_len.is_some() {
             session.max_input = None;
         }
-        session.context_len = self.context_len.or(session.context_len);
-        session.max_completion = self.max_completion.or(session.max_completion);
+        session.model_context_len = self.context_len.or(session.model_context_len);
+        session.max_completion_tokens = self.max_completion.or(session.max_completion_tokens);
         session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
         let others = [self.context_len, self.max_completion, self.safety_buffer];
         if others.iter().any(Option::is_some) {

@@ -23,13 +23,13 @@ use std::process::ExitCode;
 pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let (request, manager) = (prepared.request(), &prepared.manager);
-    let state = manager.compactor().state(request.clone())?;
+    let state = manager.compactor().state(&request)?;
     let by_hand = args.first.is_some() || args.last.is_some();
     let job = if by_hand {
         let [first, last] = [&args.first, &args.last].map(|id| id.as_deref().map(ItemId::from));
-        manager.compactor().range(request, first.as_ref(), last.as_ref())?
+        manager.compactor().range(&request, first.as_ref(), last.as_ref())?
     } else {
-        manager.compactor().now(request)?
+        manager.compactor().now(&request)?
     };
     let Some(job) = job else {
         return refused(args, waiting(state).unwrap_or("nothing is older than the messages to keep"));

@@ -129,7 +129,7 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
         page = page.with_table(vec!["tools".to_owned()], vec![("", vec![tools(change)])]);
     }
     if !diff.thoughts.is_empty() {
-        let row = |one: &analysis::ThoughtChange| {
+        let row = |one: &analysis::ReasoningChange| {
             ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])
         };
         let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
@@ -172,7 +172,8 @@ fn tools(change: &analysis::ToolsChange) -> String {
 /// Totals of both plans, the tools if they differ, and what the second repeats of the first.
 fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
     let line = |name: &str, plan: &ContextPlan| {
-        let (total, budget) = (report::tokens(plan.total), report::grouped(plan.prompt_budget));
+        let (total, budget) =
+            (report::tokens(plan.estimated_tokens_total), report::grouped(plan.prompt_budget));
         let over = match plan.overflow_tokens() {
             0 => String::new(),
             over => format!(", over budget by {}", report::grouped(over)),
@@ -183,8 +184,9 @@ fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
         format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))
     };
     let prefix = diff.prefix.as_ref().map(|prefix| {
-        let tokens = report::grouped(prefix.tokens.min(after.total.n));
-        let (of, kept) = (report::grouped(after.total.n), report::percent(prefix.tokens, prefix.of));
+        let tokens = report::grouped(prefix.tokens.min(after.estimated_tokens_total.tokens));
+        let (of, kept) =
+            (report::grouped(after.estimated_tokens_total.tokens), report::percent(prefix.tokens, prefix.of));
         let cause = cache_break(diff).map(|broken| format!(", cache break at {broken}")).unwrap_or_default();
         format!(
             "cached  {tokens} of the second prompt's {of} tokens, {kept} of the first one's items{cause}\n"

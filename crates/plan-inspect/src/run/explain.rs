@@ -65,7 +65,8 @@ fn first_line_in_colour(text: &str, screen: &Screen) -> String {
 /// What would make an overflowing plan fit, and what that plan comes to.
 fn confirmed(remedies: &[ConfirmedRemedy]) -> String {
     let line = |one: &ConfirmedRemedy| {
-        let (total, budget) = (report::grouped(one.total.n), report::grouped(one.prompt_budget));
+        let (total, budget) =
+            (report::grouped(one.estimated_tokens_total.tokens), report::grouped(one.prompt_budget));
         format!("  {}: {total} of {budget}\n", report::remedy(&one.remedy, &one.limits))
     };
     let lines: String = remedies.iter().map(line).collect();

@@ -83,10 +83,8 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
         ("tokenizer", format!("{} ({})", entry.tokenizer.as_deref().unwrap_or("the default"), counts(entry))),
         ("wire format", name_of(&entry.wire_format)?),
     ];
-    if let Some(cache) = entry.cache {
-        let least = cache.min_tokens.map(|least| format!(", minimum {} tokens", report::grouped(least)));
-        let step = cache.step.map(|step| format!(", in steps of {step}"));
-        lines.push(("cache", name_of(&cache.rule)? + &least.unwrap_or_default() + &step.unwrap_or_default()));
+    if let Some(rule) = entry.cache_rule() {
+        lines.push(("cache", rule.to_string()));
     }
     if let Some(price) = &entry.price {
         let text = prices(price.input, price.output, price.cache_read, price.cache_write);

@@ -13,7 +13,10 @@ use crate::{
     web_page::{self, Beside},
 };
 use anyhow::{Result, bail};
-use context_window::{ContextPlan, Model, PlanRequest, render, usage::CostTerms};
+use context_window::{
+    ContextPlan, Model, PlanRequest, render,
+    usage::{CacheLife, CostTerms},
+};
 use context_window_report as report;
 use std::{
     io::{self, IsTerminal},
@@ -170,7 +173,9 @@ fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     if let Some(template) = &model.template {
         return Ok(render::chat_template(plan, template)?);
     }
-    Ok(json::indented_text(&render::body_json(plan, model.wire_format, marked)))
+    let body = render::body(plan, model.wire_format);
+    let body = if marked { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
+    Ok(json::indented_text(&body.to_string()))
 }
 
 /// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.

@@ -229,8 +229,8 @@ fn next_plan(log: &Conversation) -> Result<String, String> {
 
 /// A plan for the model of the newest prompt, with the options that come with the crate.
 fn planned(log: &Conversation, limits: RequestLimits) -> Result<ContextPlan, context_window::Error> {
-    let model = log.anchor().and_then(|anchor| anchor.target.as_ref()).map(|target| target.model.clone());
-    let model = Registry::default().model(model.as_deref().unwrap_or("default"));
+    let model = log.anchor().and_then(Anchor::model).unwrap_or("default");
+    let model = Registry::default().model(model);
     let manager = ContextWindowManager::configured(model, context_window::Config::default())?;
     manager.build_plan(&PlanRequest::new(log).with_limits(limits))
 }
@@ -240,7 +240,7 @@ fn planned(log: &Conversation, limits: RequestLimits) -> Result<ContextPlan, con
 /// are no fault.
 fn repeats(log: &Conversation) -> Option<(usize, usize)> {
     let anchor: &Anchor = log.anchor()?;
-    let recorded = anchor.prompt.as_ref()?;
+    let recorded = anchor.sent_items()?;
     let (mut messages, mut before) = (0, None);
     for entry in log.entries() {
         match entry {
@@ -250,12 +250,9 @@ fn repeats(log: &Conversation) -> Option<(usize, usize)> {
         }
     }
     let past = log.as_of(before?);
-    let plan = planned(&past, anchor.limits.unwrap_or_default()).ok()?;
-    let again = plan.anchor().prompt?;
-    let known: BTreeSet<&str> = again.iter().map(|piece| piece.0.as_str()).collect();
-    let of_the_log = recorded.iter().filter(|piece| known.contains(piece.0.as_str()));
-    let same = recorded.iter().filter(|piece| again.contains(piece)).count();
-    Some((same, of_the_log.count()))
+    let plan = planned(&past, anchor.limits().unwrap_or_default()).ok()?;
+    let again = plan.anchor().sent_items()?;
+    Some((recorded.count_in(&again), recorded.count_ids_in(&again)))
 }
 
 fn text(all: &[Checked], screen: &Screen) -> String {

@@ -125,7 +125,7 @@ impl Vector {
             TokenCounter::from_fn("sizes", |text| Ok::<_, Infallible>(sizes(text))),
             self.options()?,
         )?;
-        let request = session.request().with_limits(RequestLimits::budget(self.budget));
+        let request = session.request().with_limits(RequestLimits::prompt_budget(self.budget));
         Ok(outcome(&manager.build_plan(&request)?))
     }
 
@@ -186,7 +186,7 @@ fn outcome(plan: &ContextPlan) -> Value {
     let included: Vec<Value> = plan
         .included
         .iter()
-        .map(|row| json!([row.id, row.section.name(), row.reason.name(), row.tokens.n]))
+        .map(|row| json!([row.id, row.section.name(), row.reason.name(), row.token_estimate.tokens]))
         .collect();
     let excluded: Vec<Value> = plan
         .excluded
@@ -207,7 +207,7 @@ fn outcome(plan: &ContextPlan) -> Value {
         "budgets": budgets,
         "included": included,
         "excluded": excluded,
-        "total": plan.total.n,
+        "total": plan.estimated_tokens_total.tokens,
         "overflow": plan.overflow_tokens(),
         "conflict": plan.overflow.iter().flat_map(|overflow| &overflow.conflict).collect::<Vec<_>>(),
         "window_start": plan.window_start,

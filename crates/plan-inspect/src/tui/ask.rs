@@ -133,7 +133,7 @@ impl Mark {
     pub(crate) fn of(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
         // A prompt is long, and there may be many.
-        anchor.prompt = None;
+        anchor.set_sent_items(None);
         let mut kinds = step.plan.composition(0).by_group().kinds;
         kinds.sort();
         Self { figures: Figures::of(step, model, CostTerms::default()), kinds, anchor }
@@ -176,10 +176,10 @@ pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answ
 fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<Option<Offer>> {
     let prepared = subject.prepared.clone().budget(what_if.budget());
     let compactor = prepared.manager.compactor();
-    let state = compactor.state(prepared.request())?;
+    let state = compactor.state(&prepared.request())?;
     let compacted = match action {
         BannerAction::StartFresh => Compacted::fresh(&prepared)?,
-        _ => match compactor.now(prepared.request())? {
+        _ => match compactor.now(&prepared.request())? {
             Some(job) => Some(Compacted::by(&prepared, job, None)?),
             None => None,
         },

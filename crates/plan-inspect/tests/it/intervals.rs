@@ -176,11 +176,20 @@ fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Sp
         for (budget, plan) in planned.range(step.from..=step.to) {
             let of_plan = plan.included.iter();
             let mut of_plan: Vec<_> = of_plan
-                .map(|row| (row.section, row.kind == ItemKind::Document, row.id.to_string(), row.tokens.n))
+                .map(|row| {
+                    (
+                        row.section,
+                        row.kind == ItemKind::Document,
+                        row.id.to_string(),
+                        row.token_estimate.tokens,
+                    )
+                })
                 .collect();
             of_plan.sort();
-            if of_map != of_plan || (step.total, &step.overhead) != (plan.total, &plan.overhead) {
-                return Err(format!("at {budget}: {of_map:?} {}, planned {of_plan:?}", step.total.n));
+            if of_map != of_plan
+                || (step.total, &step.overhead) != (plan.estimated_tokens_total, &plan.overhead)
+            {
+                return Err(format!("at {budget}: {of_map:?} {}, planned {of_plan:?}", step.total.tokens));
             }
             if in_step != ids(plan) {
                 return Err(format!("at {budget}: {in_step:?}, planned {:?}", ids(plan)));

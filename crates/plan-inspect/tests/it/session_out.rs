@@ -40,10 +40,10 @@ fn conversation(manager: &ContextWindowManager) -> Conversation {
         );
         log.complete_turn(&plan);
     }
-    let job = manager.compactor().now(&log).unwrap().unwrap();
+    let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     manager
         .compactor()
-        .apply(&mut log, &job.with_state("plan", "1. kettle"), "They spoke of kettles.")
+        .apply_summary(&mut log, &job.with_state("plan", "1. kettle"), "They spoke of kettles.")
         .unwrap();
     log.push(Message::user("And the Finch? I live in Lund."));
     log.pin_message("m2", Priority::High).unwrap();
@@ -64,13 +64,13 @@ fn request<'a>(log: &'a Conversation, tools: &'a [Tool], budget: u64) -> PlanReq
         .with_rag(documents)
         .with_focus("kettles")
         .with_state("clock", "Monday, 9:00")
-        .with_limits(RequestLimits::budget(budget).with_max_completion(900))
+        .with_limits(RequestLimits::prompt_budget(budget).with_max_completion_tokens(900))
 }
 
 fn manager(model: &str) -> ContextWindowManager {
     let mut config = Config::preset("agent").unwrap();
     config.rag.max_items = Some(6);
-    config.sections.system_pinned.pins_limit = 300;
+    config.sections.pins_limit = 300;
     config.compaction.summary.max_tokens = 60;
     config.compaction.retain.messages = Some(9);
     ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()
@@ -144,9 +144,12 @@ fn real_sessions_are_written_as_they_are_planned() {
     for file in data::files(&["conv_taubench", "conv_miniswe", "conv_claudecode"]) {
         for id in file.ids().take(4) {
             let session = file.session(Some(&id)).unwrap();
-            let request = session.request().with_limits(RequestLimits::budget(6_000));
+            let request = session.request().with_limits(RequestLimits::prompt_budget(6_000));
             let ids = |plan: &ContextPlan| {
-                plan.included.iter().map(|row| (row.id.clone(), row.tokens.n)).collect::<Vec<_>>()
+                plan.included
+                    .iter()
+                    .map(|row| (row.id.clone(), row.token_estimate.tokens))
+                    .collect::<Vec<_>>()
             };
             let plan = manager.build_plan(&request).unwrap();
             let kept = Session::from_json(
@@ -193,7 +196,7 @@ fn a_redacted_session_keeps_no_image_and_no_part() {
     let redacted = Session::from_json(&json).unwrap();
     let tokens = |session: &Session| {
         let plan = manager.build_plan(&session.request()).unwrap();
-        plan.included.iter().map(|row| (row.id.clone(), row.tokens)).collect::<Vec<_>>()
+        plan.included.iter().map(|row| (row.id.clone(), row.token_estimate)).collect::<Vec<_>>()
     };
     assert_eq!(tokens(&redacted), tokens(&session));
 }

@@ -71,7 +71,7 @@ fn text(buffer: &Buffer) -> String {
 fn levels() -> [ContextUsage; 3] {
     [128_000, 520, 400].map(|window| {
         let mut limits = RequestLimits::new();
-        (limits.context_len, limits.max_completion) = (Some(window), Some(64));
+        (limits.model_context_len, limits.max_completion_tokens) = (Some(window), Some(64));
         plan("long-talk", Some(limits)).usage
     })
 }
@@ -85,7 +85,7 @@ fn they_look_as_they_did() {
                 StatusLine::new(usage).render(row(y, 1), buffer);
                 UsageBar::new(usage).render(row(y + 1, 2), buffer);
             }
-            let plan = plan("support-chat", Some(RequestLimits::budget(400)));
+            let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
             for (section, y) in plan.sections.iter().zip(9..) {
                 SectionGauge::new(section).render(row(y, 1), buffer);
             }
@@ -101,10 +101,10 @@ fn they_look_as_they_did() {
 
 #[test]
 fn the_status_line_is_tokens_of_budget() {
-    let plan = plan("support-chat", Some(RequestLimits::budget(400)));
+    let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
     let line = StatusLine::new(&plan.usage).line().to_string();
     assert_eq!(line, "ctx tokens: 370 / 400 (92 % of budget)");
-    assert_eq!((plan.total.n, plan.prompt_budget), (370, 400));
+    assert_eq!((plan.estimated_tokens_total.tokens, plan.prompt_budget), (370, 400));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_plain_theme_has_no_colour_and_the_same_text() {
 
 #[test]
 fn a_preview_shows_every_row_once_as_it_is_scrolled() {
-    let plan = plan("support-chat", Some(RequestLimits::budget(400)));
+    let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
     let (mut state, mut seen) = (PreviewState::default(), Vec::new());
     for selected in 0..plan.row_count() {
         state.selected = selected;
@@ -190,7 +190,7 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
 /// A row that is out and selected has the terminal's own colours, reversed: dark grey on grey could not be read.
 #[test]
 fn a_selected_row_can_be_read() {
-    let plan = plan("support-chat", Some(RequestLimits::budget(400)));
+    let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
     let mut state = PreviewState { selected: usize::MAX, offset: 0 };
     let theme = Theme::colours();
     let view = drawn(90, 5, |area, buffer| {

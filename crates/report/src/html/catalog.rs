@@ -96,7 +96,10 @@ impl Catalog {
     /// What a prompt holds.
     pub(super) fn held(&mut self, plan: &ContextPlan) -> Held {
         let rows = plan.rows_by_kind().into_iter();
-        rows.map(|one| (self.of_a_prompt(one.key(), &one.kind), (one.row.tokens.n, one.reasoning))).collect()
+        rows.map(|one| {
+            (self.of_a_prompt(one.key(), &one.kind), (one.row.token_estimate.tokens, one.reasoning))
+        })
+        .collect()
     }
 
     /// The lines sent beside the items: of each its kind, its name, its tokens and their certainty.

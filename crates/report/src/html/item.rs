@@ -135,7 +135,8 @@ impl<'a> Items<'a> {
             None => self.texts.preview(&pieces),
         };
         let place = format!("{} of {}", grouped(at as u64 + 1), grouped(of as u64));
-        let mut facts = vec![("position", place), ("certainty", item.tokens.certainty.name().to_owned())];
+        let mut facts =
+            vec![("position", place), ("certainty", item.token_estimate.certainty.name().to_owned())];
         facts.extend(lasting(Some(item.priority), item.ttl));
         facts.extend(score.map(|score| ("score", format!("{score}"))));
         facts.extend(item.body.answers().map(|call| ("answers", visible(call))));
@@ -147,7 +148,7 @@ impl<'a> Items<'a> {
             section: item.section.name(),
             id: visible(&words.id),
             tokens: words.tokens,
-            count: item.tokens.n,
+            count: item.token_estimate.tokens,
             class: palette::name(&one.kind),
             kind: scored(&self.kind(&one.kind, &about), score),
             why: visible(&words.why),
@@ -170,7 +171,7 @@ impl<'a> Items<'a> {
             Ok(pieces) => (pieces, ""),
             Err(why) => (Vec::new(), why),
         };
-        let mut facts = vec![("certainty", item.tokens.certainty.name().to_owned())];
+        let mut facts = vec![("certainty", item.token_estimate.certainty.name().to_owned())];
         let is_run = item.count > 1;
         if is_run {
             facts.insert(0, ("messages", grouped(item.count)));
@@ -199,7 +200,7 @@ impl<'a> Items<'a> {
             section: item.section.name(),
             id: visible(&words.id),
             tokens: words.tokens,
-            count: item.tokens.n,
+            count: item.token_estimate.tokens,
             class: if is_run { "run" } else { palette::name(&kind) },
             kind: named,
             why: visible(&words.why),

@@ -66,7 +66,7 @@ impl Overview {
         let plan = html.plan;
         let whole = plan.composition(LARGEST);
         let groups = whole.by_group();
-        let columns = columns(plan.limits.context_len);
+        let columns = columns(plan.limits.model_context_len);
         let by_name = if html.redact { &groups } else { &whole };
         let scale = by_name.kinds.first().map_or(0, |(_, tokens)| *tokens);
         let (listed, folded) = by_name.kinds.split_at(KINDS.min(by_name.kinds.len()));
@@ -82,12 +82,12 @@ impl Overview {
                 (format!("{} kinds more", folded.len()), percents.next().unwrap_or_default());
             kinds.push(Line::new(&Kind::Overhead, ("", &name), (grouped(more), percent), (more, scale)));
         }
-        let scale = whole.largest.first().map_or(0, |item| item.tokens.n);
+        let scale = whole.largest.first().map_or(0, |item| item.tokens.tokens);
         let largest = whole.largest.iter().map(|item| {
             let name = if html.redact { item.kind.group().text() } else { words::large_item(item) };
-            let percent = words::share(item.tokens.n, whole.total);
+            let percent = words::share(item.tokens.tokens, whole.total);
             let names = (&*short(item.id.as_str()), &*cut(&name, 160));
-            Line::new(&item.kind, names, (number(item.tokens), percent), (item.tokens.n, scale))
+            Line::new(&item.kind, names, (number(item.tokens), percent), (item.tokens.tokens, scale))
         });
         Self {
             columns,

@@ -116,11 +116,11 @@ impl State {
     fn new(catalog: &mut Catalog, plan: &ContextPlan, before: &Held, name: String) -> (Self, Held) {
         let held = catalog.held(plan);
         let (enters, leaves) = difference(before, &held);
-        let (budget, total) = (plan.prompt_budget, plan.total.n);
+        let (budget, total) = (plan.prompt_budget, plan.estimated_tokens_total.tokens);
         let (overhead, reply) = (catalog.overhead(&plan.overhead), plan.reply_reserve());
         let sections = plan.sections.iter();
         let sections = sections.map(|one| (one.budget, one.budget, one.used, one.included, one.excluded));
-        let (sections, mark) = (sections.collect(), mark(plan.total));
+        let (sections, mark) = (sections.collect(), mark(plan.estimated_tokens_total));
         (Self { name, budget, reply, total, mark, overhead, sections, enters, leaves }, held)
     }
 }
@@ -138,7 +138,7 @@ impl Budgets {
             let (total, overhead) = (step.total, catalog.overhead(&step.overhead));
             (
                 step.from,
-                total.n,
+                total.tokens,
                 mark(total),
                 overhead,
                 sections.collect(),

@@ -67,7 +67,7 @@ impl Timeline {
         }
         let plans: Vec<&ContextPlan> = html.earlier.iter().chain([html.plan]).collect();
         // Budgets may be a thousand times as large as any prompt: then they are off the picture.
-        let largest = plans.iter().map(|plan| plan.total.n).max().unwrap_or_default();
+        let largest = plans.iter().map(|plan| plan.estimated_tokens_total.tokens).max().unwrap_or_default();
         let budgets = plans.iter().map(|plan| plan.prompt_budget).filter(|budget| *budget / 4 <= largest);
         let scale = budgets.max().unwrap_or_default().max(largest).max(1);
         let mut outlines: BTreeMap<Kind, String> = BTreeMap::new();
@@ -156,7 +156,7 @@ impl Prompt {
         before: Option<&ContextPlan>,
         sums: &mut Sums,
     ) -> Self {
-        let (total, budget) = (plan.total.n, plan.prompt_budget);
+        let (total, budget) = (plan.estimated_tokens_total.tokens, plan.prompt_budget);
         let prefix = plan.repeated();
         let (mut events, mut marks) = (Vec::new(), Vec::new());
         if plan.overflow_tokens() > 0 {
@@ -199,7 +199,7 @@ impl Prompt {
         let cached = cached.map_or_else(|| "unknown".into(), grouped);
         let name = grouped((html.first + at) as u64);
         let events = visible(&events.join(", "));
-        let (whole, percent) = (number(plan.total), percent(total, budget));
+        let (whole, percent) = (number(plan.estimated_tokens_total), percent(total, budget));
         let mut title =
             format!("prompt {name}: {whole} of {} tokens, {percent}; cached {cached}", grouped(budget));
         for more in [&events, &cost].into_iter().filter(|more| !more.is_empty()) {

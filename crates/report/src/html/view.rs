@@ -137,7 +137,7 @@ impl View {
         let plan = html.plan;
         let mut items = Items::new(html);
         let overhead: i64 = plan.overhead.iter().map(|line| line.tokens).sum();
-        let items_total: u64 = plan.included.iter().map(|item| item.tokens.n).sum();
+        let items_total: u64 = plan.included.iter().map(|item| item.token_estimate.tokens).sum();
         let rows = plan.included.len() + plan.excluded.len();
         let left_out: u64 = plan.excluded.iter().map(|item| item.count).sum();
         let overview = Overview::new(html);
@@ -164,9 +164,16 @@ impl View {
             not_listed: if items.not_listed == 0 { String::new() } else { grouped(items.not_listed as u64) },
             pressure: Pressure::new(plan),
             prefix: plan.repeated().map(|prefix| Reuse {
-                percent: percent(prefix.tokens.min(plan.total.n), plan.total.n),
+                percent: percent(
+                    prefix.tokens.min(plan.estimated_tokens_total.tokens),
+                    plan.estimated_tokens_total.tokens,
+                ),
                 says: visible(&repeats(plan, &prefix)),
-                bar: Bar::new(&[("same", prefix.tokens)], plan.total.n, plan.total.n),
+                bar: Bar::new(
+                    &[("same", prefix.tokens)],
+                    plan.estimated_tokens_total.tokens,
+                    plan.estimated_tokens_total.tokens,
+                ),
             }),
             overflow: plan.overflow.as_ref().map(|overflow| Over::new(plan, overflow)),
             notices: plan.notices.iter().map(|notice| said(notice, html.redact)).collect(),
@@ -209,7 +216,7 @@ fn explained(explanations: usize, rows: usize) -> String {
 
 impl Fill {
     fn new(plan: &ContextPlan) -> Self {
-        let (total, budget) = (plan.total.n, plan.prompt_budget);
+        let (total, budget) = (plan.estimated_tokens_total.tokens, plan.prompt_budget);
         let over = plan.overflow_tokens();
         let says = if over > 0 {
             format!("over budget by {}", grouped(over))
@@ -217,7 +224,7 @@ impl Fill {
             format!("fits, {} free", grouped(plan.left_over()))
         };
         Self {
-            total: number(plan.total),
+            total: number(plan.estimated_tokens_total),
             budget: grouped(budget),
             percent: percent(total, budget),
             says,
@@ -228,7 +235,7 @@ impl Fill {
 
 impl Money {
     fn new(html: &Html<'_>) -> Option<Self> {
-        let total = html.plan.total.n;
+        let total = html.plan.estimated_tokens_total.tokens;
         let repeated = html.plan.repeated().map_or(0, |prefix| prefix.tokens);
         let cost = html.model?.input_cost(total, repeated, html.terms)?;
         let parts = [
@@ -258,7 +265,7 @@ impl Pressure {
             }
             Level::AtLimit => ("at the limit", "full"),
         };
-        let (tokens, limit) = (usage.conversation_tokens.n, usage.limit);
+        let (tokens, limit) = (usage.conversation_tokens.tokens, usage.limit);
         let limited = limit > 0;
         Self {
             tokens: number(usage.conversation_tokens),

@@ -105,8 +105,12 @@ fn every_row_of_every_plan_is_on_its_page_once_and_in_order() {
         for notice in &plan.notices {
             assert!(page.contains(&format!("<li><b>{}</b>", notice.rule())), "{}", planned.name);
         }
-        let figures =
-            [plan.prompt_budget, plan.total.n, plan.usage.conversation_tokens.n, plan.overflow_tokens()];
+        let figures = [
+            plan.prompt_budget,
+            plan.estimated_tokens_total.tokens,
+            plan.usage.conversation_tokens.tokens,
+            plan.overflow_tokens(),
+        ];
         for figure in figures {
             assert!(page.contains(&report::grouped(figure)), "{}: {figure}", planned.name);
         }
@@ -214,7 +218,7 @@ fn hostile_texts_stay_texts_wherever_they_stand() {
         let model = Model::custom(hostile);
         let manager = ContextWindowManager::configured(model, Config::default()).unwrap();
         for budget in [1_000_000, 150, 10] {
-            let limits = RequestLimits::budget(budget);
+            let limits = RequestLimits::prompt_budget(budget);
             let request = request.clone().with_limits(limits);
             let plan = manager.build_plan(&request).unwrap();
             let explanations = manager.explainer(&request).explain_all().unwrap();
@@ -320,7 +324,7 @@ fn a_small_page_looks_as_it_did() {
         Message::assistant("An older answer."),
         Message::user("Is <b>this</b> text?"),
     ]);
-    let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(25));
+    let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(25));
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let plan = manager.build_plan(&request).unwrap();
     let explanations = manager.explainer(&request).explain_all().unwrap();
@@ -391,13 +395,14 @@ fn a_timeline_marks_what_happened() {
         Conversation::from([Message::user("What is a kettle, and why does it whistle when it boils?")]);
     let mut plans = Vec::new();
     for (text, budget) in [("And a pot?", 1_000), ("And a pan?", 24), ("And a lid?", 1_000)] {
-        let request = PlanRequest::new(&log).with_limits(RequestLimits::budget(budget));
+        let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(budget));
         let plan = manager.build_plan(&request).unwrap();
         log.push_reply(&plan, Message::assistant("A thing of the kitchen."), None);
         plans.push(plan);
         log.push(Message::user(text));
     }
-    let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(5))).unwrap();
+    let plan =
+        manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(5))).unwrap();
     let model = Model::named("gpt-4o").unwrap();
     let page = report::html(&plan).with_earlier(&plans).with_model(&model).render().unwrap();
     is_sound(&page);
@@ -493,15 +498,16 @@ fn figures(plan: &ContextPlan) -> serde_json::Value {
     let sections = plan.sections.iter().map(|one| [one.budget, one.used, one.included, one.excluded]);
     let overhead = plan.overhead.iter().map(|line| line.tokens);
     let rows = plan.included.iter().filter(|row| row.source != context_window::Source::Synthetic);
-    let mut rows: Vec<(String, u64)> = rows.map(|row| (row.id.to_string(), row.tokens.n)).collect();
+    let mut rows: Vec<(String, u64)> =
+        rows.map(|row| (row.id.to_string(), row.token_estimate.tokens)).collect();
     rows.sort();
     let groups = plan.composition(5).by_group();
     let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
     serde_json::json!({
-        "percent": report::percent(plan.total.n, plan.prompt_budget),
+        "percent": report::percent(plan.estimated_tokens_total.tokens, plan.prompt_budget),
         "sections": sections.collect::<Vec<_>>(),
         "overhead": overhead.collect::<Vec<_>>(),
-        "items": plan.included.iter().map(|row| row.tokens.n).sum::<u64>(),
+        "items": plan.included.iter().map(|row| row.token_estimate.tokens).sum::<u64>(),
         "in": plan.included.len(),
         "out": plan.excluded.iter().map(|row| row.count).sum::<u64>(),
         "left": plan.left_over(),
@@ -509,10 +515,10 @@ fn figures(plan: &ContextPlan) -> serde_json::Value {
         "rows": rows,
         "groups": parts,
         "shares": report::percentages(&parts, groups.total),
-        "largest": groups.largest.iter().map(|item| item.tokens.n).collect::<Vec<_>>(),
+        "largest": groups.largest.iter().map(|item| item.tokens.tokens).collect::<Vec<_>>(),
         "conversation": Some(plan.usage.conversation_tokens)
             .filter(|tokens| tokens.certainty == context_window::tokens::Certainty::Exact)
-            .map(|tokens| tokens.n),
+            .map(|tokens| tokens.tokens),
     })
 }
 
@@ -544,7 +550,7 @@ fn pages_with_a_slider_and_what_planning_shows() {
             let ids: BTreeSet<String> = plan.included.iter().map(|row| row.id.to_string()).collect();
             let kinds: Vec<(String, u64)> =
                 plan.composition(0).kinds.into_iter().map(|(kind, tokens)| (kind.text(), tokens)).collect();
-            serde_json::json!([budget, plan.total.n, ids, kinds, figures(&plan)])
+            serde_json::json!([budget, plan.estimated_tokens_total.tokens, ids, kinds, figures(&plan)])
         };
         let all: Vec<_> = (1..=EVERY_BUDGET).map(planned_at).collect();
         std::fs::write(folder.join(format!("{name}.html")), page).unwrap();

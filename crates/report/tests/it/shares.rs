@@ -101,7 +101,7 @@ fn a_figure_is_rounded_down_in_every_report() {
         for budget in (40..400).step_by(27) {
             let request = planned.session.request().with_limits(planned.at(budget));
             let Ok(plan) = planned.manager.build_plan(&request) else { continue };
-            let (tokens, of) = (plan.total.n, plan.prompt_budget);
+            let (tokens, of) = (plan.estimated_tokens_total.tokens, plan.prompt_budget);
             nearer_above += u32::from(tokens < of && tokens * 100 % of >= of.div_ceil(2));
             let (percent, usage) = (rounded_down(tokens, of), &plan.usage);
             assert_eq!(report::percent(tokens, of), percent);
@@ -118,7 +118,7 @@ fn a_figure_is_rounded_down_in_every_report() {
                 continue;
             }
             levels += 1;
-            let full = rounded_down(usage.conversation_tokens.n, usage.limit);
+            let full = rounded_down(usage.conversation_tokens.tokens, usage.limit);
             assert_eq!(full, format!("{} %", report::grouped(usage.percent)));
             let line = text.lines().find(|line| line.contains("full conversation ")).unwrap();
             assert!(line.contains(&format!(", {full}: ")), "{full}\n{text}");

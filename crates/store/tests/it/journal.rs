@@ -25,7 +25,7 @@ fn fresh(name: &str) -> PathBuf {
 fn manager() -> ContextWindowManager {
     let mut config = Config::default();
     config.compaction.messages = Some(30);
-    config.compaction.digest.max_tokens = 60;
+    config.compaction.digest_max_tokens = 60;
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
@@ -55,7 +55,7 @@ fn writes_for_ever(path: &Path) -> ! {
             let text = format!("message {n} {}", "words ".repeat(n % 7));
             log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
         }
-        if let Some(record) = manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap()
+        if let Some(record) = manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap()
         {
             assert_eq!(record.number as usize, log.compactions().count());
         }
@@ -143,8 +143,8 @@ fn log() -> Conversation {
     log.push_reply(&plan, Message::assistant("reply"), Usage::anthropic(10, 20, 30, 40));
     log.complete_turn(&plan);
     log.pin_message("m3", Priority::High).unwrap();
-    manager().compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
-    let usage = manager().usage(&log).unwrap();
+    manager().compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
+    let usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
     log.observe(usage);
     log.push(Message::user("more"));
     log
@@ -165,7 +165,10 @@ fn resumed_it_is_the_same_conversation() {
     assert_eq!(plan(&again), plan(&log));
     assert_eq!(again.anchor(), log.anchor(), "the window starts where it did");
     assert_eq!((again.level(), again.billed()), (log.level(), log.billed()));
-    assert_eq!(manager().stats(&again).unwrap(), manager().stats(&log).unwrap());
+    assert_eq!(
+        manager().stats(&PlanRequest::like_last(&again)).unwrap(),
+        manager().stats(&PlanRequest::like_last(&log)).unwrap()
+    );
     // A session file's reader takes a log too.
     let bytes = fs::read(&path).unwrap();
     assert!(Journal::is_log(&bytes));
@@ -325,19 +328,24 @@ fn every_kind_of_entry() -> Conversation {
     log.pin_message("ask", Priority::Normal).unwrap();
     log.set_ttl("tone", Ttl::turns(2)).unwrap();
     let documents = [RagItem::new("refunds", 0.9, "Refunds take 5 days.")];
-    let limits = RequestLimits::new().with_context_len(4_000).with_max_completion(400);
+    let limits = RequestLimits::new().with_model_context_len(4_000).with_max_completion_tokens(400);
     let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents).with_limits(limits)).unwrap();
     let call = ToolCall::new("c1", "refund_policy", "{\"country\":\"NL\"}");
     log.push_reply(&plan, Message::assistant("").with_tool_calls([call]), Some(Usage::openai(60, 20, 9)));
     log.push(Message::tool("c1", "5 days").with_name("refund_policy"));
     log.push(Message::assistant("5 days."));
     log.complete_turn(&plan);
-    log.observe(manager.usage(&log).unwrap());
+    log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap());
     log.unpin("ask");
     log.push(Message::user("Thanks!"));
     log.push(Message::assistant("You are welcome."));
-    let job = manager.compactor().now(&log).unwrap().unwrap().with_state("plan", "1. refund");
-    manager.compactor().apply(&mut log, &job, "Refunds take 5 days.").unwrap();
+    let job = manager
+        .compactor()
+        .now(&PlanRequest::like_last(&log))
+        .unwrap()
+        .unwrap()
+        .with_state("plan", "1. refund");
+    manager.compactor().apply_summary(&mut log, &job, "Refunds take 5 days.").unwrap();
     log.push(Message::user("Bye"));
     log.push(Message::assistant("Bye."));
     log.rewind_before("m6").unwrap();

@@ -19,10 +19,10 @@ fn check_limits(counter: &TokenCounter, text: &str, limits: impl Iterator<Item =
     let whole = counter.count(text).unwrap();
     for limit in limits {
         let upto = counter.count_up_to(text, limit).unwrap();
-        if whole.n <= limit {
+        if whole.tokens <= limit {
             assert_eq!(upto, whole, "{} up to {limit}", counter.name());
         } else {
-            assert_eq!(upto.n, limit + 1, "{} up to {limit} of {}", counter.name(), whole.n);
+            assert_eq!(upto.tokens, limit + 1, "{} up to {limit} of {}", counter.name(), whole.tokens);
             assert_ne!(upto.certainty, Certainty::Exact);
         }
     }
@@ -32,7 +32,7 @@ fn check_limits(counter: &TokenCounter, text: &str, limits: impl Iterator<Item =
 fn counting_up_to_a_limit_is_counting() {
     for counter in counters() {
         for (_, text) in texts::of_every_kind().into_iter().chain(texts::hostile()) {
-            let n = counter.count(&text).unwrap().n;
+            let n = counter.count(&text).unwrap().tokens;
             let near =
                 (n.saturating_sub(40)..n + 3).chain([0, 1, 2, n / 2, n / 16, n / 128, n / 129, u64::MAX]);
             check_limits(&counter, &text, near);
@@ -44,10 +44,10 @@ fn counting_up_to_a_limit_is_counting() {
 fn a_prefix_fits_and_a_word_more_would_not() {
     for counter in counters() {
         for (kind, text) in texts::of_every_kind().into_iter().chain(texts::hostile()) {
-            let whole = counter.count(&text).unwrap().n;
+            let whole = counter.count(&text).unwrap().tokens;
             for limit in [0, 1, 2, 7, whole / 3, whole.saturating_sub(1), whole, whole + 1, u64::MAX] {
                 let (prefix, count) = counter.prefix_within(&text, limit).unwrap();
-                assert!(text.starts_with(prefix) && count.n <= limit, "{kind} within {limit}");
+                assert!(text.starts_with(prefix) && count.tokens <= limit, "{kind} within {limit}");
                 assert_eq!(
                     counter.count(prefix).unwrap(),
                     count,
@@ -59,7 +59,7 @@ fn a_prefix_fits_and_a_word_more_would_not() {
                 } else {
                     // A token covers 128 bytes at most; what is left of the last word is less.
                     let more = text.ceil_char_boundary((prefix.len() + 400).min(text.len()));
-                    let n = counter.count(&text[..more]).unwrap().n;
+                    let n = counter.count(&text[..more]).unwrap().tokens;
                     assert!(n > limit, "{} on {kind}: {n} within {limit}", counter.name());
                 }
             }
@@ -76,10 +76,10 @@ fn an_upper_bound_never_counts_too_little() {
         let bound = bytes.count(&text).unwrap();
         assert_eq!(bound.certainty, Certainty::UpperBound);
         for counter in &exact {
-            let n = counter.count(&text).unwrap().n;
+            let n = counter.count(&text).unwrap().tokens;
             // The small tokenizer composes characters first: Unicode lets that grow a text threefold.
-            let grown = if counter.name().starts_with("small") { 3 * bound.n } else { bound.n };
-            assert!(n <= grown, "{n} of {} for {} bytes of {kind}", counter.name(), bound.n);
+            let grown = if counter.name().starts_with("small") { 3 * bound.tokens } else { bound.tokens };
+            assert!(n <= grown, "{n} of {} for {} bytes of {kind}", counter.name(), bound.tokens);
         }
     }
 }

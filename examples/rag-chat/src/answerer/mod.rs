@@ -3,7 +3,10 @@
 pub mod offline;
 pub mod remote;
 
-use context_window::{ContextPlan, ItemKind, Message, RagItem, WireFormat, render, usage::ReplyReport};
+use context_window::{
+    ContextPlan, ItemKind, Message, RagItem, WireFormat, render,
+    usage::{CacheLife, ReplyReport},
+};
 use remote::Remote;
 
 /// Who answers.
@@ -43,12 +46,16 @@ impl Prompt {
     pub fn of(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
         let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
         documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
+        // Anthropic caches up to marks only; elsewhere none is needed.
+        let body = match plan.wire_format {
+            WireFormat::Anthropic => render::anthropic(plan).with_breakpoints(CacheLife::FiveMinutes),
+            other => render::body(plan, other),
+        };
         Self {
-            // Anthropic caches up to marks only; elsewhere none is needed.
-            body: render::body(plan, plan.wire_format, plan.wire_format == WireFormat::Anthropic),
+            body: serde_json::to_value(body).expect("a body is plain data"),
             headers: plan.headers.clone(),
             wire_format: plan.wire_format,
-            max_tokens: plan.limits.max_completion,
+            max_tokens: plan.limits.max_completion_tokens,
             question,
             documents,
         }

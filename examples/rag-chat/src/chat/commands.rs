@@ -170,7 +170,8 @@ impl Chat {
             self.remember_model(name);
         }
         let plan = &self.plan;
-        let figures = [plan.limits.context_len, plan.total.n, plan.prompt_budget].map(grouped);
+        let figures = [plan.limits.model_context_len, plan.estimated_tokens_total.tokens, plan.prompt_budget]
+            .map(grouped);
         let [window, total, budget] = figures;
         let said = format!("{}. Window {window}, prompt {total} of {budget} tokens.", self.choice.says);
         Ok(said)
@@ -197,8 +198,8 @@ impl Chat {
         if let Some(same) = plan.repeated() {
             said += &format!(
                 "The first {} of this prompt's {} tokens are those of the prompt before.",
-                grouped(same.tokens.min(plan.total.n)),
-                grouped(plan.total.n)
+                grouped(same.tokens.min(plan.estimated_tokens_total.tokens)),
+                grouped(plan.estimated_tokens_total.tokens)
             );
         }
         Ok(said)
@@ -208,10 +209,11 @@ impl Chat {
         let (billed, plan, model) = (self.log.billed(), &self.plan, &self.choice.model);
         let input = billed.input + billed.cache_read + billed.cache_write;
         let [input, read, output, next] =
-            [input, billed.cache_read, billed.output, plan.total.n].map(grouped);
+            [input, billed.cache_read, billed.output, plan.estimated_tokens_total.tokens].map(grouped);
         let repeated =
             self.log.anchor().and_then(|anchor| plan.prefix(anchor)).map_or(0, |prefix| prefix.tokens);
-        let price = match model.input_cost(plan.total.n, repeated, CostTerms::default()) {
+        let price = match model.input_cost(plan.estimated_tokens_total.tokens, repeated, CostTerms::default())
+        {
             Some(cost) => {
                 format!(
                     ", {}; {} without a cache",
@@ -235,8 +237,8 @@ impl Chat {
         );
         let limits = self.plan.limits;
         let limits = RequestLimits::new()
-            .with_context_len(limits.context_len)
-            .with_max_completion(limits.max_completion)
+            .with_model_context_len(limits.model_context_len)
+            .with_max_completion_tokens(limits.max_completion_tokens)
             .with_safety_buffer(limits.safety_buffer);
         let json = context_window_formats::session_json(
             &self.manager,

@@ -21,7 +21,7 @@ pub(super) struct Compacting {
 impl Chat {
     /// Looks how full the window is after a reply, and begins a compaction that is due.
     pub(super) fn watch(&mut self) {
-        let usage = match self.manager.usage(self.request()) {
+        let usage = match self.manager.usage(&self.request()) {
             Ok(usage) => usage,
             Err(error) => return self.fail(error.to_string()),
         };
@@ -30,7 +30,7 @@ impl Chat {
         if self.compacting.is_some() {
             return;
         }
-        match self.manager.compactor().due(self.request()) {
+        match self.manager.compactor().due(&self.request()) {
             Ok(Some(job)) => {
                 self.say("The window is nearly full, so older messages are compacted.");
                 self.compact(job);
@@ -45,10 +45,10 @@ impl Chat {
         if self.compacting.is_some() {
             return "A compaction is on its way.".into();
         }
-        let job = match self.manager.compactor().now(self.request()) {
+        let job = match self.manager.compactor().now(&self.request()) {
             Ok(Some(job)) if job.archived_ids().len() > 1 => job,
             Ok(_) => {
-                let why = match self.manager.compactor().state(self.request()) {
+                let why = match self.manager.compactor().state(&self.request()) {
                     Ok(CompactionState::Waiting(why)) => why.text(),
                     _ => "there is too little to compact yet",
                 };
@@ -88,7 +88,7 @@ impl Chat {
 
     fn compact(&mut self, job: CompactionRequest) {
         let Some(summariser) = self.maker(&job).map(Remote::summariser) else {
-            let done = self.manager.compactor().fall_back(&mut self.log, &job);
+            let done = self.manager.compactor().compact_without_model(&mut self.log, &job);
             return self.compacted(done);
         };
         self.started += 1;
@@ -118,12 +118,13 @@ impl Chat {
         };
         let (compactor, job) = (self.manager.compactor(), &compacting.job);
         let Some(answer) = compacting.answer else { return };
-        let applied = answer
-            .and_then(|text| compactor.apply(&mut self.log, job, &text).map_err(|error| error.to_string()));
+        let applied = answer.and_then(|text| {
+            compactor.apply_summary(&mut self.log, job, &text).map_err(|error| error.to_string())
+        });
         let done = match applied {
             Ok(record) => Ok(record),
             Err(why) => {
-                let done = compactor.fall_back(&mut self.log, job);
+                let done = compactor.compact_without_model(&mut self.log, job);
                 self.fail(format!("There is no summary, so it is done without one: {why}"));
                 done
             }

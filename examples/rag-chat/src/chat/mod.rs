@@ -275,8 +275,11 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T, String> {
 
 /// The limits of `--context`: a quarter of it is for the reply, 4,096 tokens at most.
 fn limits(args: &Args) -> RequestLimits {
-    let smaller =
-        |tokens| RequestLimits::new().with_context_len(tokens).with_max_completion((tokens / 4).min(4_096));
+    let smaller = |tokens| {
+        RequestLimits::new()
+            .with_model_context_len(tokens)
+            .with_max_completion_tokens((tokens / 4).min(4_096))
+    };
     args.context.map_or_else(RequestLimits::new, smaller)
 }
 
@@ -288,7 +291,7 @@ fn manager(args: &Args, choice: &Choice, reasoning: ReasoningPolicy) -> Result<C
     };
     if args.config.is_none() {
         // Whoever chats decides what becomes of an expired pin.
-        config.ttl.policy = TtlPolicy::Ask;
+        config.ttl_policy = TtlPolicy::Ask;
     }
     if reasoning == ReasoningPolicy::Drop {
         config.conversation.reasoning = reasoning;

@@ -228,7 +228,7 @@ impl Chat {
             let next = self.manager.plan_after_overflow(&self.request(), &plan);
             self.say(format!(
                 "The provider says that {} tokens are too many.",
-                report::grouped(plan.total.n)
+                report::grouped(plan.estimated_tokens_total.tokens)
             ));
             Some((next.map_err(anyhow::Error::from), smaller + 1, without_thoughts))
         } else if is_reasoning_refusal(&failure) && !without_thoughts {

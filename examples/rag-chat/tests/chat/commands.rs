@@ -166,7 +166,7 @@ fn a_smaller_model_keeps_the_question_and_a_larger_one_has_all_again() {
     assert!(run.has_said("Window 1,024"), "{:?}", run.chat.remarks);
     assert!(count(&run) < before, "{} {before} {:?}", count(&run), run.chat.remarks);
     assert!(
-        run.chat.plan.total.n <= run.chat.plan.prompt_budget,
+        run.chat.plan.estimated_tokens_total.tokens <= run.chat.plan.prompt_budget,
         "{:?} {:?}",
         run.chat.plan.overflow,
         run.chat.remarks
@@ -206,7 +206,7 @@ fn explanations_differences_costs_and_copies() {
     let session = context_window_formats::Session::from_json(&copy).unwrap();
     assert_eq!(session.log.messages().len(), run.chat.log.messages().len());
     assert_eq!(session.rag.len(), run.chat.documents.len());
-    assert_eq!(session.limits.context_len, Some(8_192));
+    assert_eq!(session.limits.model_context_len, Some(8_192));
 }
 
 #[test]
@@ -231,13 +231,13 @@ fn a_session_goes_on_with_the_model_that_it_had() {
     // By the command line, by the command, and by another session that was begun meanwhile.
     drop(Run::offline(&place, &["--model", "offline-4k"]));
     let mut run = Run::offline(&place, &[]);
-    assert_eq!((model(&run).as_str(), run.chat.plan.limits.context_len), ("offline-4k", 4_096));
+    assert_eq!((model(&run).as_str(), run.chat.plan.limits.model_context_len), ("offline-4k", 4_096));
     run.enter("/model offline-2k").enter("/sessions work").enter("When are you open?");
     drop(run);
     let mut run = Run::offline(&place, &["--session", "work"]);
     assert_eq!(model(&run), "offline-2k");
     run.enter("/model offline-16k").enter("/sessions chat");
-    assert_eq!((model(&run).as_str(), run.chat.plan.limits.context_len), ("offline-2k", 2_048));
+    assert_eq!((model(&run).as_str(), run.chat.plan.limits.model_context_len), ("offline-2k", 2_048));
     run.enter("/sessions work");
     assert_eq!(model(&run), "offline-16k");
     // A session that nobody named a model for is the environment's; so is one question.

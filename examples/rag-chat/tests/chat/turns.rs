@@ -113,7 +113,7 @@ fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
     let manager = {
         let choice = rag_chat::models::choose(None, &environment(&[])).unwrap();
         let mut config = context_window::Config::default();
-        config.ttl.policy = context_window::config::TtlPolicy::Ask;
+        config.ttl_policy = context_window::config::TtlPolicy::Ask;
         config.compaction.strategy = context_window::config::CompactionStrategy::Digest;
         context_window::ContextWindowManager::configured(choice.model, config).unwrap()
     };

@@ -13,7 +13,7 @@ pub fn manager() -> ContextWindowManager {
     let mut config = Config::default();
     config.compaction.messages = Some(12);
     config.compaction.min_messages = 4;
-    config.compaction.digest.max_tokens = 60;
+    config.compaction.digest_max_tokens = 60;
     ContextWindowManager::new(Model::custom("test"), TokenCounter::chars_per_4(), config).unwrap()
 }
 
@@ -38,7 +38,7 @@ pub fn lived() -> Conversation {
             Usage::openai(plan.counted(), 0, 9),
         );
         log.complete_turn(&plan);
-        manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap();
+        manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap();
     }
     log.pin_message("q19", Priority::High).unwrap();
     log.push(Message::user("and now?"));

@@ -129,7 +129,7 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
         talk.tools = read_tools(&tools, reading)?;
     }
     let most = fields.first(&["maxOutputTokens", "maxTokens"]);
-    talk.stated.max_completion = most.and_then(|most| most.number()).filter(|most| *most > 0);
+    talk.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
     fields.ignore(&[
         "trigger",
         "messageId",

@@ -127,13 +127,13 @@ fn body(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(
 fn limits(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
     let config = fields.get("inferenceConfig").map(|config| config.object()).transpose()?;
     let most = config.as_ref().and_then(|config| config.first(&["maxTokens", "max_new_tokens"]));
-    talk.stated.max_completion = most.and_then(|most| most.number()).filter(|most| *most > 0);
+    talk.stated.max_completion_tokens = most.and_then(|most| most.number()).filter(|most| *most > 0);
     let more = fields.get("additionalModelRequestFields").filter(Node::is_object);
     let thinking = more.map(|more| more.object()).transpose()?.and_then(|more| more.get("thinking"));
     let budget = thinking.filter(Node::is_object).map(|thinking| thinking.object()).transpose()?;
     let budget = budget.and_then(|thinking| thinking.get("budget_tokens")?.number());
     // The budget of reasoning is part of the reply.
-    talk.stated.reasoning = if talk.stated.max_completion.is_none() { budget } else { None };
+    talk.stated.reasoning = if talk.stated.max_completion_tokens.is_none() { budget } else { None };
     Ok(())
 }
 
@@ -281,7 +281,7 @@ fn anthropic(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
             None => Tool::hosted(name, WireFormat::Anthropic, node.compact()),
         });
     }
-    talk.stated.max_completion = fields.get("max_tokens").and_then(|most| most.number());
+    talk.stated.max_completion_tokens = fields.get("max_tokens").and_then(|most| most.number());
     for node in fields.need("messages")?.list()? {
         talk.steps.push(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() });
     }

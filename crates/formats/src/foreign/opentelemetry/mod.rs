@@ -148,7 +148,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     add_results(&mut span, ran);
     let mut talk =
         Talk { id: span.id, model: span.model, system: span.system, tools: span.tools, ..Talk::default() };
-    talk.stated.max_completion = span.most;
+    talk.stated.max_completion_tokens = span.most;
     talk.steps = span.entries.into_iter().map(Step::Entry).collect();
     Ok(talk)
 }

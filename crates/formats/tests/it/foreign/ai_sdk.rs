@@ -78,7 +78,7 @@ fn messages_for_models() {
         &["2 approvals are left out: they are not sent to a model"],
     );
     assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
-    assert_eq!(session.limits.stated.max_completion, Some(400));
+    assert_eq!(session.limits.stated.max_completion_tokens, Some(400));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_request() {
         &[],
     );
     assert_eq!(session.model.as_deref(), Some("us.anthropic.claude-sonnet-4-5-20250929-v1:0"));
-    assert_eq!(session.limits.stated.max_completion, Some(500));
+    assert_eq!(session.limits.stated.max_completion_tokens, Some(500));
     assert_eq!(session.tools.len(), 1);
     let thoughts: Vec<_> = session.log.messages().iter().flat_map(|message| message.reasoning()).collect();
     assert_eq!((thoughts[0].seal.as_deref(), thoughts[1].redacted), (Some("c2ln"), true));
@@ -82,7 +82,7 @@ fn a_body_of_anthropic_in_the_log() {
         &["system: You rent out boats.", "user: Is the Teal free?", "assistant: It is."],
         &[],
     );
-    assert_eq!(session.limits.stated.max_completion, Some(300));
+    assert_eq!(session.limits.stated.max_completion_tokens, Some(300));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn an_export_is_read_without_items_of_the_screen() {
     );
     assert_eq!(session.id.as_deref(), Some("20261101_1"));
     assert_eq!(session.model.as_deref(), Some("claude-sonnet-4-5"));
-    assert_eq!(session.limits.stated.context_len, Some(200_000));
+    assert_eq!(session.limits.stated.model_context_len, Some(200_000));
 }
 
 #[test]

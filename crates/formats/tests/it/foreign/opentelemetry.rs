@@ -30,7 +30,7 @@ fn the_spans_of_a_run_are_one_conversation() {
 fn structured_values_of_otlp_are_read() {
     let session = sample("opentelemetry-otlp.json");
     assert_eq!(said(&session), said(&sample("opentelemetry-spans.json")));
-    assert_eq!(session.limits.stated.max_completion, Some(200));
+    assert_eq!(session.limits.stated.max_completion_tokens, Some(200));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn a_request_of_cohere_1() {
     );
     assert_eq!((session.tools.len(), session.rag.len()), (1, 1));
     assert_eq!(&*session.rag[0].text, "title: Rules\nsnippet: Wear a vest.");
-    assert_eq!(session.limits.stated.max_completion, Some(300));
+    assert_eq!(session.limits.stated.max_completion_tokens, Some(300));
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn fingerprint(it: &Script) -> String {
 }
 
 fn sent(it: &Script) -> u64 {
-    it.app.plan().unwrap().usage.conversation_tokens.n
+    it.app.plan().unwrap().usage.conversation_tokens.tokens
 }
 
 #[test]

@@ -177,11 +177,15 @@ fn the_items_are_the_session() {
         assert!(plan.excluded.iter().all(|row| row.count == 1));
         // The rows of both lists say the same of everything.
         let of_plan = it.app.plan().unwrap();
-        assert_eq!((&plan.included, plan.total), (&of_plan.included, of_plan.total));
+        assert_eq!(
+            (&plan.included, plan.estimated_tokens_total),
+            (&of_plan.included, of_plan.estimated_tokens_total)
+        );
         let out = |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.count).sum::<u64>();
         assert_eq!(out(plan), out(of_plan));
-        let sum =
-            |plan: &context_window::ContextPlan| plan.excluded.iter().map(|row| row.tokens.n).sum::<u64>();
+        let sum = |plan: &context_window::ContextPlan| {
+            plan.excluded.iter().map(|row| row.token_estimate.tokens).sum::<u64>()
+        };
         assert_eq!(sum(plan), sum(of_plan), "exact counts add up");
         for place in 0..ids.len() {
             it.app.list.select(place);

@@ -197,7 +197,7 @@ fn the_head_is_never_cut() {
         assert!(!head.contains("gp") || head.contains("gpt-4o"), "{width}: {head}");
         let facts = text.lines().nth(2).unwrap();
         let repeats = script.app.plan().unwrap().repeated().unwrap();
-        let total = script.app.plan().unwrap().total.n;
+        let total = script.app.plan().unwrap().estimated_tokens_total.tokens;
         let whole = format!(" · cached {} of this prompt's {total}", repeats.tokens);
         let facts = facts.split(" · context length").next().unwrap();
         assert!(facts.ends_with(&whole) || !facts.contains("cached"), "{width}: {facts}");

@@ -130,7 +130,7 @@ fn earlier_prompts_are_those_of_the_replay() {
             let (plan, mark) = (it.app.plan().unwrap(), &it.app.marks[place]);
             let repeated = plan.repeated().map(|prefix| (prefix.tokens, prefix.of));
             assert_eq!(
-                (plan.total.n, repeated),
+                (plan.estimated_tokens_total.tokens, repeated),
                 (mark.figures.tokens, mark.figures.repeats()),
                 "{arguments}, prompt {place}"
             );

@@ -16,8 +16,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let text = format!(
             "limits ({}): context length {}, reply reserve {}, safety margin {}, prompt budget {}",
             plan.limits_source.name(),
-            report::grouped(limits.context_len),
-            report::grouped(limits.max_completion),
+            report::grouped(limits.model_context_len),
+            report::grouped(limits.max_completion_tokens),
             report::grouped(limits.safety_buffer),
             report::grouped(plan.prompt_budget)
         );

@@ -162,13 +162,17 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         .and_then(|place| app.marks.get(place))
         .filter(|_| app.what_if.changes().is_empty());
     // The current session has no previous prompt; its replay has, and may come to another plan.
-    let same =
-        mark.filter(|mark| mark.figures.tokens == plan.total.n).and_then(|mark| mark.figures.repeats());
+    let same = mark
+        .filter(|mark| mark.figures.tokens == plan.estimated_tokens_total.tokens)
+        .and_then(|mark| mark.figures.repeats());
     if let Some(tokens) = repeated.or(same.map(|(tokens, _)| tokens)) {
         // Of this prompt: the last one may have been another size.
-        let (tokens, of) = (report::grouped(tokens.min(plan.total.n)), report::grouped(plan.total.n));
+        let (tokens, of) = (
+            report::grouped(tokens.min(plan.estimated_tokens_total.tokens)),
+            report::grouped(plan.estimated_tokens_total.tokens),
+        );
         parts.push(Span::raw(format!("cached {tokens} of this prompt's {of}")));
-    } else if let Some(mark) = mark.filter(|mark| mark.figures.tokens != plan.total.n) {
+    } else if let Some(mark) = mark.filter(|mark| mark.figures.tokens != plan.estimated_tokens_total.tokens) {
         let tokens = report::grouped(mark.figures.tokens);
         parts.push(Span::raw(format!("fresh plan; continuing the last prompt: {tokens}")));
     }
@@ -181,7 +185,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         let compactions = if usage.compactions == 1 { "compaction" } else { "compactions" };
         parts.push(Span::raw(format!("{} {compactions}", report::grouped(usage.compactions))));
     }
-    parts.push(Span::raw(format!("context length {}", report::grouped(usage.context_len))));
+    parts.push(Span::raw(format!("context length {}", report::grouped(usage.model_context_len))));
     for part in parts.iter_mut().skip(1) {
         part.content = format!(" · {}", part.content).into();
     }
@@ -192,7 +196,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
 fn dropped_pin(plan: &ContextPlan) -> Option<String> {
     let notice = plan.notices.iter().find(|notice| notice.code == NoticeCode::PinDropped)?;
     let id = notice.ids.first()?;
-    let room = plan.excluded.iter().find(|row| row.id == *id).map(|row| (&row.reason, row.tokens));
+    let room = plan.excluded.iter().find(|row| row.id == *id).map(|row| (&row.reason, row.token_estimate));
     let said = match room {
         Some((ExcludedReason::Budget { room, .. }, tokens)) => {
             format!(": {} > {}", report::tokens(tokens), report::grouped(*room))
@@ -211,7 +215,7 @@ fn most(plan: &ContextPlan) -> Option<String> {
     let parts: Vec<u64> = groups.iter().map(|(_, tokens)| *tokens).collect();
     let share = report::percentages(&parts, composition.total).into_iter().next()?;
     let (id, size) = (report::brief(item.id.as_str()), report::tokens(item.tokens));
-    let own = report::share(item.tokens.n, composition.total);
+    let own = report::share(item.tokens.tokens, composition.total);
     Some(format!("{} {share}, largest {id} {size} ({own})", kind.text()))
 }
 

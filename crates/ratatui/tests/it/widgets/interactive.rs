@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 fn asking(model: &str) -> ContextWindowManager {
     let mut config = Config::default();
-    config.ttl.policy = TtlPolicy::Ask;
+    config.ttl_policy = TtlPolicy::Ask;
     ContextWindowManager::configured(Model::named(model).unwrap(), config).unwrap()
 }
 
@@ -48,7 +48,7 @@ fn desk() -> (Conversation, Vec<RagItem>) {
 }
 
 fn request<'a>(log: &'a Conversation, documents: &[RagItem]) -> PlanRequest<'a> {
-    PlanRequest::new(log).with_rag(documents.to_vec()).with_limits(RequestLimits::budget(260))
+    PlanRequest::new(log).with_rag(documents.to_vec()).with_limits(RequestLimits::prompt_budget(260))
 }
 
 fn page(width: u16, theme: Theme) -> Buffer {
@@ -159,9 +159,11 @@ fn any_size_will_do() {
 /// Whatever is pressed: the selected row is there, and is the one in sight that is marked.
 #[test]
 fn the_selected_row_is_in_sight() {
-    let plans =
-        [("support-chat", Some(RequestLimits::budget(400))), ("long-talk", Some(RequestLimits::budget(200)))]
-            .map(|(name, limits)| (session(name), plan(name, limits)));
+    let plans = [
+        ("support-chat", Some(RequestLimits::prompt_budget(400))),
+        ("long-talk", Some(RequestLimits::prompt_budget(200))),
+    ]
+    .map(|(name, limits)| (session(name), plan(name, limits)));
     let mut state = ItemListState::new();
     let mut seed = 7_u64;
     let mut random = |below: usize| {
@@ -217,7 +219,7 @@ fn the_selected_row_is_in_sight() {
 #[test]
 fn a_filter_of_everything_shows_everything() {
     for (name, budget) in [("support-chat", 400), ("long-talk", 200), ("overflow", 180), ("pins-ttl", 150)] {
-        let plan = plan(name, Some(RequestLimits::budget(budget)));
+        let plan = plan(name, Some(RequestLimits::prompt_budget(budget)));
         let (all, texts) = (u32::try_from(plan.row_count()).unwrap(), ItemTexts::new());
         let rows = |choose: &dyn Fn(&mut ItemListState)| {
             let mut state = ItemListState::new();
@@ -245,7 +247,9 @@ fn a_filter_of_everything_shows_everything() {
                 rows(&|state| state.set_filter(&format!("id:{id}")).unwrap()).contains(&at),
                 "{name}: {id}"
             );
-            let more: Filter = format!(">={} <={}", row.tokens().n, row.tokens().n).parse().unwrap();
+            let more: Filter = format!(">={} <={}", row.token_estimate().tokens, row.token_estimate().tokens)
+                .parse()
+                .unwrap();
             assert!(more.matches(&plan, row, &texts), "{name}: {id}");
         }
     }
@@ -274,7 +278,8 @@ fn a_filter_says_what_it_expects() {
 fn the_selected_item_stays_selected() {
     let session = session("long-talk");
     let texts = ItemTexts::new().with_log(&session.log);
-    let (large, small) = (plan("long-talk", None), plan("long-talk", Some(RequestLimits::budget(120))));
+    let (large, small) =
+        (plan("long-talk", None), plan("long-talk", Some(RequestLimits::prompt_budget(120))));
     for at in 0..large.included.len() {
         let (row, mut state) = (large.row_at(at).unwrap(), ItemListState::new());
         state.refresh(&large, &texts);
@@ -528,7 +533,7 @@ fn what_is_tried_is_what_is_planned() {
     let (tried, _) = state.plan(&manager, &request).unwrap();
     let mut changed = log.clone();
     state.changes().apply(&mut changed);
-    let limits = state.changes().limits(RequestLimits::budget(260));
+    let limits = state.changes().limits(RequestLimits::prompt_budget(260));
     let done =
         manager.build_plan(&PlanRequest::new(&changed).with_rag(documents.clone()).with_limits(limits));
     assert_eq!(tried, done.unwrap());
@@ -603,8 +608,8 @@ fn a_banner_is_there_when_it_has_something_to_say() {
 /// The window that a model has is beside the budget, as far as it is known.
 #[test]
 fn the_context_length_is_beside_the_budget() {
-    let usage = plan("support-chat", Some(RequestLimits::budget(400))).usage;
-    assert_eq!((usage.context_len, usage.to_string().as_str()), (128_000, "370 / 400 of 128,000"));
+    let usage = plan("support-chat", Some(RequestLimits::prompt_budget(400))).usage;
+    assert_eq!((usage.model_context_len, usage.to_string().as_str()), (128_000, "370 / 400 of 128,000"));
     assert_eq!(serde_json::to_value(usage).unwrap()["context_len"], 128_000);
 }
 
@@ -642,7 +647,7 @@ fn a_filter_finds_texts_and_reasons_of_what_is_out() {
         RagItem::new("b", 0.2, "A nightingale of low score."),
         RagItem::new("c", 0.8, "A wren. ".repeat(60)),
     ];
-    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::budget(120));
+    let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(120));
     let plan = manager.build_plan(&request).unwrap();
     let texts = ItemTexts::of(&request);
     let rows = |filter: &str| -> Vec<String> {

@@ -28,7 +28,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
                 let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
                 log.push_reply(&plan, Message::assistant(format!("reply {at}")), None);
                 log.push(Message::user(format!("next {at}")));
-                manager().compactor().without_model(log, &[], RequestLimits::new()).unwrap();
+                manager().compactor().compact_if_due(log, &[], RequestLimits::new()).unwrap();
             }
         }
         assert_eq!(seen(&active), seen(&log));
@@ -46,7 +46,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         undone.push(Message::assistant("and more"));
         let job = manager()
             .compactor()
-            .now(PlanRequest::new(&undone))
+            .now(&PlanRequest::new(&undone))
             .map(|job| job.map(|job| job.messages().len()));
         assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // People see where a text was left.

@@ -19,7 +19,7 @@ fn kind(error: Result<impl Sized, Error>) -> ErrorKind {
 /// Everything that an application sees of a conversation.
 pub fn seen(log: &Conversation) -> String {
     let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
-    let usage = manager().usage(PlanRequest::new(log)).unwrap();
+    let usage = manager().usage(&PlanRequest::new(log)).unwrap();
     format!("{}\n{usage:?}\n{:?}\n{:?}", context_window_report::json(&plan), log.level(), log.billed())
 }
 
@@ -313,7 +313,7 @@ fn take(log: &mut Conversation, step: &Step) {
         Step::Compact => log.start_fresh(),
         Step::Rewind => drop(log.rewind_before("m3")),
         Step::Level => {
-            if let Ok(mut usage) = manager.usage(PlanRequest::new(log)) {
+            if let Ok(mut usage) = manager.usage(&PlanRequest::new(log)) {
                 usage.level = if log.level() == Level::Normal { Level::Approaching } else { Level::Normal };
                 log.observe(usage);
             }

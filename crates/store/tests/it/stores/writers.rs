@@ -151,7 +151,7 @@ fn writes_for_ever(address: &str) -> ! {
             let text = format!("message {n} {}", "words ".repeat(n % 7));
             log.push(if n.is_multiple_of(2) { Message::user(text) } else { Message::assistant(text) });
         }
-        manager.compactor().without_model(&mut log, &[], RequestLimits::new()).unwrap();
+        manager.compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap();
         // A server that is gone is waited for; only what is confirmed is said.
         if store.save("s", &mut log, revision).is_ok() {
             writeln!(out, "said {} {}", log.messages().len(), log.compactions().count()).unwrap();
