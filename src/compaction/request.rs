@@ -461,7 +461,7 @@ impl CompactionRequest {
         };
         let plan = self.manager.plan(&request)?;
         let fits = plan.overflow.is_none() && !plan.drops_conversation();
-        Ok(fits.then(|| (plan.prompt.clone(), plan.estimated_tokens_total)))
+        Ok(fits.then(|| (plan.carryover.prompt.clone(), plan.estimated_tokens_total)))
     }
 
     /// Returns the message of a piece as this summariser reads it.
@@ -491,7 +491,7 @@ impl CompactionRequest {
                 .plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(self.window)))?;
             let over = plan.overflow_tokens();
             if over == 0 {
-                return Ok(Some((plan.prompt.clone(), plan.estimated_tokens_total)));
+                return Ok(Some((plan.carryover.prompt.clone(), plan.estimated_tokens_total)));
             }
             limit = limit.saturating_sub(over);
         }

@@ -10,12 +10,12 @@ use crate::{
     error::Error,
     item::Section,
     message::Role,
-    plan::ContextPlan,
     planner::{
-        assemble::{self, PlanContext},
+        assemble::PlanContext,
         budget::{Available, Budgets, SectionDemands},
-        candidates::{CandidateId, Candidates, Costs, Results},
+        candidates::{CandidateId, CandidateMap, Candidates, Costs, Known},
         observer::{Observer, Unobserved},
+        rendering::ToolResultRendering,
         select::{Begun, Selection, Selector, SharedPins, Shorter, Trails, saved_by_merging},
     },
     provider::meter::Meter,
@@ -23,9 +23,6 @@ use crate::{
     tokens::TokenCount,
 };
 use std::{cell::RefCell, rc::Rc};
-
-/// How often a prompt that its joins push over the budget is planned again with less (rule N3).
-pub(crate) const TRIES: u32 = 3;
 
 /// One request, with everything that does not depend on its budget.
 pub(crate) struct Solver<'p, O = Unobserved> {
@@ -50,9 +47,16 @@ pub(crate) struct Scenario<'p, O> {
     observer: O,
 }
 
+/// The counts of one rendering, kept from one round of planning for the next.
+pub(crate) struct KnownCosts {
+    rendering: ToolResultRendering,
+    tokens: CandidateMap<Known>,
+    demands: SectionDemands,
+}
+
 /// The documents that a solution is for.
 #[derive(Clone, Copy)]
-enum Documents {
+pub(crate) enum Documents {
     AsGiven,
     /// They are yet to come, and could use whatever they get.
     Expected,
@@ -60,18 +64,12 @@ enum Documents {
 
 /// The questions that a selection answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Detail {
+pub(crate) enum Detail {
     /// Each candidate with its reason, as a plan has it.
     EachReason,
     /// The candidates that are in, no reasons.
     OnlyIncluded,
 }
-
-/// A scenario, and the budgets it was given.
-type Divided<'p, O> = (Rc<Scenario<'p, O>>, Budgets);
-
-/// The scenarios that were tried, the last one taken, and what of its selection is found already.
-type Divisions<'p, O> = (Vec<Divided<'p, O>>, Option<Begun>);
 
 /// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
 pub(crate) struct Trial<'p, O: Observer> {
@@ -92,14 +90,6 @@ pub(crate) struct Solution<'p, O: Observer = Unobserved> {
     used: i128,
 }
 
-/// A plan, and how it came about.
-pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
-    pub(crate) plan: ContextPlan,
-    pub(crate) solution: Solution<'p, O>,
-    /// Whether it was planned with less than there is.
-    pub(crate) withholds: bool,
-}
-
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
         Self {
@@ -111,6 +101,39 @@ impl<'p> Solver<'p> {
             pins: SharedPins::default(),
             scenarios: RefCell::default(),
         }
+    }
+
+    /// Takes over the counts of an earlier round with the same candidates.
+    pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
+        let scenario = |KnownCosts { rendering, tokens, demands }| {
+            let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
+            Rc::new(Scenario { costs, demands, trails: Trails::default(), observer: Unobserved })
+        };
+        self.scenarios.replace(known.into_iter().map(scenario).collect());
+        self
+    }
+
+    /// Returns the counts, for another round with the same candidates.
+    pub(crate) fn into_known(self) -> Vec<KnownCosts> {
+        let known = |scenario: Rc<Scenario<'_, Unobserved>>| {
+            let Scenario { costs, demands, .. } = Rc::into_inner(scenario)?;
+            let (rendering, tokens) = costs.into_known();
+            Some(KnownCosts { rendering, tokens, demands })
+        };
+        self.scenarios.into_inner().into_iter().filter_map(known).collect()
+    }
+
+    /// Returns the whole selection of one budget, each candidate with its reason.
+    pub(crate) fn choose(
+        &self,
+        scenario: &Scenario<'p, Unobserved>,
+        budgets: &Budgets,
+        begun: Option<Begun>,
+    ) -> Result<Selection, Error> {
+        let selector = self.selector(scenario, Detail::EachReason);
+        let mut chosen = selector.choose(budgets, begun)?;
+        selector.tell_why(&mut chosen, budgets)?;
+        Ok(chosen)
     }
 
     /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
@@ -135,41 +158,6 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         Self { pins: pins.clone(), ..self }
     }
 
-    /// From the candidates to the plan: the stages budget, select, assemble, conform and ledger.
-    ///
-    /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
-    /// provider requires. Where that pushes it over the budget, it is planned again with so much less, [`TRIES`] times at
-    /// the most (rules N3, H5).
-    pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
-        let (candidates, meter) = (self.candidates, self.meter);
-        let (mut withheld, mut tries) = (0, TRIES);
-        #[cfg(test)]
-        tests::PLANNED.with(|planned| planned.set(planned.get() + 1));
-        loop {
-            // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
-            // they have to be (S7).
-            let available = self.available(context, context.prompt_budget, withheld);
-            let divisions = self.divide(available, Documents::AsGiven, Detail::EachReason)?;
-            // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
-            let mut solution = self.select(available, divisions, Detail::EachReason)?;
-            let (scenario, budgets) = solution.taken();
-            self.selector(&scenario, Detail::EachReason).tell_why(&mut solution.chosen, &budgets)?;
-            // Assemble: what was chosen, in prompt order (O1).
-            let (chosen, costs) = (&solution.chosen, &scenario.costs);
-            let mut draft = assemble::draft(candidates, costs, meter, chosen, context.placement)?;
-            // Conform: the messages that the provider accepts (H4-H9).
-            assemble::conform(&mut draft, candidates, meter, context)?;
-            // Ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
-            let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
-            let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
-            let required: u64 = required.map(|row| row.token_estimate.tokens).sum();
-            match solution.withholds_next(plan.overflow_tokens(), withheld, required).filter(|_| tries > 0) {
-                Some(more) => (withheld, tries) = (more, tries - 1),
-                None => return Ok(Attempt { plan, solution, withholds: withheld > 0 }),
-            }
-        }
-    }
-
     /// What is included at a prompt budget with so many tokens withheld: the stages budget and select.
     pub(crate) fn solve(
         &self,
@@ -178,7 +166,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         withheld: u64,
     ) -> Result<Solution<'p, O>, Error> {
         let available = self.available(context, budget, withheld);
-        self.select_included(available, Documents::AsGiven)
+        self.select(available, Documents::AsGiven, Detail::OnlyIncluded)
     }
 
     /// As if documents were to come that could use whatever they get.
@@ -188,23 +176,43 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         budget: u64,
     ) -> Result<Solution<'p, O>, Error> {
         let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
-        self.select_included(available, Documents::Expected)
+        self.select(available, Documents::Expected, Detail::OnlyIncluded)
     }
 
-    fn select_included(&self, available: Available, documents: Documents) -> Result<Solution<'p, O>, Error> {
-        let detail = Detail::OnlyIncluded;
-        self.select(available, self.divide(available, documents, detail)?, detail)
+    /// Returns the whole selection at a prompt budget, each candidate with its reason.
+    pub(crate) fn solve_in_detail(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+        withheld: u64,
+    ) -> Result<Solution<'p, O>, Error> {
+        let available = self.available(context, budget, withheld);
+        let mut solution = self.select(available, Documents::AsGiven, Detail::EachReason)?;
+        let (scenario, budgets) = solution.taken();
+        self.selector(&scenario, Detail::EachReason).tell_why(&mut solution.chosen, &budgets)?;
+        Ok(solution)
     }
 
+    /// Solves with results as short as they have to be (rule S7): one rendering after another.
     fn select(
         &self,
         available: Available,
-        (divided, begun): Divisions<'p, O>,
+        documents: Documents,
         detail: Detail,
     ) -> Result<Solution<'p, O>, Error> {
+        let mut rendering = self.candidates.remembered_rendering();
+        let mut divided = Vec::new();
+        let begun = loop {
+            let (scenario, budgets, shorter) = self.divide(rendering, available, documents, detail)?;
+            divided.push((scenario, budgets));
+            match shorter {
+                Shorter::Yes(next) => rendering = next,
+                Shorter::No(begun) => break begun,
+            }
+        };
         let (scenario, budgets) = &divided[divided.len() - 1];
         let chosen = self.selector(scenario, detail).choose(budgets, begun)?;
-        let heard = |(scenario, budgets): Divided<'p, O>| {
+        let heard = |(scenario, budgets): (Rc<Scenario<'p, O>>, Budgets)| {
             let heard = scenario.observer.take();
             Trial { scenario, budgets, heard }
         };
@@ -215,35 +223,29 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         Ok(Solution { chosen, trials, available: available.tokens, used })
     }
 
-    /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(
+    /// Divides the available tokens among the sections, pins first (S2, B4, B5), with the costs of one rendering of tool
+    /// results. Says if results have to be shorter; if not, the selection is found up to its window.
+    pub(crate) fn divide(
         &self,
+        rendering: ToolResultRendering,
         available: Available,
         documents: Documents,
         detail: Detail,
-    ) -> Result<Divisions<'p, O>, Error> {
-        let mut results = Results::remembered(self.candidates);
-        let mut divided = Vec::new();
-        loop {
-            let scenario = self.scenario(results, available.total())?;
-            let (demands, observer) = (scenario.demands, &scenario.observer);
-            let demands = match documents {
-                Documents::AsGiven => demands,
-                Documents::Expected => demands.with_any_documents(),
-            };
-            let budgets = if demands.overflow(&available, observer) {
-                demands.only_minimums(available, self.config)
-            } else {
-                let pins = self.selector(&scenario, detail).pins_first(&available)?;
-                demands.divide(available, pins, self.config, observer)
-            };
-            let shorter = self.selector(&scenario, detail).shorter_results(&budgets)?;
-            divided.push((scenario, budgets));
-            match shorter {
-                Shorter::Yes(shorter) => results = shorter,
-                Shorter::No(begun) => return Ok((divided, begun)),
-            }
-        }
+    ) -> Result<(Rc<Scenario<'p, O>>, Budgets, Shorter), Error> {
+        let scenario = self.scenario(rendering, available.total())?;
+        let (demands, observer) = (scenario.demands, &scenario.observer);
+        let demands = match documents {
+            Documents::AsGiven => demands,
+            Documents::Expected => demands.with_any_documents(),
+        };
+        let budgets = if demands.overflow(&available, observer) {
+            demands.only_minimums(available, self.config)
+        } else {
+            let pins = self.selector(&scenario, detail).pins_first(&available)?;
+            demands.divide(available, pins, self.config, observer)
+        };
+        let shorter = self.selector(&scenario, detail).shorter_results(&budgets)?;
+        Ok((scenario, budgets, shorter))
     }
 
     fn selector<'s>(&'s self, scenario: &'s Scenario<'p, O>, detail: Detail) -> Selector<'s, O> {
@@ -259,13 +261,13 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
 
     /// The costs with results sent like this, and what the sections could use of `total`: found once for all budgets that
     /// are asked about.
-    fn scenario(&self, results: Results, total: u64) -> Result<Rc<Scenario<'p, O>>, Error> {
-        let known = self.scenarios.borrow().iter().find(|one| *one.costs.results() == results).cloned();
+    fn scenario(&self, rendering: ToolResultRendering, total: u64) -> Result<Rc<Scenario<'p, O>>, Error> {
+        let known = self.scenarios.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
-        let clipped = results.clips();
-        let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
+        let clipped = rendering.clips();
+        let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
         let (trails, observer) = (Trails::with_pins(self.pins.clone()), self.observer.clone());
@@ -285,8 +287,8 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
 
     /// What a candidate costs, counted no further than to `limit` tokens.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
-        let results = Results::remembered(self.candidates);
-        Ok(match self.scenario(results, limit)?.costs.weigh(id, limit)? {
+        let rendering = self.candidates.remembered_rendering();
+        Ok(match self.scenario(rendering, limit)?.costs.weigh(id, limit)? {
             Weight::Exactly(n) => {
                 let log = self.candidates.log();
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
@@ -299,11 +301,16 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         })
     }
 
+    pub(crate) fn candidates(&self) -> &'p Candidates<'p> {
+        self.candidates
+    }
+
     pub(crate) fn config(&self) -> &'p Config {
         self.config
     }
 
-    fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
+    /// Returns the tokens that a prompt budget leaves for the items, with some of them withheld.
+    pub(crate) fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
         let index = self.candidates.index();
         let merged = if index.state_comes_last { index.states() } else { 0 };
         Available {
@@ -318,7 +325,7 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
 
 impl<'p, O: Observer> Solution<'p, O> {
     /// The scenario that was taken, and its budgets.
-    fn taken(&self) -> Divided<'p, O> {
+    pub(crate) fn taken(&self) -> (Rc<Scenario<'p, O>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.scenario), taken.budgets)
     }
@@ -330,7 +337,7 @@ impl<'p, O: Observer> Solution<'p, O> {
 
     /// Documents and state before this position are not sent (rule S10).
     pub(crate) fn released_before(&self) -> u32 {
-        self.trials[self.trials.len() - 1].scenario.costs.results().released_before
+        self.trials[self.trials.len() - 1].scenario.costs.rendering().released_before
     }
 
     /// Whether only the minimum is included, because it exceeds the budget.

@@ -195,7 +195,7 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
                 if leave {
                     // What came before this turn and stays is messages only.
                     let live = plan.included.iter().position(|row| {
-                        row.section == Section::Conversation && row.id == *plan.live.as_ref().unwrap()
+                        row.section == Section::Conversation && row.id == *plan.live().unwrap()
                     });
                     let earlier = plan.included[..live.unwrap()].iter();
                     let standing = earlier

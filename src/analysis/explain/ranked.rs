@@ -15,9 +15,10 @@ use crate::{
         assemble::{BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
+        replan::TRIES,
         select::SharedPins,
         sequence_costs::{AddedTokens, SequenceCosts},
-        solve::{Solution, Solver, TRIES},
+        solve::{Solution, Solver},
     },
 };
 use std::cell::{OnceCell, RefCell};

@@ -24,8 +24,9 @@ use crate::{
     plan::reason::{ExcludedReason, IncludedReason, LimitedBy},
     planner::{
         budget::{Available, Budgets, PinsTaken},
-        candidates::{CandidateId, CandidateIndex, Costs, List, Results, Slot},
+        candidates::{CandidateId, CandidateIndex, Costs, List, Slot},
         observer::{BudgetVariable, Constraint, Observer},
+        rendering::ToolResultRendering,
     },
     provider::weight::Weight,
 };
@@ -136,7 +137,7 @@ pub(crate) enum Shorter {
     /// No; and where there was a window, the selection with what becomes of it.
     No(Option<Begun>),
     /// In this way.
-    Yes(Results),
+    Yes(ToolResultRendering),
 }
 
 impl Selection {
@@ -351,7 +352,8 @@ impl<O: Observer> Selector<'_, O> {
     ///
     /// Whatever counting the candidates runs into.
     pub(crate) fn shorter_results(&self, budgets: &Budgets) -> Result<Shorter, Error> {
-        let shorter = |results: Option<Results>| results.map_or(Shorter::No(None), Shorter::Yes);
+        let shorter =
+            |rendering: Option<ToolResultRendering>| rendering.map_or(Shorter::No(None), Shorter::Yes);
         if budgets.overflow {
             let released = self.costs.releasing_everything();
             return match released {
@@ -429,7 +431,7 @@ impl<O: Observer> Selector<'_, O> {
     /// What a window may take that is to stay as it is: its budget, or where documents leave it in this plan its low mark,
     /// because the prompt is another one from there on anyway (rules S5, S10).
     fn for_the_window(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
-        if self.costs.results().cuts {
+        if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
         } else {
             (budgets.of(Section::Conversation), BudgetVariable::Conversation)

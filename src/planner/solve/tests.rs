@@ -8,9 +8,11 @@ use crate::{
     message::{Message, ToolCall},
     plan::Anchor,
     planner::{
+        assemble::LAID_OUT,
         candidates::CandidateId,
         manager::ContextWindowManager,
         observer::{Constraint, Observer},
+        replan::Replan,
         request::PlanRequest,
         select::visited,
         solve::Solution,
@@ -19,12 +21,7 @@ use crate::{
     tokens::TokenCounter,
 };
 use proptest::prelude::*;
-use std::{cell::Cell, collections::BTreeSet};
-
-thread_local! {
-    /// The prompts that were planned as a whole.
-    pub(super) static PLANNED: Cell<u64> = const { Cell::new(0) };
-}
+use std::collections::BTreeSet;
 
 /// The largest budget: less than some of these conversations need.
 const MOST: u64 = 700;
@@ -211,7 +208,7 @@ proptest! {
         let request = talk.request(&log);
         let manager = manager(talk.config());
         let context = manager.context(&request).unwrap();
-        let candidates = manager.candidates(&request, manager.sticky(&request, &context)).unwrap();
+        let candidates = manager.candidates(&request, manager.sticky(&request, &context), &Replan::default()).unwrap();
         let many = manager.solver(&candidates).observed(Deaf, MOST);
         let mut before: Option<(Solution<'_, Deaf>, BTreeSet<CandidateId>)> = None;
         let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
@@ -266,9 +263,9 @@ fn work_of(
     let limits = RequestLimits::prompt_budget(500).with_model_context_len(100_000).with_safety_buffer(0);
     let request = request(&log).with_limits(limits);
     visited();
-    PLANNED.take();
+    LAID_OUT.take();
     manager.explainer(&request).explain("m5").unwrap();
-    (visited(), PLANNED.take())
+    (visited(), LAID_OUT.take())
 }
 
 /// Each pin that comes or goes takes a selection whose work follows the changes: twice as many pins are twice

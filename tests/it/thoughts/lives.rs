@@ -210,7 +210,7 @@ impl Life {
             self.anchor = Some(plan.anchor());
         }
         if self.keeps == Keeps::File && !self.documents.is_empty() {
-            let question = plan.live.clone().unwrap();
+            let question = plan.live().cloned().unwrap();
             let documents = std::mem::take(&mut self.documents);
             // Those of earlier questions stand with them.
             let rows = plan.included.iter().rev().skip_while(|row| row.id != question).skip(1);
