@@ -1,4 +1,35 @@
 //! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the window is.
+//!
+//! ```
+//! use context_window::{
+//!     ContextWindowManager, Conversation, Message, Model, PlanRequest, Usage,
+//!     usage::{Committed, ContextStats, ContextUsage, Cost, CostTerms, Level, TokenCalibration},
+//! };
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # #[cfg(feature = "openai")] {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let plan = manager.build_plan(&PlanRequest::new(&log))?;
+//! let committed: Committed = log.push_reply(&plan, Message::assistant("5 days."), Usage::openai(15, 0, 4));
+//! assert_eq!(committed.id, "m1");
+//!
+//! let usage: ContextUsage = manager.usage(&PlanRequest::like_last(&log))?;
+//! let stats: ContextStats = manager.stats(&PlanRequest::like_last(&log))?;
+//! assert_eq!((usage.level, stats.billed.output), (Level::Normal, 4));
+//!
+//! // The price of a prompt of 1,000 tokens, of which 800 may be in the cache.
+//! let cost: Option<Cost> = Model::named("gpt-4o")?.input_cost(1_000, 800, CostTerms::default());
+//! assert!(cost.is_some_and(|cost| cost.billionths > 0));
+//!
+//! // A counter that counts 4 % too few tokens.
+//! let calibration = TokenCalibration::per_mille(1_040);
+//! let plan = manager.build_plan(&PlanRequest::new(&log).with_calibration(calibration))?;
+//! assert_eq!(plan.calibration, Some(calibration));
+//! # }
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::{
     config::{UsageBase, UsageOptions},

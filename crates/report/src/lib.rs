@@ -1,4 +1,30 @@
-//! What is known of a plan, printed: text and a web page for people, JSON for machines.
+//! Reports of a plan: text, Markdown and a web page for people, lines for tests. Each prints itself by `Display`.
+//!
+//! ```
+//! use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+//! use context_window_report::{self as report, Explained, Grid, History, Markdown, RowText, Snapshot, Text};
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let request = PlanRequest::new(&log);
+//! let plan = manager.build_plan(&request)?;
+//!
+//! let text: Text<'_> = report::text(&plan).with_width(100);
+//! let markdown: Markdown<'_> = report::markdown(&plan);
+//! let grid: Grid<'_> = report::grid(&plan);
+//! let snapshot: Snapshot<'_> = report::snapshot(&plan);
+//! let history: History<'_> = report::history(&log);
+//! println!("{text}\n{markdown}\n{grid}\n{snapshot}\n{history}");
+//!
+//! let row: RowText = report::row(&plan, plan.find("m0").expect("the question is in"));
+//! assert_eq!(row.id, "m0");
+//! let explanation = manager.explainer(&request).explain("m0")?;
+//! let explained: Explained<'_> = report::explanation(&explanation);
+//! assert!(explained.to_string().contains("m0"));
+//! # Ok(())
+//! # }
+//! ```
 
 pub use context_window::text::plain::{dollars, grouped};
 use context_window::{
@@ -92,7 +118,22 @@ pub fn snapshot(plan: &ContextPlan) -> Snapshot<'_> {
     Snapshot::new(plan)
 }
 
-/// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+/// Renders the plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+/// use context_window_report::{self as report, Error, Html};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let html: Html<'_> = report::html(&plan).with_title("Refunds");
+/// let page: Result<String, Error> = html.render();
+/// assert!(page?.contains("<title>Refunds"));
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(feature = "html")]
 #[must_use]
 pub fn html(plan: &ContextPlan) -> Html<'_> {
