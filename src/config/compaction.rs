@@ -1,11 +1,8 @@
 //! When a conversation is compacted, what it keeps, and what replaces the rest (rules C2 to C7).
 
-use super::UsageBase;
+use super::{UsageBase, single::DIGEST_TOKENS};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-
-/// The longest digest by default, in tokens.
-pub(super) const DIGEST_TOKENS: u64 = 1_500;
 
 /// The table `[compaction]`. Triggers are OR-ed; one that is unset never fires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

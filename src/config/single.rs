@@ -3,6 +3,9 @@
 use super::{DefaultModel, TtlPolicy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The longest digest by default, in tokens.
+pub(super) const DIGEST_TOKENS: u64 = 1_500;
+
 macro_rules! single {
     ($(#[$doc:meta])* $module:ident, $table:ident, $option:ident: $kind:ty = $default:expr) => {
         $(#[$doc])*
@@ -42,5 +45,5 @@ single!(
 );
 single!(
     /// The table `[compaction.digest]` (rule C6).
-    digest, DigestOptions, max_tokens: u64 = super::super::compaction::DIGEST_TOKENS
+    digest, DigestOptions, max_tokens: u64 = DIGEST_TOKENS
 );
