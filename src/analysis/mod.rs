@@ -6,7 +6,7 @@
 //!     ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
 //!     analysis::{
 //!         Advice, AdvisedChange, Cause, Change, ConfirmedRemedy, Diff, Evidence, Explainer, Explanation, Interval, ItemState,
-//!         Prefix, ReasoningChange, ReasoningState, Step, ToolsChange,
+//!         Prefix, ReasoningChange, Step, ToolsChange,
 //!     },
 //! };
 //!
@@ -28,7 +28,7 @@
 //! let change: &Change = &diff.changes[0];
 //! assert_eq!((change.cause, change.evidence), (Cause::Budget, Evidence::Alone));
 //! assert_ne!(change.to, ItemState::Absent);
-//! let dropped = |change: &&ReasoningChange| change.to != ReasoningState::Sent;
+//! let dropped = |change: &&ReasoningChange| change.was_sent() && !change.is_sent();
 //! let tools: Option<&ToolsChange> = diff.tools.as_ref();
 //! assert!(tools.is_none() && diff.thoughts.iter().find(dropped).is_none());
 //!
@@ -55,7 +55,7 @@ pub(crate) mod diff;
 pub(crate) mod replay;
 
 pub use crate::plan::{PrefixCause, prefix::Prefix};
-pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ReasoningState, ToolsChange};
+pub use diff::{Cause, Change, Diff, Evidence, ItemState, ReasoningChange, ToolsChange};
 pub use explain::{Advice, AdvisedChange, ConfirmedRemedy, Explanation, Interval};
 #[doc(hidden)]
 pub use explain::{BudgetMap, BudgetStep, EnteringItem, MappedItem, MappedSection};

@@ -268,8 +268,11 @@ fn a_difference_says_which_thoughts_it_costs() {
     let log = looked(&manager, RequestLimits::new());
     let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&log).with_focus("Sheds."));
     let diff = Diff::between(&manager.explainer(&before), &manager.explainer(&after)).unwrap();
-    let said: Vec<(String, String)> =
-        diff.thoughts.iter().map(|change| (change.from.to_string(), change.to.to_string())).collect();
+    let said: Vec<(String, String)> = diff
+        .thoughts
+        .iter()
+        .map(|change| (change.before().to_string(), change.after().to_string()))
+        .collect();
     let lost = "lost: the prompt before it changed at `m1` (new item inserted before it)".to_owned();
     assert_eq!(said, vec![("sent".to_owned(), lost); 3]);
     let none = Diff::between(&manager.explainer(&before), &manager.explainer(&before)).unwrap();

@@ -16,7 +16,7 @@ mod thoughts;
 mod tools;
 mod inputs;
 
-pub use thoughts::{ReasoningChange, ReasoningState};
+pub use thoughts::ReasoningChange;
 pub use tools::ToolsChange;
 
 use inputs::{ComparisonInputs, Input};

@@ -1,4 +1,4 @@
-//! What becomes of the reasoning of earlier replies from one plan to another (rules K1 to K4).
+//! Changes of the reasoning of earlier replies from one plan to another (rules K1 to K4).
 
 use crate::{
     item::ItemId,
@@ -13,17 +13,47 @@ use std::{collections::BTreeMap, fmt};
 pub struct ReasoningChange {
     /// The message that it came with.
     pub id: ItemId,
-    /// What became of it in the first plan.
-    pub from: ReasoningState,
-    /// What becomes of it in the second plan.
-    pub to: ReasoningState,
+    from: ReasoningState,
+    to: ReasoningState,
 }
 
-/// What becomes of the reasoning of a message.
+impl ReasoningChange {
+    /// Returns true if the first plan sends it.
+    #[must_use]
+    pub fn was_sent(&self) -> bool {
+        self.from == ReasoningState::Sent
+    }
+
+    /// Returns true if the second plan sends it.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        self.to == ReasoningState::Sent
+    }
+
+    /// Returns the reason why the second plan drops it, or `None` if it sends it or does not hold the message.
+    #[must_use]
+    pub fn drop_reason(&self) -> Option<&DropReason> {
+        match &self.to {
+            ReasoningState::Lost(reason) => Some(reason),
+            ReasoningState::Sent | ReasoningState::Absent => None,
+        }
+    }
+
+    /// Describes it in the first plan: `sent`, `lost` with its reason, or `not there`.
+    pub fn before(&self) -> impl fmt::Display {
+        &self.from
+    }
+
+    /// Describes it in the second plan, as [`ReasoningChange::before`] does.
+    pub fn after(&self) -> impl fmt::Display {
+        &self.to
+    }
+}
+
+/// The state of a message's reasoning in one plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ReasoningState {
+enum ReasoningState {
     /// It is sent.
     Sent,
     /// It is lost, or its provider is to leave it out.

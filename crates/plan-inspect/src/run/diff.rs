@@ -130,7 +130,7 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
     }
     if !diff.thoughts.is_empty() {
         let row = |one: &analysis::ReasoningChange| {
-            ("", vec![one.id.to_string(), one.from.to_string(), one.to.to_string()])
+            ("", vec![one.id.to_string(), one.before().to_string(), one.after().to_string()])
         };
         let headings = ["thought of", "from", "to"].map(str::to_owned).to_vec();
         page = page.with_table(headings, diff.thoughts.iter().map(row).collect());
@@ -207,7 +207,8 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
     }
     let changes = diff.changes.iter().map(|change| report::change(change).into_cells().to_vec());
     let thoughts = diff.thoughts.iter();
-    let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
+    let thoughts =
+        thoughts.map(|one| vec![one.id.to_string(), one.before().to_string(), one.after().to_string()]);
     for (headings, rows) in [
         (report::ChangeText::HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
         (vec!["thought of", "from", "to"], thoughts.collect()),
@@ -243,7 +244,7 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
         let columns = ["thought of", "from", "to"].map(|heading| (heading, Align::Left));
         let mut table = Table::new(&columns).within(screen.limit());
         for change in &diff.thoughts {
-            table.row([change.id.to_string(), change.from.to_string(), change.to.to_string()]);
+            table.row([change.id.to_string(), change.before().to_string(), change.after().to_string()]);
         }
         let gap = if text.is_empty() { "" } else { "\n" };
         text += gap;
