@@ -13,7 +13,6 @@ use crate::{
         DropReason, ExcludedItem, ExcludedReason, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
         SentPrompt, anchor::Anchor,
     },
-    planner::candidates::state_row,
 };
 use std::{cell::OnceCell, collections::BTreeMap, iter};
 
@@ -141,7 +140,7 @@ impl<'p> Births<'p> {
     fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
         let sent_with = self.log.sent_with();
         let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
-        let state = sent_with.state(position).iter().map(|sent| (state_row(&sent.id, position), None));
+        let state = sent_with.state(position).iter().map(|sent| (sent.state_row(position), None));
         let mut stand = between.iter();
         for (id, text) in documents.chain(state) {
             let Some(row) = stand.next() else {

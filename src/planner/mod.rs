@@ -22,9 +22,9 @@
 pub(crate) mod request;
 pub(crate) mod repair;
 pub(crate) mod expiry;
-pub(crate) mod late;
 pub(crate) mod rendering;
 pub(crate) mod replan;
+pub(crate) mod retained;
 pub(crate) mod candidates;
 pub(crate) mod observer;
 pub(crate) mod budget;
@@ -35,7 +35,6 @@ pub(crate) mod solve;
 pub(crate) mod telemetry;
 pub(crate) mod births;
 pub(crate) mod thoughts;
-mod upkeep;
 mod body;
 mod editing;
 pub(crate) mod manager;

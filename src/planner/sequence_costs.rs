@@ -80,7 +80,7 @@ impl<'p> SequenceCosts<'p> {
     ) -> Result<Option<Self>, Error> {
         let (index, log) = (candidates.index(), candidates.log());
         let sent_with = log.sent_with();
-        let stays = candidates.standing().stays
+        let stays = candidates.retained().is_on()
             && (sent_with.all_documents().next().is_some() || sent_with.all_state().next().is_some());
         if meter.is_rendered() || index.has_late() || stays || takes_an_id(candidates) {
             return Ok(None);

@@ -108,7 +108,7 @@ pub(super) fn draft(
             rows: Vec::with_capacity(expected_rows),
             prompt: Prompt {
                 messages: Vec::with_capacity(expected_rows),
-                tools: candidates.tools_on_top().to_vec(),
+                tools: candidates.retained().tools_on_top().to_vec(),
                 ..Prompt::default()
             },
             overhead: Vec::new(),
@@ -159,7 +159,7 @@ pub(super) fn draft(
     if !merged && (candidates.index().state_comes_last || question.is_none()) {
         writer.state()?;
     }
-    if candidates.standing().stays {
+    if candidates.retained().is_on() {
         writer.mark();
     }
     Ok(writer.draft)

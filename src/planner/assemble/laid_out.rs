@@ -92,7 +92,7 @@ impl<'r> LaidOut<'r> {
 
     /// Returns the texts that the request brings again although they are retained, and that have no row.
     pub(crate) fn missing(&self) -> SentAgain {
-        self.candidates.missing(&self.draft.rows)
+        self.candidates.retained().missing(&self.draft.rows)
     }
 
     /// Returns the prompt as others are compared with it.
@@ -154,11 +154,11 @@ impl<'r> LaidOut<'r> {
         let (window_start, anchored) = window(candidates, chosen);
         let carryover = Carryover {
             row_messages: draft.row_messages,
-            released_through: candidates.released_through(rendering),
+            released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
-            documents_stay: candidates.standing().stays,
+            documents_stay: candidates.retained().is_on(),
             documents_come_last: candidates.index().documents_come_last,
-            new_state: candidates.new_state().clone(),
+            new_state: candidates.retained().new_state().clone(),
             renamed: draft.renamed,
             live: candidates.live_id(),
             anchored,
@@ -195,7 +195,7 @@ impl<'r> LaidOut<'r> {
             headers: headers(context, &carryover.prompt),
             thoughts,
             context_editing: context.editing.clone(),
-            upkeep: candidates.standing().upkeep,
+            upkeep: candidates.retained().upkeep(),
             carryover,
         })
     }

@@ -36,7 +36,7 @@ pub(super) fn of(
     sent: &Sent<'_>,
 ) -> ContextUsage {
     let ratio = Ratio::of(sent);
-    let volatile_tokens = if candidates.standing().stays { 0 } else { volatile_tokens(sent) };
+    let volatile_tokens = if candidates.retained().is_on() { 0 } else { volatile_tokens(sent) };
     let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
     let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
     let dropped_tokens = ratio.tokens(dropped_tokens);
@@ -87,7 +87,7 @@ fn reported(
     for row in sent.rows {
         // Documents and state that came since are part of the conversation where they stay.
         if is_apart(row) {
-            let is_new = candidates.standing().stays && is_new(row, candidates);
+            let is_new = candidates.retained().is_on() && is_new(row, candidates);
             tokens = tokens.saturating_add(if is_new { row.token_estimate.tokens } else { 0 });
             continue;
         }
@@ -127,7 +127,7 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
 
 /// Whether a document or a piece of state is sent for the first time.
 fn is_new(row: &PlannedItem, candidates: &Candidates<'_>) -> bool {
-    row.section == Section::Rag || candidates.new_state().contains_key(&row.id)
+    row.section == Section::Rag || candidates.retained().new_state().contains_key(&row.id)
 }
 
 /// Documents and state are no part of pressure.

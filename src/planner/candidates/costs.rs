@@ -160,7 +160,10 @@ impl<'a> Costs<'a> {
         let turn_position = self.candidates.turn_position(id);
         let members =
             self.candidates.members(id).into_iter().map(|at| self.candidates.rendered(at, &self.rendering));
-        let before = self.candidates.sent_before(id, self.rendering.released_before);
+        let released = self.rendering.released_before;
+        let place = self.candidates.place_of(id);
+        let before =
+            place.map(|at| self.candidates.retained().messages_before(at, released)).unwrap_or_default();
         let before = before.into_iter().map(Cow::Owned);
         for message in before.chain(members).chain(made_up.iter().map(Cow::Borrowed)) {
             match self.meter.message(&message, turn_position, limit - sum)? {

@@ -35,7 +35,7 @@ pub(crate) struct Document {
 /// origin. Then TTL and policy decide, then repetition. Says how many documents are the set, if any of it is left.
 pub(super) fn in_order(
     items: &[RagItem],
-    new: Vec<usize>,
+    new: &[usize],
     set: &[ItemId],
     rules: &RagOptions,
     expiry: &Expiry<'_>,

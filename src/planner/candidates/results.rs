@@ -16,11 +16,11 @@ impl Candidates<'_> {
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
-        let released_before = self.standing.released_before;
+        let released_before = self.retained.released_before();
         let kept = ToolResultRendering { cleared_before, released_before, ..ToolResultRendering::default() };
         let leave =
-            self.standing.unanswered().filter(|_| self.standing.upkeep.is_some_and(|upkeep| upkeep.leave));
-        let left = leave.and_then(|question| self.release_before(question, &kept));
+            self.retained.unanswered().filter(|_| self.retained.upkeep().is_some_and(|upkeep| upkeep.leave));
+        let left = leave.and_then(|question| self.retained.release_before(question, &kept));
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }
 

@@ -89,14 +89,16 @@ impl Costs<'_> {
     /// Without the documents and state of earlier turns, where any of them stand (rule S10).
     pub(crate) fn releasing_earlier_turns(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
-        candidates.release_before(candidates.log.live_question()?, self.rendering())
+        candidates.retained().release_before(candidates.log.live_question()?, self.rendering())
     }
 
     /// Without any document or state that stands where it was sent.
     pub(crate) fn releasing_everything(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
         let all = candidates.log.turns().messages();
-        candidates.release_before(candidates.standing().unanswered().unwrap_or(all), self.rendering())
+        candidates
+            .retained()
+            .release_before(candidates.retained().unanswered().unwrap_or(all), self.rendering())
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
