@@ -1,9 +1,9 @@
 //! One request, solved for any budget: what `build_plan` does once, and what explanations do again and again.
 //!
 //! Most of a request does not depend on its budget: its candidates, what they cost, what the sections could use. A
-//! [`Solver`] holds that, and finds a [`Solution`] for a budget. How tool results are sent (rule S7) changes what
-//! candidates cost, so each way of sending them is a [`Scenario`] with costs of its own; the solution says which
-//! scenarios were tried, the last one taken.
+//! [`Solver`] holds that, and finds a [`Solution`] for a budget. The form of tool results (rule S7) changes the costs of
+//! candidates, so each form is a [`Scenario`] with costs of its own; the solution lists the scenarios that were tried, the
+//! last one taken.
 
 use crate::{
     config::Config,
@@ -13,10 +13,9 @@ use crate::{
     plan::ContextPlan,
     planner::{
         assemble::{self, PlanContext},
-        budget::{Available, Budgets, SectionDemands},
+        budget::{Available, BudgetVariable, Budgets, SectionDemands},
         candidates::{CandidateId, Candidates, Costs, Results},
-        observer::{Observer, Unobserved},
-        select::{Begun, Selection, Selector, SharedPins, Shorter, Trails, saved_by_merging},
+        select::{Beginning, OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
     provider::meter::Meter,
     provider::weight::Weight,
@@ -28,111 +27,72 @@ use std::{cell::RefCell, rc::Rc};
 pub(crate) const TRIES: u32 = 3;
 
 /// One request, with everything that does not depend on its budget.
-pub(crate) struct Solver<'p, O = Unobserved> {
+pub(crate) struct Solver<'p, W = OneBudget> {
     candidates: &'p Candidates<'p>,
     meter: &'p Meter,
     config: &'p Config,
-    observer: O,
+    walker: W,
     /// When solving for many budgets: the largest number of available tokens among them.
     ///
-    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
+    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. `None` for
     /// one budget.
     many_budgets: Option<u64>,
-    pins: SharedPins,
-    scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
+    scenarios: RefCell<Vec<Rc<Scenario<'p, W>>>>,
 }
 
-/// What candidates cost, and what the sections could use, with tool results sent in one way (rule S7).
-pub(crate) struct Scenario<'p, O> {
+/// Token costs and section demands for one form of the tool results (rule S7).
+pub(crate) struct Scenario<'p, W> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
-    trails: Trails,
-    observer: O,
+    walker: W,
 }
 
 /// The documents that a solution is for.
 #[derive(Clone, Copy)]
 enum Documents {
     AsGiven,
-    /// They are yet to come, and could use whatever they get.
+    /// They are yet to come, and could use any number of tokens.
     Expected,
 }
 
-/// The questions that a selection answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    /// Each candidate with its reason, as a plan has it.
-    EachReason,
-    /// The candidates that are in, no reasons.
-    OnlyIncluded,
-}
-
-/// A scenario, and the budgets it was given.
-type Divided<'p, O> = (Rc<Scenario<'p, O>>, Budgets);
-
-/// The scenarios that were tried, the last one taken, and what of its selection is found already.
-type Divisions<'p, O> = (Vec<Divided<'p, O>>, Option<Begun>);
-
-/// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
-pub(crate) struct Trial<'p, O: Observer> {
-    pub(crate) scenario: Rc<Scenario<'p, O>>,
+/// One form of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
+pub(crate) struct Trial<'p, W: Walker> {
+    pub(crate) scenario: Rc<Scenario<'p, W>>,
     pub(crate) budgets: Budgets,
-    pub(crate) heard: O::Heard,
+    pub(crate) heard: W::Heard,
 }
 
-/// What is in at one budget.
-pub(crate) struct Solution<'p, O: Observer = Unobserved> {
-    pub(crate) chosen: Selection,
-    /// Every way of sending results that was tried, the last one taken.
-    pub(crate) trials: Vec<Trial<'p, O>>,
-    /// What is available, and might be below zero; tokens.
+/// The selection for one budget.
+pub(crate) struct Solution<'p, W: Walker = OneBudget> {
+    pub(crate) chosen: Selection<W>,
+    /// Every form of tool results that was tried, the last one taken.
+    pub(crate) trials: Vec<Trial<'p, W>>,
+    /// The available tokens; may be negative.
     pub(crate) available: i128,
-    /// The tokens of everything that is in, with the wrapper around documents, less those that merging state
-    /// saves.
+    /// The tokens of everything that is included, with the wrapper around documents, less those that merging state saves.
     used: i128,
 }
 
-/// A plan, and how it came about.
-pub(crate) struct Attempt<'p, O: Observer = Unobserved> {
+/// A plan with the solution that it was made of.
+pub(crate) struct Attempt<'p> {
     pub(crate) plan: ContextPlan,
-    pub(crate) solution: Solution<'p, O>,
-    /// Whether it was planned with less than there is.
+    pub(crate) solution: Solution<'p>,
+    /// True if it was planned with fewer tokens than there are.
     pub(crate) withholds: bool,
 }
 
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self {
-            candidates,
-            meter,
-            config,
-            observer: Unobserved,
-            many_budgets: None,
-            pins: SharedPins::default(),
-            scenarios: RefCell::default(),
-        }
+        let scenarios = RefCell::default();
+        Self { candidates, meter, config, walker: OneBudget, many_budgets: None, scenarios }
     }
 
-    /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
-    /// S7) is not tried then; see `divide`.
-    pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
+    /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule S7) is not tried
+    /// then.
+    pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
-        Solver {
-            candidates,
-            meter,
-            config,
-            observer,
-            many_budgets: Some(most),
-            pins: SharedPins::default(),
-            scenarios: RefCell::default(),
-        }
-    }
-}
-
-impl<'p, O: Observer + Clone> Solver<'p, O> {
-    /// Shares the slots of pins with another solver of the same candidates.
-    pub(crate) fn sharing_pins(self, pins: &SharedPins) -> Self {
-        Self { pins: pins.clone(), ..self }
+        let scenarios = RefCell::default();
+        Solver { candidates, meter, config, walker, many_budgets: Some(most), scenarios }
     }
 
     /// From the candidates to the plan: the stages budget, select, assemble, conform and ledger.
@@ -140,20 +100,19 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
     /// provider requires. Where that pushes it over the budget, it is planned again with so much less, [`TRIES`] times at
     /// the most (rules N3, H5).
-    pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p, O>, Error> {
+    pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p>, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         let (mut withheld, mut tries) = (0, TRIES);
         #[cfg(test)]
-        tests::PLANNED.with(|planned| planned.set(planned.get() + 1));
+        PLANNED.with(|planned| planned.set(planned.get() + 1));
         loop {
             // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
             // they have to be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
-            let divisions = self.divide(available, Documents::AsGiven, Detail::EachReason)?;
-            // Select: required, pinned, conversation, documents, then what is free once more (S2-S5, S8, S9, B6).
-            let mut solution = self.select(available, divisions, Detail::EachReason)?;
+            // Select: required, pinned, conversation, documents, then the free tokens once more (S2-S5, S8, S9, B6).
+            let mut solution = self.select(available, Documents::AsGiven)?;
             let (scenario, budgets) = solution.taken();
-            self.selector(&scenario, Detail::EachReason).tell_why(&mut solution.chosen, &budgets)?;
+            self.selector(&scenario).record_reasons(&mut solution.chosen, &budgets)?;
             // Assemble: what was chosen, in prompt order (O1).
             let (chosen, costs) = (&solution.chosen, &scenario.costs);
             let mut draft = assemble::draft(candidates, costs, meter, chosen, context.placement)?;
@@ -169,97 +128,76 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
             }
         }
     }
+}
 
-    /// What is included at a prompt budget with so many tokens withheld: the stages budget and select.
+impl<'p, W: Walker> Solver<'p, W> {
+    /// Selects for a prompt budget with so many tokens withheld: the stages budget and select.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
     pub(crate) fn solve(
         &self,
         context: &PlanContext<'_>,
         budget: u64,
         withheld: u64,
-    ) -> Result<Solution<'p, O>, Error> {
+    ) -> Result<Solution<'p, W>, Error> {
         let available = self.available(context, budget, withheld);
-        self.select_included(available, Documents::AsGiven)
+        self.select(available, Documents::AsGiven)
     }
 
-    /// As if documents were to come that could use whatever they get.
+    /// Selects as if documents were to come that could use any number of tokens.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
     pub(crate) fn solve_expecting_documents(
         &self,
         context: &PlanContext<'_>,
         budget: u64,
-    ) -> Result<Solution<'p, O>, Error> {
+    ) -> Result<Solution<'p, W>, Error> {
         let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
-        self.select_included(available, Documents::Expected)
+        self.select(available, Documents::Expected)
     }
 
-    fn select_included(&self, available: Available, documents: Documents) -> Result<Solution<'p, O>, Error> {
-        let detail = Detail::OnlyIncluded;
-        self.select(available, self.divide(available, documents, detail)?, detail)
-    }
-
-    fn select(
-        &self,
-        available: Available,
-        (divided, begun): Divisions<'p, O>,
-        detail: Detail,
-    ) -> Result<Solution<'p, O>, Error> {
-        let (scenario, budgets) = &divided[divided.len() - 1];
-        let chosen = self.selector(scenario, detail).choose(budgets, begun)?;
-        let heard = |(scenario, budgets): Divided<'p, O>| {
-            let heard = scenario.observer.take();
-            Trial { scenario, budgets, heard }
-        };
-        let trials = divided.into_iter().map(heard).collect();
-        let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
-        let merged = i128::from(saved_by_merging(self.candidates.index(), &available, &chosen));
-        let used = chosen.used() + block - merged;
-        Ok(Solution { chosen, trials, available: available.tokens, used })
-    }
-
-    /// The budgets, and the costs they were made with: where tool results have to be shorter, with those.
-    fn divide(
-        &self,
-        available: Available,
-        documents: Documents,
-        detail: Detail,
-    ) -> Result<Divisions<'p, O>, Error> {
+    /// Divides the available tokens among the sections and selects, with tool results as short as they have to be (rule S7).
+    fn select(&self, available: Available, documents: Documents) -> Result<Solution<'p, W>, Error> {
         let mut results = Results::remembered(self.candidates);
-        let mut divided = Vec::new();
+        let mut trials = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
-            let (demands, observer) = (scenario.demands, &scenario.observer);
-            let demands = match documents {
-                Documents::AsGiven => demands,
-                Documents::Expected => demands.with_any_documents(),
-            };
-            let budgets = if demands.overflow(&available, observer) {
-                demands.only_minimums(available, self.config)
-            } else {
-                let pins = self.selector(&scenario, detail).pins_first(&available)?;
-                demands.divide(available, pins, self.config, observer)
-            };
-            let shorter = self.selector(&scenario, detail).shorter_results(&budgets)?;
-            divided.push((scenario, budgets));
-            match shorter {
-                Shorter::Yes(shorter) => results = shorter,
-                Shorter::No(begun) => return Ok((divided, begun)),
+            let selector = self.selector(&scenario);
+            let (chosen, budgets) = divide(&selector, &scenario.demands, available, documents)?;
+            let mut chosen = selector.begin(chosen, &budgets)?;
+            if let Beginning::Selected(begun) = chosen {
+                chosen = Beginning::Selected(selector.complete(begun, &budgets)?);
+            }
+            let heard = scenario.walker.take_heard();
+            trials.push(Trial { scenario, budgets, heard });
+            match chosen {
+                Beginning::Shorter(shorter) => results = shorter,
+                Beginning::Selected(chosen) => {
+                    let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
+                    let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
+                    let used = chosen.included.used() + block - i128::from(merged);
+                    return Ok(Solution { chosen, trials, available: available.tokens, used });
+                }
             }
         }
     }
 
-    fn selector<'s>(&'s self, scenario: &'s Scenario<'p, O>, detail: Detail) -> Selector<'s, O> {
+    fn selector<'s>(&'s self, scenario: &'s Scenario<'p, W>) -> Selector<'s, W> {
         Selector {
             index: self.candidates.index(),
             costs: &scenario.costs,
             config: self.config,
-            observer: &scenario.observer,
-            trails: &scenario.trails,
-            lays_out_pins: detail == Detail::OnlyIncluded,
+            walker: &scenario.walker,
         }
     }
 
-    /// The costs with results sent like this, and what the sections could use of `total`: found once for all budgets that
-    /// are asked about.
-    fn scenario(&self, results: Results, total: u64) -> Result<Rc<Scenario<'p, O>>, Error> {
+    /// Returns the costs and demands for one form of tool results, found once for all budgets; `total` are the available
+    /// tokens.
+    fn scenario(&self, results: Results, total: u64) -> Result<Rc<Scenario<'p, W>>, Error> {
         let known = self.scenarios.borrow().iter().find(|one| *one.costs.results() == results).cloned();
         if let Some(known) = known {
             return Ok(known);
@@ -268,19 +206,17 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
-        let (trails, observer) = (Trails::with_pins(self.pins.clone()), self.observer.clone());
-        let scenario = Rc::new(Scenario { costs, demands, trails, observer });
+        let scenario = Rc::new(Scenario { costs, demands, walker: self.walker.for_other_costs() });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));
         }
         Ok(scenario)
     }
 
-    /// What a document may take of all that a solution leaves; tokens.
-    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, O>) -> u64 {
+    /// Returns the tokens that a document may take of all that a solution leaves.
+    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, W>) -> u64 {
         let (scenario, budgets) = solution.taken();
-        self.selector(&scenario, Detail::OnlyIncluded)
-            .left_for_documents(&budgets.available, &solution.chosen)
+        self.selector(&scenario).left_for_documents(&budgets.available, &solution.chosen)
     }
 
     /// What a candidate costs, counted no further than to `limit` tokens.
@@ -315,9 +251,30 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     }
 }
 
-impl<'p, O: Observer> Solution<'p, O> {
-    /// The scenario that was taken, and its budgets.
-    fn taken(&self) -> Divided<'p, O> {
+/// Divides the available tokens among the sections, with the first pins included, or the minimum if it exceeds them
+/// (rules S2, B5, S6).
+fn divide<W: Walker>(
+    selector: &Selector<'_, W>,
+    demands: &SectionDemands,
+    available: Available,
+    documents: Documents,
+) -> Result<(Selection<W>, Budgets), Error> {
+    let (config, walker) = (selector.config, selector.walker);
+    let demands = match documents {
+        Documents::AsGiven => *demands,
+        Documents::Expected => demands.with_any_documents(),
+    };
+    let report = |amount, least| walker.compared(BudgetVariable::Free, amount, least);
+    if demands.overflow(&available, report) {
+        return Ok((selector.minimum()?, demands.only_minimums(available, config)));
+    }
+    let (chosen, pins) = selector.pins_first(&available)?;
+    Ok((chosen, demands.divide(available, pins, config, report)))
+}
+
+impl<'p, W: Walker> Solution<'p, W> {
+    /// Returns the scenario that was taken, and its budgets.
+    fn taken(&self) -> (Rc<Scenario<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.scenario), taken.budgets)
     }
@@ -356,4 +313,7 @@ impl<'p, O: Observer> Solution<'p, O> {
 }
 
 #[cfg(test)]
-mod tests;
+thread_local! {
+    /// The prompts that were planned as a whole.
+    pub(crate) static PLANNED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

@@ -5,7 +5,7 @@ use super::{
     budget_range::{BudgetRange, Documents},
     gathered::Gathered,
     key::Key,
-    slack::Recorder,
+    many_budgets::{AddedTokens, ManyBudgets, PinSlots, SequenceCosts},
     stays::Stays,
 };
 use crate::{
@@ -15,12 +15,14 @@ use crate::{
         assemble::{BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
-        select::SharedPins,
-        sequence_costs::{AddedTokens, SequenceCosts},
+        select::{Included, OneBudget},
         solve::{Solution, Solver, TRIES},
     },
 };
-use std::cell::{OnceCell, RefCell};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 /// The candidates of one round, and what solves them.
 pub(super) struct Rankings<'p> {
@@ -33,16 +35,19 @@ impl<'p> Rankings<'p> {
     pub(super) fn from_gathered(
         gathered: &'p Gathered<'p>,
         manager: &'p ContextWindowManager,
-        recorder: &Recorder,
+        goal: Option<CandidateId>,
         most: u64,
     ) -> Self {
         let ranked = |candidates: &'p Candidates<'p>| {
-            let pins = SharedPins::default();
+            // Selections that share their pins are compared by their differences.
+            let pins = Rc::new(PinSlots::new(&candidates.index().pins));
+            let walker = || ManyBudgets::new(most, goal, Rc::clone(&pins));
             let tries = std::array::from_fn(|_| Try {
-                solver: manager.solver(candidates).observed(recorder.clone(), most).sharing_pins(&pins),
+                solver: manager.solver(candidates).for_many_budgets(walker(), most),
                 sequence: OnceCell::new(),
             });
-            Ranked { candidates, manager, tries }
+            let whole = manager.solver(candidates).for_many_budgets(OneBudget, most);
+            Ranked { candidates, manager, tries, whole }
         };
         Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
     }
@@ -54,12 +59,14 @@ pub(super) struct Ranked<'p> {
     manager: &'p ContextWindowManager,
     /// The first try under each budget, and each of those with less.
     tries: [Try<'p>; TRIES as usize + 1],
+    /// The solver of whole plans.
+    pub(super) whole: Solver<'p>,
 }
 
 /// One try to plan under each budget. The tries of one budget may differ by much of the prompt, those of
 /// neighbouring budgets differ by little: so each has solutions of its own to go on from.
 struct Try<'p> {
-    solver: Solver<'p, Recorder>,
+    solver: Solver<'p, ManyBudgets>,
     /// The additions of the target; `None` if only a whole plan knows them.
     sequence: OnceCell<Option<RefCell<SequenceCosts<'p>>>>,
 }
@@ -75,24 +82,23 @@ enum Placeholder {
 
 impl<'p> Ranked<'p> {
     /// Returns the solver of the first try, or of one with less.
-    pub(super) fn solver(&self, number: u32) -> &Solver<'p, Recorder> {
+    pub(super) fn solver(&self, number: u32) -> &Solver<'p, ManyBudgets> {
         &self.tries[number as usize].solver
     }
 
-    /// The solution as what is in over a range of budgets.
+    /// Builds the range of budgets at which these candidates are included, where texts before a position are no longer sent.
     pub(super) fn range(
         &self,
         (from, to): (u64, u64),
-        solution: Solution<'p, Recorder>,
+        released_before: u32,
+        mut included: Included<ManyBudgets>,
         required_by_provider: Vec<Key>,
         stays: &Stays,
     ) -> BudgetRange<'p> {
-        let released_before = solution.released_before();
-        let chosen = solution.chosen;
-        let mut others = stays.within(self.candidates, chosen.kept.ids(), released_before);
+        let mut others = stays.within(self.candidates, included.all_ids(), released_before);
         others.extend(required_by_provider);
-        let documents = Documents::Slots(chosen.documents, self.candidates);
-        BudgetRange { from, to, kept: chosen.kept, others, documents }
+        let documents = Documents::Slots(std::mem::take(&mut included.documents), self.candidates);
+        BudgetRange { from, to, kept: included, others, documents }
     }
 
     /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder messages that are
@@ -104,7 +110,7 @@ impl<'p> Ranked<'p> {
     pub(super) fn additions(
         &self,
         number: u32,
-        solution: &Solution<'p, Recorder>,
+        solution: &Solution<'p, ManyBudgets>,
         asked: &[ItemId],
     ) -> Result<Option<(AddedTokens, Vec<Key>)>, Error> {
         let known = &self.tries[number as usize].sequence;

@@ -19,9 +19,9 @@ use super::{
     budget_range::BudgetRange,
     gathered::{Gathered, Rounds},
     key::Key,
+    many_budgets::ManyBudgets,
     ranked::{Ranked, Rankings},
     reach,
-    slack::Recorder,
     stays::Stays,
 };
 use crate::{
@@ -63,13 +63,13 @@ pub(super) struct Sweep<'p> {
 }
 
 /// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
-type Reach<'r> = dyn Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>, i128) -> (u64, u64) + 'r;
+type Reach<'r> = dyn Fn(&Solver<'_, ManyBudgets>, &Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
 /// A solution whose prompt needs no more or less than it was solved with.
 struct Sized<'p> {
     /// The budgets that it is the solution of.
     range: (u64, u64),
-    solution: Solution<'p, Recorder>,
+    solution: Solution<'p, ManyBudgets>,
     /// The placeholder messages in it that are asked about.
     required: Vec<Key>,
 }
@@ -109,12 +109,7 @@ impl<'p> Sweep<'p> {
             context,
             rounds,
             stays,
-            first: Rankings::from_gathered(
-                &rounds.first,
-                manager,
-                &Recorder::new(available, goal),
-                available,
-            ),
+            first: Rankings::from_gathered(&rounds.first, manager, goal, available),
             available,
             most_added,
             most,
@@ -224,13 +219,12 @@ impl<'p> Sweep<'p> {
         let mut range = range.named();
         let (manager, request) = (self.manager, self.candidates().request());
         let mut round = manager.first_round(request);
-        let recorder = Recorder::new(self.available, None);
         while let Some(mut lossy) = plan.take() {
             if let Next::Settled { .. } = manager.next_round(&mut round, &mut lossy, request.log) {
                 break;
             }
             let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &round)?;
-            let rankings = Rankings::from_gathered(&gathered, manager, &recorder, self.available);
+            let rankings = Rankings::from_gathered(&gathered, manager, None, self.available);
             let solved = self.solve_round(&rankings, budget, reach)?;
             let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
             range = BudgetRange { from, to, ..solved.range.named() };
@@ -256,25 +250,31 @@ impl<'p> Sweep<'p> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
         let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
-        let solved = |range, solution: Solution<'s, Recorder>, required, plan: Option<ContextPlan>| Solved {
+        let solved = |range, solution: Solution<'s, ManyBudgets>, required| Solved {
             gave_up: solution.chosen.gave_up_the_set,
-            plan: plan.filter(|_| self.rounds.may_lose),
-            range: ranked.range(range, solution, required, self.stays),
+            plan: None,
+            range: ranked.range(
+                range,
+                solution.released_before(),
+                solution.chosen.included,
+                required,
+                self.stays,
+            ),
         };
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
             // Down to where what is left no longer takes whatever may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
-            return Ok(solved((from, to), solution, Vec::new(), None));
+            return Ok(solved((from, to), solution, Vec::new()));
         }
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
-            return Ok(solved((from, to), solution, Vec::new(), None));
+            return Ok(solved((from, to), solution, Vec::new()));
         }
         if !self.rounds.may_lose
             && let Some(sized) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
-            return Ok(solved(sized.range, sized.solution, sized.required, None));
+            return Ok(solved(sized.range, sized.solution, sized.required));
         }
         let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
         let (total, minimal) = (plan.total.n, solution.is_minimal());
@@ -285,7 +285,13 @@ impl<'p> Sweep<'p> {
             () => (from.max(total), to),
         };
         let required = self.required_by(&plan);
-        Ok(solved(range, solution, required, Some(plan)))
+        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+        let included = solution.chosen.included.for_walker();
+        Ok(Solved {
+            gave_up,
+            plan: Some(plan).filter(|_| self.rounds.may_lose),
+            range: ranked.range(range, released_before, included, required, self.stays),
+        })
     }
 
     /// Solves for a budget as [`Solver::plan`] does, with the tokens of each prompt found from its neighbours:
@@ -295,7 +301,7 @@ impl<'p> Sweep<'p> {
         &self,
         ranked: &Ranked<'s>,
         budget: u64,
-        mut solution: Solution<'s, Recorder>,
+        mut solution: Solution<'s, ManyBudgets>,
         mut range: (u64, u64),
         reach: &Reach<'_>,
     ) -> Result<Option<Sized<'s>>, Error> {
@@ -328,8 +334,8 @@ impl<'p> Sweep<'p> {
     }
 
     /// The whole plan at a budget.
-    fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s, Recorder>, Error> {
-        ranked.solver(0).plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
+    fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s>, Error> {
+        ranked.whole.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
     }
 
     /// What the provider requires of a plan, of the messages that are asked about.

@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
 
     /// Documents where they were sent.
     fn sent_documents(&mut self, candidate: CandidateId, documents: &[SentText]) -> Result<(), Error> {
-        let kept = self.chosen.kept.of(candidate);
+        let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
         let at = self.candidates.stands_at(candidate, self.results.released_before).unwrap_or_default();
@@ -88,7 +88,7 @@ impl Writer<'_, '_> {
         self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
-        for place in self.chosen.documents.iter() {
+        for place in self.chosen.included.documents.iter() {
             let rank = self.candidates.index().rank_at(place);
             let candidate = CandidateId::Document(rank);
             let item = self.candidates.document(rank);

@@ -121,9 +121,9 @@ pub(crate) fn plan(
         let first = candidates.members(candidate).first().copied();
         first.map(|position| candidates.log().message_id(position))
     };
-    let window_start = chosen.start.and_then(first_id);
+    let window_start = chosen.window.start.and_then(first_id);
     // A window that holds nothing by recency is remembered all the same, or the next plan would undo it.
-    let anchored = window_start.clone().or_else(|| match chosen.window {
+    let anchored = window_start.clone().or_else(|| match chosen.window.found {
         Window::Fresh => None,
         Window::Sticky => candidates.index().window_start.and_then(first_id),
         Window::Cut { .. } => candidates.live_id(),
@@ -151,7 +151,7 @@ pub(crate) fn plan(
     if overflow.is_none() {
         notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
     }
-    notices.extend(about_the_window(candidates, chosen.window));
+    notices.extend(about_the_window(candidates, chosen.window.found));
     notices.extend(about_what_stood(candidates, costs.results()));
     notices.extend(about_waiting_notes(candidates));
     notices.extend(about_foreign_summaries(candidates));

@@ -38,9 +38,7 @@ mod map;
 mod said;
 mod results;
 mod sent_with;
-mod size_index;
 mod costs;
-mod sizes;
 mod shorten;
 
 pub(crate) use costs::Costs;
@@ -54,9 +52,6 @@ pub(crate) use pins::Pin;
 pub(crate) use results::{Results, Shortened};
 use sent_with::Standing;
 pub(crate) use sent_with::{block, state_row};
-#[cfg(test)]
-pub(crate) use size_index::SizeIndex;
-pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
 
