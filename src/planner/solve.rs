@@ -15,13 +15,13 @@ use crate::{
         assemble::{self, PlanContext},
         budget::{Available, BudgetVariable, Budgets, SectionDemands},
         candidates::{CandidateId, Candidates, Costs, Results},
-        select::{Beginning, OneBudget, Selection, Selector, Walker, saved_by_merging},
+        select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
     provider::meter::Meter,
     provider::weight::Weight,
     tokens::TokenCount,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, convert::identity, rc::Rc};
 
 /// How often a prompt that its joins push over the budget is planned again with less (rule N3).
 pub(crate) const TRIES: u32 = 3;
@@ -45,14 +45,6 @@ pub(crate) struct Scenario<'p, W> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
     walker: W,
-}
-
-/// The documents that a solution is for.
-#[derive(Clone, Copy)]
-enum Documents {
-    AsGiven,
-    /// They are yet to come, and could use any number of tokens.
-    Expected,
 }
 
 /// One form of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
@@ -110,7 +102,7 @@ impl<'p> Solver<'p> {
             // they have to be (S7).
             let available = self.available(context, context.prompt_budget, withheld);
             // Select: required, pinned, conversation, documents, then the free tokens once more (S2-S5, S8, S9, B6).
-            let mut solution = self.select(available, Documents::AsGiven)?;
+            let mut solution = self.select(available, identity)?;
             let (scenario, budgets) = solution.taken();
             self.selector(&scenario).record_reasons(&mut solution.chosen, &budgets)?;
             // Assemble: what was chosen, in prompt order (O1).
@@ -143,7 +135,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         withheld: u64,
     ) -> Result<Solution<'p, W>, Error> {
         let available = self.available(context, budget, withheld);
-        self.select(available, Documents::AsGiven)
+        self.select(available, identity)
     }
 
     /// Selects as if documents were to come that could use any number of tokens.
@@ -157,32 +149,35 @@ impl<'p, W: Walker> Solver<'p, W> {
         budget: u64,
     ) -> Result<Solution<'p, W>, Error> {
         let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
-        self.select(available, Documents::Expected)
+        self.select(available, SectionDemands::with_any_documents)
     }
 
     /// Divides the available tokens among the sections and selects, with tool results as short as they have to be (rule S7).
-    fn select(&self, available: Available, documents: Documents) -> Result<Solution<'p, W>, Error> {
+    /// `adjust` changes the demands of the candidates.
+    fn select(
+        &self,
+        available: Available,
+        adjust: fn(SectionDemands) -> SectionDemands,
+    ) -> Result<Solution<'p, W>, Error> {
         let mut results = Results::remembered(self.candidates);
         let mut trials = Vec::new();
         loop {
             let scenario = self.scenario(results, available.total())?;
             let selector = self.selector(&scenario);
-            let (chosen, budgets) = divide(&selector, &scenario.demands, available, documents)?;
-            let mut chosen = selector.begin(chosen, &budgets)?;
-            if let Beginning::Selected(begun) = chosen {
-                chosen = Beginning::Selected(selector.complete(begun, &budgets)?);
+            let (mut chosen, budgets) = divide(&selector, adjust(scenario.demands), available)?;
+            let shorter = selector.begin(&budgets, &mut chosen)?;
+            if shorter.is_none() {
+                selector.complete(&budgets, &mut chosen)?;
             }
             let heard = scenario.walker.take_heard();
             trials.push(Trial { scenario, budgets, heard });
-            match chosen {
-                Beginning::Shorter(shorter) => results = shorter,
-                Beginning::Selected(chosen) => {
-                    let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
-                    let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
-                    let used = chosen.included.used() + block - i128::from(merged);
-                    return Ok(Solution { chosen, trials, available: available.tokens, used });
-                }
-            }
+            let Some(shorter) = shorter else {
+                let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
+                let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
+                let used = chosen.included.used() + block - i128::from(merged);
+                return Ok(Solution { chosen, trials, available: available.tokens, used });
+            };
+            results = shorter;
         }
     }
 
@@ -255,15 +250,10 @@ impl<'p, W: Walker> Solver<'p, W> {
 /// (rules S2, B5, S6).
 fn divide<W: Walker>(
     selector: &Selector<'_, W>,
-    demands: &SectionDemands,
+    demands: SectionDemands,
     available: Available,
-    documents: Documents,
 ) -> Result<(Selection<W>, Budgets), Error> {
     let (config, walker) = (selector.config, selector.walker);
-    let demands = match documents {
-        Documents::AsGiven => *demands,
-        Documents::Expected => demands.with_any_documents(),
-    };
     let report = |amount, least| walker.compared(BudgetVariable::Free, amount, least);
     if demands.overflow(&available, report) {
         return Ok((selector.minimum()?, demands.only_minimums(available, config)));

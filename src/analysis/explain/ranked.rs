@@ -71,15 +71,6 @@ struct Try<'p> {
     sequence: OnceCell<Option<RefCell<SequenceCosts<'p>>>>,
 }
 
-/// A placeholder message that is asked about.
-#[derive(Debug, Clone, Copy)]
-enum Placeholder {
-    Lead,
-    Continue,
-    /// After the results of this exchange.
-    Bridge(CandidateId),
-}
-
 impl<'p> Ranked<'p> {
     /// Returns the solver of the first try, or of one with less.
     pub(super) fn solver(&self, number: u32) -> &Solver<'p, ManyBudgets> {
@@ -127,26 +118,23 @@ impl<'p> Ranked<'p> {
         let Some(added) = sequence.added(&solution.chosen)? else { return Ok(None) };
         let mut present = Vec::new();
         for (id, nth) in asked.iter().zip(0..) {
-            let is_in = match self.placeholder(id) {
-                Some(Placeholder::Lead) => added.leads,
-                Some(Placeholder::Continue) => added.continues,
-                Some(Placeholder::Bridge(exchange)) => sequence.is_bridged(exchange),
-                None => return Ok(None),
+            let is_in = match id.as_str() {
+                LEAD => added.leads,
+                CONTINUE => added.continues,
+                id => match self.exchange_before(id) {
+                    Some(exchange) => sequence.is_bridged(exchange),
+                    None => return Ok(None),
+                },
             };
             present.extend(is_in.then_some(Key::RequiredByProvider(nth)));
         }
         Ok(Some((added, present)))
     }
 
-    /// Returns the placeholder message of this id. Returns `None` if it follows a result that is one too.
-    fn placeholder(&self, id: &ItemId) -> Option<Placeholder> {
-        match id.as_str() {
-            LEAD => Some(Placeholder::Lead),
-            CONTINUE => Some(Placeholder::Continue),
-            id => {
-                let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
-                self.candidates.candidate_of(position).map(Placeholder::Bridge)
-            }
-        }
+    /// Returns the exchange before the placeholder message of this id. Returns `None` if it follows a result that is a
+    /// placeholder too.
+    fn exchange_before(&self, id: &str) -> Option<CandidateId> {
+        let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
+        self.candidates.candidate_of(position)
     }
 }

@@ -65,15 +65,6 @@ pub(super) struct Sweep<'p> {
 /// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
 type Reach<'r> = dyn Fn(&Solver<'_, ManyBudgets>, &Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
-/// A solution whose prompt needs no more or less than it was solved with.
-struct Sized<'p> {
-    /// The budgets that it is the solution of.
-    range: (u64, u64),
-    solution: Solution<'p, ManyBudgets>,
-    /// The placeholder messages in it that are asked about.
-    required: Vec<Key>,
-}
-
 /// A range.
 struct Solved<'p> {
     /// Whether the documents of the last prompt cannot stay in it.
@@ -250,31 +241,20 @@ impl<'p> Sweep<'p> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
         let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
-        let solved = |range, solution: Solution<'s, ManyBudgets>, required| Solved {
-            gave_up: solution.chosen.gave_up_the_set,
-            plan: None,
-            range: ranked.range(
-                range,
-                solution.released_before(),
-                solution.chosen.included,
-                required,
-                self.stays,
-            ),
-        };
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
             // Down to where what is left no longer takes whatever may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
-            return Ok(solved((from, to), solution, Vec::new()));
+            return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
-            return Ok(solved((from, to), solution, Vec::new()));
+            return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         if !self.rounds.may_lose
-            && let Some(sized) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
+            && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
-            return Ok(solved(sized.range, sized.solution, sized.required));
+            return Ok(solved);
         }
         let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
         let (total, minimal) = (plan.total.n, solution.is_minimal());
@@ -287,11 +267,25 @@ impl<'p> Sweep<'p> {
         let required = self.required_by(&plan);
         let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
         let included = solution.chosen.included.for_walker();
-        Ok(Solved {
+        let range = ranked.range(range, released_before, included, required, self.stays);
+        Ok(Solved { gave_up, plan: Some(plan).filter(|_| self.rounds.may_lose), range })
+    }
+
+    /// Builds the range of a solution.
+    fn solved<'s>(
+        &self,
+        ranked: &Ranked<'s>,
+        range: (u64, u64),
+        solution: Solution<'s, ManyBudgets>,
+        required: Vec<Key>,
+    ) -> Solved<'s> {
+        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+        let included = solution.chosen.included;
+        Solved {
             gave_up,
-            plan: Some(plan).filter(|_| self.rounds.may_lose),
+            plan: None,
             range: ranked.range(range, released_before, included, required, self.stays),
-        })
+        }
     }
 
     /// Solves for a budget as [`Solver::plan`] does, with the tokens of each prompt found from its neighbours:
@@ -304,7 +298,7 @@ impl<'p> Sweep<'p> {
         mut solution: Solution<'s, ManyBudgets>,
         mut range: (u64, u64),
         reach: &Reach<'_>,
-    ) -> Result<Option<Sized<'s>>, Error> {
+    ) -> Result<Option<Solved<'s>>, Error> {
         let (mut withheld, mut number, mut depends_on_every_token) = (0u64, 0, false);
         loop {
             let additions = ranked.additions(number, &solution, &self.required_by_provider)?;
@@ -318,7 +312,7 @@ impl<'p> Sweep<'p> {
                     depends_on_every_token |= total > budget;
                 }
                 let range = if depends_on_every_token { (budget, budget) } else { range };
-                return Ok(Some(Sized { range, solution, required }));
+                return Ok(Some(self.solved(ranked, range, solution, required)));
             };
             // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
             // neighbouring budgets too.

@@ -37,9 +37,10 @@ pub(super) fn rows(
     rows.extend(messages(candidates, meter, chosen));
     rows.extend(documents(candidates, meter, chosen));
     if candidates.request().counts_excluded {
-        let documents = candidates.index().documents().filter(|(rank, document)| {
-            document.out.is_some() || chosen.reasons.documents.contains_key(&CandidateId::Document(*rank))
-        });
+        let documents = candidates
+            .index()
+            .documents()
+            .filter(|(rank, document)| document.out.is_some() || chosen.reasons.of_document(*rank).is_some());
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
         let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
@@ -129,8 +130,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
 
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
-        let candidate = CandidateId::Document(rank);
-        let reason = document.out.as_ref().or_else(|| chosen.reasons.documents.get(&candidate))?;
+        let reason = document.out.as_ref().or_else(|| chosen.reasons.of_document(rank))?;
         let item = candidates.document(rank);
         let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {

@@ -11,7 +11,7 @@ use crate::{
     plan::reason::{ExcludedReason, HeldBy, PolicyRule},
     planner::{
         budget::{BudgetVariable, Budgets},
-        candidates::{CandidateId, CandidateIndex, Slot},
+        candidates::{CandidateId, CandidateIndex, Rank, Slot},
     },
     provider::weight::Weight,
 };
@@ -51,7 +51,6 @@ impl<W: Walker> Selector<'_, W> {
         if !chosen.has_documents() {
             chosen.offered_to_documents = chosen.offered_to_documents.max(room.tokens());
         }
-        chosen.reasons.documents.clear();
         let Some(kept) = self.index.kept_documents else {
             if !self.walker.offer_documents(self, room, chosen)? {
                 let slots = self.index.document_slots();
@@ -70,8 +69,7 @@ impl<W: Walker> Selector<'_, W> {
             chosen.gave_up_the_set = set.fitting.is_empty() && !is_included;
             set.include_the_set(self.index, chosen);
         } else {
-            set.keep_policies(chosen);
-            hold_the_others(self.index, room.tokens(), chosen);
+            hold_the_others(self.index, room.tokens(), set.excluded, chosen);
         }
         Ok(())
     }
@@ -79,10 +77,7 @@ impl<W: Walker> Selector<'_, W> {
     /// Lets other documents join after those of the last prompt, by rank, while all documents take at most their share.
     fn fill_up_the_share(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         let offer = self.offer_by_rank(room, self.config.rag.fill, self.index.document_slots(), chosen)?;
-        let left = offer.left;
-        offer.include(chosen);
-        chosen.reasons.documents.retain(|_, reason| matches!(reason, ExcludedReason::Policy(_)));
-        hold_the_others(self.index, left, chosen);
+        offer.include_the_set(self.index, chosen);
         Ok(())
     }
 
@@ -117,10 +112,10 @@ impl<W: Walker> Selector<'_, W> {
             let (id, origin) = (CandidateId::Document(rank), self.index.document(rank).origin);
             let left = offer.left;
             if let Some(rule) = self.policy_against(id, origin, &offer)? {
-                offer.excluded.push((id, ExcludedReason::Policy(rule)));
+                offer.excluded.push((rank, ExcludedReason::Policy(rule)));
             } else if is_stopped {
                 let held_by = HeldBy::Prefix;
-                offer.excluded.push((id, ExcludedReason::Budget { room: left, held_by }));
+                offer.excluded.push((rank, ExcludedReason::Budget { room: left, held_by }));
             } else if let Weight::Exactly(tokens) = self.offer(id, left, room)? {
                 offer.left -= tokens;
                 offer.count(origin, tokens);
@@ -128,7 +123,7 @@ impl<W: Walker> Selector<'_, W> {
             } else {
                 is_stopped = fill == RagFill::Prefix;
                 let held_by = room.held_by(HeldBy::Size);
-                offer.excluded.push((id, ExcludedReason::Budget { room: left, held_by }));
+                offer.excluded.push((rank, ExcludedReason::Budget { room: left, held_by }));
             }
         }
         Ok(offer)
@@ -165,7 +160,7 @@ struct Offer {
     origins: BTreeMap<u32, u64>,
     /// The slots of documents that fit, with their tokens.
     fitting: Vec<(Slot, u64)>,
-    excluded: Vec<(CandidateId, ExcludedReason)>,
+    excluded: Vec<(Rank, ExcludedReason)>,
 }
 
 impl Offer {
@@ -191,32 +186,34 @@ impl Offer {
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
-        chosen.reasons.documents.extend(self.excluded);
+        chosen.reasons.documents = self.excluded;
     }
 
-    /// Includes the documents of the last prompt that fit; these hold back all others.
-    fn include_the_set<W: Walker>(mut self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
-        let left = self.left;
-        for (slot, tokens) in std::mem::take(&mut self.fitting) {
+    /// Includes the documents that fit beside those of the last prompt; these hold back all others.
+    fn include_the_set<W: Walker>(self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
+        for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
-        self.keep_policies(chosen);
-        hold_the_others(index, left, chosen);
-    }
-
-    /// Records the reasons that no budget changes.
-    fn keep_policies<W: Walker>(self, chosen: &mut Selection<W>) {
-        let by_policy = |reason: &ExcludedReason| matches!(reason, ExcludedReason::Policy(_));
-        chosen.reasons.documents.extend(self.excluded.into_iter().filter(|(_, reason)| by_policy(reason)));
+        hold_the_others(index, self.left, self.excluded, chosen);
     }
 }
 
-/// Records that included documents hold back the others.
-fn hold_the_others<W: Walker>(index: &CandidateIndex<'_>, left: u64, chosen: &mut Selection<W>) {
+/// Records that included documents hold back the others, unless a policy is among the reasons of `excluded`.
+fn hold_the_others<W: Walker>(
+    index: &CandidateIndex<'_>,
+    left: u64,
+    excluded: Vec<(Rank, ExcludedReason)>,
+    chosen: &mut Selection<W>,
+) {
     let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
+    let by_policy = excluded.into_iter().filter(|(_, reason)| matches!(reason, ExcludedReason::Policy(_)));
+    let mut by_policy = by_policy.peekable();
     let Selection { included, reasons, .. } = chosen;
-    for slot in Slot::each(index.document_slots()).filter(|slot| !included.documents.has(*slot)) {
-        let id = CandidateId::Document(index.rank_at(slot));
-        reasons.documents.entry(id).or_insert_with(|| held.clone());
-    }
+    let others = Slot::each(index.document_slots()).filter(|slot| !included.documents.has(*slot));
+    reasons.documents.clear();
+    reasons.documents.extend(others.map(|slot| {
+        let rank = index.rank_at(slot);
+        let policy = by_policy.next_if(|(other, _)| *other == rank);
+        policy.unwrap_or_else(|| (rank, held.clone()))
+    }));
 }

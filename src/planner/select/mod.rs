@@ -23,12 +23,10 @@ use crate::{
     plan::reason::{ExcludedReason, IncludedReason},
     planner::{
         budget::{Available, BudgetVariable, Budgets, PinsTaken},
-        candidates::{CandidateId, CandidateIndex, Costs, Results},
+        candidates::{CandidateId, CandidateIndex, Costs, Rank, Results},
     },
     provider::weight::Weight,
 };
-use foldhash::fast::FixedState;
-use indexmap::IndexMap;
 use std::collections::BTreeMap;
 
 mod slots;
@@ -84,8 +82,8 @@ pub(crate) struct ExclusionReasons {
     pins_first: BTreeMap<CandidateId, ExcludedReason>,
     /// Pins among them that are excluded with the user message of their turn, because that has expired.
     pub(crate) fallen_pins: BTreeMap<CandidateId, ExcludedReason>,
-    /// Documents that compete.
-    pub(crate) documents: IndexMap<CandidateId, ExcludedReason, FixedState>,
+    /// Documents that compete, in ascending order.
+    documents: Vec<(Rank, ExcludedReason)>,
     /// The reason for everything older than the point where the walk stopped.
     pub(crate) before_window: Option<ExcludedReason>,
 }
@@ -128,11 +126,12 @@ pub(crate) enum Pins {
     Paid,
 }
 
-/// A selection up to its window, or a shorter form of tool results to begin again with (rule S7).
-#[expect(clippy::large_enum_variant, reason = "there is one a plan")]
-pub(crate) enum Beginning<W: Walker> {
-    Selected(Selection<W>),
-    Shorter(Results),
+impl ExclusionReasons {
+    /// Returns the reason of a document that competes and is excluded.
+    pub(crate) fn of_document(&self, rank: Rank) -> Option<&ExcludedReason> {
+        let at = self.documents.binary_search_by_key(&rank, |(rank, _)| *rank).ok()?;
+        Some(&self.documents[at].1)
+    }
 }
 
 impl<W: Walker> Selection<W> {
@@ -197,56 +196,58 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Continues a selection of the minimum and the first pins up to its window: the pins that fit their section's budget,
     /// then the last prompt's window while it fits, or as much of the conversation as fits. Returns shorter tool results if
-    /// they are to be tried first: those of the open exchange if the minimum does not fit, old ones if the window does not
+    /// they are to be tried instead: those of the open exchange if the minimum does not fit, old ones if the window does not
     /// (rule S7).
     ///
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn begin(&self, mut chosen: Selection<W>, budgets: &Budgets) -> Result<Beginning<W>, Error> {
+    pub(crate) fn begin(
+        &self,
+        budgets: &Budgets,
+        chosen: &mut Selection<W>,
+    ) -> Result<Option<Results>, Error> {
         if budgets.overflow {
-            let shorter = self.shorter_minimum(budgets)?;
-            return Ok(shorter.map_or(Beginning::Selected(chosen), Beginning::Shorter));
+            return self.shorter_minimum(budgets);
         }
-        self.offer_to_pins(within(budgets, Section::SystemPinned, &chosen), &mut chosen)?;
+        self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
         let Some(start) = self.index.window_start else {
-            self.offer_to_window(Pins::Awaited, budgets, &mut chosen)?;
-            return Ok(Beginning::Selected(chosen));
+            self.include_window(within(budgets, Section::Conversation, chosen), chosen)?;
+            return Ok(None);
         };
         // Pins of the last window that did not fit their own budget may fit into what is free: if all of them do, the
         // conversation need not pay for them, and the window is as sticky as the last one was.
-        if !self.resume(start, self.room_for_resuming(budgets, &chosen), Pins::Awaited, &mut chosen)? {
-            if let Some(shorter) = self.shorter_old_results(start, budgets)? {
-                return Ok(Beginning::Shorter(shorter));
-            }
-            self.cut_window(budgets, &mut chosen)?;
+        if self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Awaited, chosen)? {
+            return Ok(None);
         }
-        Ok(Beginning::Selected(chosen))
+        let shorter = self.shorter_old_results(start, budgets)?;
+        if shorter.is_none() {
+            self.cut_window(budgets, chosen)?;
+        }
+        Ok(shorter)
     }
 
-    /// Completes a selection up to its window: documents, then the free tokens (rule B6). If pins that the window counted
-    /// on did not fit, selects again with a window that pays for them.
+    /// Completes a selection up to its window: documents, then the free tokens (rule B6). If pins that the window counts on
+    /// do not fit, selects again with a window that pays for them.
     ///
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn complete(
-        &self,
-        mut chosen: Selection<W>,
-        budgets: &Budgets,
-    ) -> Result<Selection<W>, Error> {
+    pub(crate) fn complete(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         if budgets.overflow {
-            return Ok(chosen);
+            return Ok(());
         }
-        self.fill(budgets, &mut chosen)?;
-        if !self.waits_in_vain(&mut chosen)? || chosen.gave_up_the_set {
-            return Ok(chosen);
+        self.fill(budgets, chosen)?;
+        let Some(start) = self.index.window_start.filter(|_| !chosen.gave_up_the_set) else { return Ok(()) };
+        if !self.waits_in_vain(chosen)? {
+            return Ok(());
         }
-        let (mut chosen, _) = self.pins_first(&budgets.available)?;
-        self.offer_to_pins(within(budgets, Section::SystemPinned, &chosen), &mut chosen)?;
-        self.offer_to_window(Pins::Paid, budgets, &mut chosen)?;
-        self.fill(budgets, &mut chosen)?;
-        Ok(chosen)
+        *chosen = self.pins_first(&budgets.available)?.0;
+        self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
+        if !self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Paid, chosen)? {
+            self.cut_window(budgets, chosen)?;
+        }
+        self.fill(budgets, chosen)
     }
 
     /// Offers documents their section's budget, then everything that is free to pins, window and documents, as often as that
@@ -257,7 +258,7 @@ impl<W: Walker> Selector<'_, W> {
         loop {
             let before = chosen.included.count();
             self.offer_to_pins(self.free(Section::SystemPinned, &available, chosen), chosen)?;
-            self.extend_window(self.free(Section::Conversation, &available, chosen), chosen)?;
+            self.include_window(self.free(Section::Conversation, &available, chosen), chosen)?;
             let room = self.free(Section::Rag, &available, chosen);
             let room = self.room_for_documents(room, &budgets.available, chosen);
             self.offer_to_documents(room, budgets.full_document_share(), chosen)?;

@@ -49,11 +49,8 @@ impl Selector<'_, OneBudget> {
                 chosen.reasons.pins.insert(pin.id, reason.clone());
             }
         }
-        for (rank, document) in self.index.documents() {
-            if document.out.is_none() {
-                chosen.reasons.documents.insert(CandidateId::Document(rank), reason.clone());
-            }
-        }
+        let competing = self.index.documents().filter(|(_, document)| document.out.is_none());
+        chosen.reasons.documents = competing.map(|(rank, _)| (rank, reason.clone())).collect();
         chosen.reasons.before_window = Some(reason);
     }
 

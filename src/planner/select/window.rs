@@ -28,26 +28,8 @@ use crate::{
 use std::ops::{ControlFlow, Range};
 
 impl<W: Walker> Selector<'_, W> {
-    /// Includes the last prompt's window if it fits its budget, cut to the low mark if it does not (rule S5). Without one,
-    /// includes as much as fits (rule S4).
-    pub(super) fn offer_to_window(
-        &self,
-        pins: Pins,
-        budgets: &Budgets,
-        chosen: &mut Selection<W>,
-    ) -> Result<(), Error> {
-        let Some(start) = self.index.window_start else {
-            let room = within(budgets, Section::Conversation, chosen);
-            return self.walk(room, HeldBy::Window, None, chosen);
-        };
-        if self.resume(start, self.room_for_resuming(budgets, chosen), pins, chosen)? {
-            return Ok(());
-        }
-        self.cut_window(budgets, chosen)
-    }
-
-    /// Offers more room to the window, unless it starts where the last one did.
-    pub(super) fn extend_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
+    /// Includes as much of the conversation as fits, unless the window starts where the last one did.
+    pub(super) fn include_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         match chosen.window.found {
             Window::Fresh => self.walk(room, HeldBy::Window, None, chosen),
             // Pins that were included meanwhile may have opened the way to something, within the mark.

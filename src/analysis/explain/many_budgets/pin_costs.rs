@@ -53,7 +53,7 @@ impl LaidOutPins {
                 .or_insert_with(|| PriorityCosts::new(range.clone(), self, before.clone()));
             costs.move_to(before, self);
             let met = all.runs.len();
-            Fill { costs, pins: &self.slots, filled: &mut all }.offer_all();
+            costs.offer_to_all(&self.slots, &mut all);
             for run in &all.runs[met..] {
                 included.insert_pins(run.clone());
             }
@@ -167,70 +167,69 @@ impl PriorityCosts {
             self.tree.set((slot - self.slots.start) as usize, cost);
         }
     }
-}
 
-/// One offer to the pins of one priority.
-struct Fill<'f> {
-    costs: &'f PriorityCosts,
-    pins: &'f PinSlots,
-    filled: &'f mut Filled,
-}
-
-impl Fill<'_> {
-    fn offer_all(&mut self) {
-        let Range { start: mut at, end } = self.costs.slots;
+    /// Offers the rest of the room to the pins in order.
+    fn offer_to_all(&self, pins: &PinSlots, filled: &mut Filled) {
+        let Range { start: mut at, end } = self.slots;
         while at < end {
-            let behind = match self.turn_without_head(at) {
-                Some(slots) => self.finish_turn(at, false, slots.end),
-                None => match self.take_all_that_fit(at) {
-                    Some(out) => self.finish_turn_of(at, out),
+            let behind = match self.turn_without_head(pins, at) {
+                Some(slots) => self.finish_turn(pins, filled, at, false, slots.end),
+                None => match self.take_all_that_fit(filled, at) {
+                    Some(out) => self.finish_turn_of(pins, filled, at, out),
                     None => return,
                 },
             };
-            at = self.skip_to_next(behind, end, |cost| cost.least);
+            at = self.skip_to_next(filled, behind, end, |cost| cost.least);
         }
     }
 
     /// Goes through the rest of the turn of a pin that did not fit, after all from `at` up to it did. Returns the slot behind
     /// that turn.
-    fn finish_turn_of(&mut self, at: u32, out: u32) -> u32 {
-        let Some((turn, slots)) = self.turn_around(out) else { return out + 1 };
-        let brought = self.has_head(turn) || (at..out).contains(&slots.start);
-        self.finish_turn(out + 1, brought, slots.end)
+    fn finish_turn_of(&self, pins: &PinSlots, filled: &mut Filled, at: u32, out: u32) -> u32 {
+        let Some((turn, slots)) = self.turn_around(pins, out) else { return out + 1 };
+        let brought = self.heads[turn as usize] || (at..out).contains(&slots.start);
+        self.finish_turn(pins, filled, out + 1, brought, slots.end)
     }
 
     /// Returns the slots of the turn around a slot, if the pin that its user message is counted with was passed over.
-    fn turn_without_head(&self, slot: u32) -> Option<Range<u32>> {
-        let (turn, slots) = self.turn_around(slot)?;
-        (slots.start < slot && !self.has_head(turn)).then_some(slots)
+    fn turn_without_head(&self, pins: &PinSlots, slot: u32) -> Option<Range<u32>> {
+        let (turn, slots) = self.turn_around(pins, slot)?;
+        (slots.start < slot && !self.heads[turn as usize]).then_some(slots)
     }
 
     /// Lets in all from a slot on that fit one after the other. Returns the first that does not.
-    fn take_all_that_fit(&mut self, from: u32) -> Option<u32> {
-        let end = self.costs.slots.end;
-        let out = self.take_run(from, end, |cost| cost.sum);
+    fn take_all_that_fit(&self, filled: &mut Filled, from: u32) -> Option<u32> {
+        let end = self.slots.end;
+        let out = self.take_run(filled, from, end, |cost| cost.sum);
         if out == end {
             return None;
         }
-        self.filled.pass_over(self.costs.tree.get(self.place(out)).sum);
+        filled.pass_over(self.tree.get(self.place(out)).sum);
         Some(out)
     }
 
     /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns.
     /// `brought` is true if the turn's user message is in.
-    fn finish_turn(&mut self, from: u32, mut brought: bool, end: u32) -> u32 {
+    fn finish_turn(
+        &self,
+        pins: &PinSlots,
+        filled: &mut Filled,
+        from: u32,
+        mut brought: bool,
+        end: u32,
+    ) -> u32 {
         let mut at = from;
         while at < end {
             if brought {
-                at = self.take_run(at, end, |cost| cost.sum_behind);
-                at = self.skip_to_next(at, end, |cost| cost.least_behind);
+                at = self.take_run(filled, at, end, |cost| cost.sum_behind);
+                at = self.skip_to_next(filled, at, end, |cost| cost.least_behind);
                 continue;
             }
-            at = self.skip_to_next(at, end, |cost| cost.least);
+            at = self.skip_to_next(filled, at, end, |cost| cost.least);
             if at < end {
-                let cost = self.costs.tree.get(self.place(at)).least;
-                self.filled.include(at..at + 1, cost);
-                brought = self.pins.turn_at(at).is_some();
+                let cost = self.tree.get(self.place(at)).least;
+                filled.include(at..at + 1, cost);
+                brought = pins.turn_at(at).is_some();
                 at += 1;
             }
         }
@@ -239,37 +238,32 @@ impl Fill<'_> {
 
     /// Lets in all from a slot on that fit one after the other. Returns the first that does not, at most
     /// `end`.
-    fn take_run(&mut self, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
-        let left = self.filled.left;
-        let (out, run) = self.costs.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
-        let out = self.costs.slots.start + out as u32;
-        self.filled.include(from..out, sum(run));
+    fn take_run(&self, filled: &mut Filled, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
+        let left = filled.left;
+        let (out, run) = self.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
+        let out = self.slots.start + out as u32;
+        filled.include(from..out, sum(run));
         out
     }
 
     /// Passes over all from a slot on up to the first one that fits. Returns that one, at most `end`.
-    fn skip_to_next(&mut self, from: u32, end: u32, least: impl Fn(PinCost) -> u64) -> u32 {
-        let left = self.filled.left;
-        let (next, passed) =
-            self.costs.tree.search(self.place(from), self.place(end), |cost| least(cost) > left);
-        self.filled.pass_over(least(passed));
-        self.costs.slots.start + next as u32
+    fn skip_to_next(&self, filled: &mut Filled, from: u32, end: u32, least: impl Fn(PinCost) -> u64) -> u32 {
+        let left = filled.left;
+        let (next, passed) = self.tree.search(self.place(from), self.place(end), |cost| least(cost) > left);
+        filled.pass_over(least(passed));
+        self.slots.start + next as u32
     }
 
     fn place(&self, slot: u32) -> usize {
-        (slot - self.costs.slots.start) as usize
-    }
-
-    fn has_head(&self, turn: u32) -> bool {
-        self.costs.heads[turn as usize]
+        (slot - self.slots.start) as usize
     }
 
     /// Returns the number of the turn that has pins before and behind a slot, or at it, and its slots in this priority with
     /// those between them.
-    fn turn_around(&self, slot: u32) -> Option<(u32, Range<u32>)> {
-        let number = self.pins.within(slot)?;
-        let turn = self.pins.turn(number);
-        let first = turn.first_within(&self.costs.slots)?;
-        Some((number, first..turn.last_before(self.costs.slots.end)? + 1))
+    fn turn_around(&self, pins: &PinSlots, slot: u32) -> Option<(u32, Range<u32>)> {
+        let number = pins.within(slot)?;
+        let turn = pins.turn(number);
+        let first = turn.first_within(&self.slots)?;
+        Some((number, first..turn.last_before(self.slots.end)? + 1))
     }
 }
