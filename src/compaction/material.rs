@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Repr},
     message::Message,
     plan::anchor::Sticky,
-    planner::{expiry::Eligibility, manager::ContextWindowManager, request::PlanRequest},
+    planner::{expiry::Eligibility, manager::ContextWindowManager, replan::Replan, request::PlanRequest},
 };
 use std::collections::BTreeMap;
 
@@ -98,7 +98,7 @@ impl Material {
         kept: RetentionBoundary,
     ) -> Result<Self, Error> {
         let log = request.log;
-        let candidates = manager.candidates(request, Sticky::default())?;
+        let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;
         let leading = log.turns().leading();
         let from = kept.from.unwrap_or(leading);
         let first = kept.first.unwrap_or_else(|| log.turns().messages());

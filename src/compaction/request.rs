@@ -457,7 +457,7 @@ impl CompactionRequest {
         };
         let plan = self.manager.plan(&request)?;
         let fits = plan.overflow.is_none() && !plan.drops_conversation();
-        Ok(fits.then(|| (plan.prompt.clone(), plan.total)))
+        Ok(fits.then(|| (plan.carryover.prompt.clone(), plan.total)))
     }
 
     /// Returns the message of a piece as this summariser reads it.
@@ -485,7 +485,7 @@ impl CompactionRequest {
                 self.manager.plan(&PlanRequest::new(&log).with_limits(RequestLimits::budget(self.window)))?;
             let over = plan.overflow_tokens();
             if over == 0 {
-                return Ok(Some((plan.prompt.clone(), plan.total)));
+                return Ok(Some((plan.carryover.prompt.clone(), plan.total)));
             }
             limit = limit.saturating_sub(over);
         }

@@ -5,8 +5,10 @@ use crate::{
     error::Error,
     plan::anchor::Sticky,
     planner::{
-        candidates::{CandidateId, Costs, Results},
+        candidates::{CandidateId, Costs},
         manager::ContextWindowManager,
+        rendering::ToolResultRendering,
+        replan::Replan,
         request::PlanRequest,
     },
     provider::model::Limits,
@@ -72,8 +74,8 @@ impl<'a> TurnCosts<'a> {
     pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
         let context = manager.context(request)?;
         let log = request.log;
-        let candidates = manager.candidates(request, Sticky::default())?;
-        let costs = Costs::new(&candidates, manager.meter(), Results::default());
+        let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;
+        let costs = Costs::new(&candidates, manager.meter(), ToolResultRendering::default());
         let sum = |ids: &[CandidateId]| -> Result<u64, Error> {
             ids.iter().try_fold(0u64, |sum, id| Ok(sum.saturating_add(costs.whole(*id)?)))
         };

@@ -191,7 +191,7 @@ impl Conversation {
             volatile_tokens: plan.usage.volatile_tokens,
             dropped_tokens: plan.usage.dropped_tokens,
             fixed_tokens: plan.usage.fixed_tokens,
-            archives: plan.archives,
+            archives: plan.carryover.archives,
             tokenizer: plan.tokenizer.clone(),
             anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
@@ -201,10 +201,11 @@ impl Conversation {
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
         self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));
         let (documents, state) = Self::sent_beside(plan);
-        let forgotten = plan.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
+        let forgotten =
+            plan.carryover.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
         if !documents.is_empty() || !state.is_empty() || forgotten {
-            let before_question = (forgotten || !documents.is_empty()) && !plan.documents_come_last;
-            let question = plan.live.clone().filter(|_| before_question);
+            let before_question = (forgotten || !documents.is_empty()) && !plan.carryover.documents_come_last;
+            let question = plan.carryover.live.clone().filter(|_| before_question);
             self.record(Event::SentWith { question, documents, state });
         }
         let id = self.push(reply);
@@ -230,13 +231,18 @@ impl Conversation {
         let renewed = documents.filter(|item| item.ttl != Some(Ttl::NoneRemaining));
         let renewed = renewed.filter(|item| self.asked_documents.contains(&item.id));
         let documents_renewed = renewed.map(|item| item.id.clone()).collect();
-        let documents_asked =
-            plan.asked_documents.iter().filter(|id| !self.asked_documents.contains(*id)).cloned().collect();
+        let documents_asked = plan
+            .carryover
+            .asked_documents
+            .iter()
+            .filter(|id| !self.asked_documents.contains(*id))
+            .cloned()
+            .collect();
         for item in plan.included.iter().filter(|item| !item.kind.is_document()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };
-            if plan.asked.contains(&item.id) {
+            if plan.carryover.asked.contains(&item.id) {
                 asked.push(item.id.clone());
             }
             let left = lifetime.left.after_turn();

@@ -56,20 +56,20 @@ impl Conversation {
     /// Whether a plan answers a question for the first time for which documents are remembered: those that it sends take their
     /// place.
     pub(super) fn chooses_documents_anew(&self, plan: &ContextPlan) -> bool {
-        let live = plan.live.as_ref().and_then(|id| self.position_of(id));
+        let live = plan.carryover.live.as_ref().and_then(|id| self.position_of(id));
         live.is_some_and(|live| live + 1 == self.len() && !self.sent_with.documents(live).is_empty())
     }
 
     /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and state.
     pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
-        if !plan.documents_stay {
+        if !plan.carryover.documents_stay {
             return (Vec::new(), Vec::new());
         }
         let documents =
             plan.included.iter().filter(|row| row.kind.is_document() && row.section == Section::Rag);
         let documents = documents.map(|row| SentText::new(row.id.clone(), row.body.text()));
         let state = plan.included.iter().filter(|row| row.kind == ItemKind::State).filter_map(|row| {
-            let new = plan.new_state.get(&row.id)?;
+            let new = plan.carryover.new_state.get(&row.id)?;
             Some(SentText::new(new.id.clone(), new.text.as_deref().unwrap_or(row.body.text())))
         });
         (documents.collect(), state.collect())

@@ -64,7 +64,7 @@ impl RecordedSettings {
 impl Conversation {
     /// Records limits, tools and focus hint of a plan where they differ from those of the plan before it.
     pub(super) fn record_settings(&mut self, plan: &ContextPlan) {
-        if let Some(change) = self.settings.change_to(&plan.settings) {
+        if let Some(change) = self.settings.change_to(&plan.carryover.settings) {
             self.record(change);
         }
     }

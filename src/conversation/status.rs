@@ -25,14 +25,14 @@ impl Conversation {
     /// `ContextWindowManager::usage` gives them; `None` if the log was compacted or rewound since the plan.
     pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
         // A report on a prompt from before a compaction says nothing of what is left.
-        if plan.archives != self.archive_events {
+        if plan.carryover.archives != self.archive_events {
             return None;
         }
         let size = usage.context_size().saturating_sub(plan.usage.volatile_tokens);
         let tokens =
             TokenCount { n: size.saturating_add(plan.usage.dropped_tokens), certainty: Certainty::Estimate };
         let of_levels = plan.limits_source.of_levels(plan.limits);
-        Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.usage_options))
+        Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.carryover.usage_options))
     }
 
     /// Returns the event of a report on a plan that is not believed (rule N6); `None` if it is. The report
@@ -62,9 +62,9 @@ impl Conversation {
         });
         tracing::info!(
             target: "context_window::tokens",
-            conversation = plan.trace.conversation.as_deref(),
-            prompt = plan.trace.prompt.as_deref(),
-            attempt = plan.trace.attempt,
+            conversation = plan.carryover.trace.conversation.as_deref(),
+            prompt = plan.carryover.trace.prompt.as_deref(),
+            attempt = plan.carryover.trace.attempt,
             reply = committed.id.as_str(),
             stop = stop.map(StopReason::name),
             max_completion = plan.limits.max_completion,

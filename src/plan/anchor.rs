@@ -267,14 +267,10 @@ pub(crate) struct Sticky<'a> {
     pub(crate) cleared_before: Option<&'a ItemId>,
     /// Why the window is not continued, where there was one.
     pub(crate) lost: Option<&'static str>,
-    /// Messages that are sent without their reasoning, by position (rule K1).
-    pub(crate) withheld: Option<&'a BTreeSet<u32>>,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     pub(crate) released_through: Option<&'a ItemId>,
     /// The live question is that of the last prompt.
     pub(crate) question_sent: bool,
-    /// What is sent again although it was sent.
-    pub(crate) sent_again: Option<&'a SentAgain>,
     /// What documents and state of earlier questions cost (rule S11).
     pub(crate) upkeep: Option<Upkeep>,
     /// The model checks what stands before its reasoning.

@@ -44,7 +44,7 @@ impl ContextPlan {
     #[must_use]
     pub fn by_item(&self) -> Vec<ItemMessage> {
         let mut all = Vec::with_capacity(self.included.len());
-        let mut rows = self.included.iter().zip(&self.row_messages).peekable();
+        let mut rows = self.included.iter().zip(&self.carryover.row_messages).peekable();
         while let Some((row, block)) = rows.next() {
             let mut ids = vec![row.id.clone()];
             let message = if row.kind.is_document() {

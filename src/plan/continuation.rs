@@ -34,26 +34,34 @@ impl ContextPlan {
     /// changed, which the provider's copy does not know. The error names the first item, and the ways out.
     pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
         let target = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
-        let held =
-            self.before.as_ref().filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.is(&target)));
+        let held = self
+            .carryover
+            .before
+            .as_ref()
+            .filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.is(&target)));
         let Some(last) = held.and_then(|last| last.anchor.prompt.as_deref()) else {
-            return Ok(self.prompt.clone());
+            return Ok(self.carryover.prompt.clone());
         };
         let now = self.pieces();
         let same = last.iter().zip(&now).take_while(|(then, now)| then.is_sent_as(now)).count();
         if let Some(PromptPiece(id, ..)) = last.get(same) {
             return Err(parted(id.as_str()));
         }
-        let tools = usize::from(!self.prompt.tools.is_empty());
-        let Some(replied) = same.checked_sub(tools) else { return Ok(self.prompt.clone()) };
+        let tools = usize::from(!self.carryover.prompt.tools.is_empty());
+        let Some(replied) = same.checked_sub(tools) else { return Ok(self.carryover.prompt.clone()) };
         let reply = self.included.get(replied).filter(|row| row.role == Some(Role::Assistant));
         let Some(reply) = reply else { return Err(parted("the reply")) };
-        let first = self.row_messages.get(replied + 1).copied().unwrap_or(self.prompt.messages.len());
-        if self.row_messages.get(replied) == Some(&first) {
+        let first = self
+            .carryover
+            .row_messages
+            .get(replied + 1)
+            .copied()
+            .unwrap_or(self.carryover.prompt.messages.len());
+        if self.carryover.row_messages.get(replied) == Some(&first) {
             return Err(parted(reply.id.as_str()));
         }
-        let messages = self.prompt.messages[first..].to_vec();
-        Ok(Prompt { messages, marks: Vec::new(), ..self.prompt.clone() })
+        let messages = self.carryover.prompt.messages[first..].to_vec();
+        Ok(Prompt { messages, marks: Vec::new(), ..self.carryover.prompt.clone() })
     }
 }
 

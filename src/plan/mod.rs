@@ -12,8 +12,9 @@ mod settings;
 mod thoughts;
 mod trace;
 pub(crate) mod anchor;
-pub(crate) mod prefix;
+mod carryover;
 mod pieces;
+pub(crate) mod prefix;
 mod by_item;
 mod json;
 mod continuation;
@@ -40,19 +41,14 @@ pub(crate) use trace::TraceIds;
 pub use upkeep::Upkeep;
 
 use crate::{
-    config::UsageOptions,
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
     message::{Message, Prompt, Role, WireFormat},
     provider::model::{Limits, LimitsSource},
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage, TokenCalibration},
 };
-use anchor::SentAgain;
 use serde::Serialize;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 /// What goes into a prompt, what does not, why, and what each costs.
 ///
@@ -128,43 +124,7 @@ pub struct ContextPlan {
     /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
     /// earlier messages (C11). Values of one name go into one header, with commas.
     pub headers: Vec<(String, String)>,
-    pub(crate) prompt: Prompt,
-    /// For each row that is in, the message of the prompt that it is part of.
-    pub(crate) row_messages: Vec<usize>,
-    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
-    pub(crate) released_through: Option<ItemId>,
-    /// Who sends it.
-    pub(crate) sender: Option<Sender>,
-    /// Documents and state stay where this prompt has them (rule S10).
-    pub(crate) documents_stay: bool,
-    /// New documents stand before the reply, not before their question.
-    pub(crate) documents_come_last: bool,
-    /// State that stays, by its rows: as the request names it.
-    pub(crate) new_state: BTreeMap<ItemId, NewState>,
-    /// Rows of documents whose id another document goes by, with that id.
-    pub(crate) renamed: BTreeMap<ItemId, ItemId>,
-    /// What the request brings again of what stands, although nothing of it is in this prompt.
-    pub(crate) missing: SentAgain,
-    /// The live question.
-    #[doc(hidden)]
-    pub live: Option<ItemId>,
-    /// Where the next prompt's window is to start: where this one does, and where that holds nothing by recency (a cut left
-    /// the bare question, or it is in by pins alone), at the question or where it started before.
-    pub(crate) anchored: Option<ItemId>,
-    /// The prompt before this one, and what it was made for, where that is remembered.
-    pub(crate) before: Option<LastPrompt>,
-    /// Items of the conversation that the plan asks about (rule T2).
-    pub(crate) asked: BTreeSet<ItemId>,
-    /// Documents that the plan asks about (rule T2).
-    pub(crate) asked_documents: BTreeSet<ItemId>,
-    /// How the figures of the window are measured.
-    pub(crate) usage_options: UsageOptions,
-    /// How often the conversation had been compacted or rewound.
-    pub(crate) archives: usize,
-    /// Limits, tools and focus hint as the request had them: the log remembers them with the reply.
-    pub(crate) settings: PromptSettings,
-    /// Ids for `tracing`.
-    pub(crate) trace: TraceIds,
+    pub(crate) carryover: Carryover,
 }
 
 /// What the prompt budget came from (rule B1).
@@ -179,20 +139,11 @@ pub enum BudgetSource {
     Request,
 }
 
-/// What tool definitions go by in a remembered prompt.
-pub(crate) use pieces::{NewState, ToolsHash};
+pub(crate) use carryover::{Carryover, LastPrompt, NewState};
+pub(crate) use pieces::{SentPrompt, ToolsHash};
 
+/// The id of tool definitions in a remembered prompt.
 pub(crate) const TOOLS: &str = "tools";
-
-/// The prompt before a plan's, as it is remembered.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LastPrompt {
-    pub(crate) anchor: Arc<Anchor>,
-    /// Whether the first item of it that does not stand where it did is a message of the log.
-    pub(crate) parts_at_a_message: bool,
-    /// Its rows' messages, where they are known.
-    pub(crate) rows: Option<Arc<[Message]>>,
-}
 
 /// One section of the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -416,13 +367,13 @@ impl ContextPlan {
     /// What is sent: the messages and the tools.
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
-        &self.prompt
+        &self.carryover.prompt
     }
 
     /// The messages, in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
-        &self.prompt.messages
+        &self.carryover.prompt.messages
     }
 
     /// What a section was given, and what it holds.
@@ -448,24 +399,14 @@ impl ContextPlan {
     /// A message inside a run is found by the run's first and last id only.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
-        let qualified = match id.split_once(':') {
-            Some(("rag", id)) => self.row(id, Some(true)),
-            Some(("item", id)) => self.row(id, Some(false)),
-            _ => None,
-        };
-        self.row(id, None).or(qualified)
+        find_row_by_id(&self.included, &self.excluded, id)
     }
 
-    /// The row of an id as it is; among the documents only, among everything else only, or anywhere.
-    fn row(&self, id: &str, rag: Option<bool>) -> Option<Decision<'_>> {
-        let fits = |kind: &ItemKind| rag.is_none_or(|rag| rag == kind.is_document());
-        let included = |item: &&PlannedItem| fits(&item.kind) && item.id.as_str() == id;
-        let excluded = |item: &&ExcludedItem| {
-            let last = item.last_id.as_ref();
-            fits(&item.kind) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
-        };
-        let included = self.included.iter().find(included).map(Decision::Included);
-        included.or_else(|| self.excluded.iter().find(excluded).map(Decision::Excluded))
+    /// Returns the id of the live question.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn live(&self) -> Option<&ItemId> {
+        self.carryover.live.as_ref()
     }
 
     /// Whether messages of the conversation are dropped (rule C2).
@@ -510,8 +451,39 @@ impl ContextPlan {
     }
 }
 
+/// Returns the row of an id, as [`ContextPlan::find`] does.
+fn find_row_by_id<'p>(
+    included: &'p [PlannedItem],
+    excluded: &'p [ExcludedItem],
+    id: &str,
+) -> Option<Decision<'p>> {
+    let qualified = match id.split_once(':') {
+        Some(("rag", id)) => find_row(included, excluded, id, Some(true)),
+        Some(("item", id)) => find_row(included, excluded, id, Some(false)),
+        _ => None,
+    };
+    find_row(included, excluded, id, None).or(qualified)
+}
+
+/// Returns the row of an id, of documents only, of everything else only, or of any kind.
+fn find_row<'p>(
+    included: &'p [PlannedItem],
+    excluded: &'p [ExcludedItem],
+    id: &str,
+    rag: Option<bool>,
+) -> Option<Decision<'p>> {
+    let fits = |kind: &ItemKind| rag.is_none_or(|rag| rag == kind.is_document());
+    let is_included = |item: &&PlannedItem| fits(&item.kind) && item.id.as_str() == id;
+    let is_excluded = |item: &&ExcludedItem| {
+        let last = item.last_id.as_ref();
+        fits(&item.kind) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
+    };
+    let included = included.iter().find(is_included).map(Decision::Included);
+    included.or_else(|| excluded.iter().find(is_excluded).map(Decision::Excluded))
+}
+
 impl AsRef<Prompt> for ContextPlan {
     fn as_ref(&self) -> &Prompt {
-        &self.prompt
+        &self.carryover.prompt
     }
 }

@@ -1,20 +1,15 @@
-//! A plan as the next one compares with it: every item as a hash, and what the prompt leaves behind.
+//! A prompt as later prompts are compared with it: each item as a hash, and the anchor that it leaves.
 
-use super::{Anchor, ContextPlan, Overhead, PlannedItem, PromptHead, PromptPiece, TOOLS, Target, hash_of};
+use super::{
+    Anchor, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Overhead, PlannedItem, PromptHead,
+    PromptPiece, TOOLS, Target, hash_of,
+};
 use crate::{
     item::{ItemId, Source},
     message::{Message, Tool, WireFormat},
     provider::model::RequestLimits,
 };
-use std::sync::Arc;
-
-/// A state that a plan sends for the first time: how the conversation remembers it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NewState {
-    pub(crate) id: ItemId,
-    /// What is remembered, where that is not what is sent.
-    pub(crate) text: Option<String>,
-}
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A hash over tools as they are declared, in order.
 #[derive(Debug, Clone, Default)]
@@ -74,30 +69,69 @@ impl ContextPlan {
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
         // What did not fit was no window: the next one is found anew.
         let fits = self.overflow.is_none();
-        let pieces = self.pieces();
+        let sent = self.sent_prompt();
+        let pieces = sent.pieces();
         // In other wire formats no reasoning has a seal, so nothing is bound to what stands before it.
         let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         Anchor {
             target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
             limits: Some(limits),
-            live: self.live.clone(),
-            window_start: self.anchored.clone().filter(|_| fits),
-            rag: fits.then(|| documents.map(|item| self.sent_id(item).clone()).collect()),
+            live: self.carryover.live.clone(),
+            window_start: self.carryover.anchored.clone().filter(|_| fits),
+            rag: fits.then(|| documents.map(|item| sent.sent_id(item).clone()).collect()),
             cleared_before: self.cleared_before.clone(),
-            released_through: self.released_through.clone(),
-            sender: self.sender.clone(),
+            released_through: self.carryover.released_through.clone(),
+            sender: self.carryover.sender.clone(),
             head: seals.then(|| PromptHead::of(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }
     }
 
-    /// What is sent, item by item, tool definitions first.
+    /// Returns the parts of the plan that other prompts are compared by.
+    pub(crate) fn sent_prompt(&self) -> SentPrompt<'_> {
+        SentPrompt {
+            included: &self.included,
+            excluded: &self.excluded,
+            tools: &self.carryover.prompt.tools,
+            overhead: &self.overhead,
+            renamed: &self.carryover.renamed,
+            before: self.carryover.before.as_ref(),
+        }
+    }
+
+    /// Returns the items of the prompt in order, tool definitions first.
+    pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
+        self.sent_prompt().pieces()
+    }
+
+    /// Returns the messages of the rows, to compare the next plan's with.
+    pub(crate) fn rows_sent(&self) -> Arc<[Message]> {
+        self.included.iter().map(|row| row.body.clone()).collect()
+    }
+}
+
+/// A planned prompt as later prompts are compared with it.
+#[derive(Clone, Copy)]
+pub(crate) struct SentPrompt<'p> {
+    pub(crate) included: &'p [PlannedItem],
+    pub(crate) excluded: &'p [ExcludedItem],
+    /// The tool definitions at the head of the prompt.
+    pub(crate) tools: &'p [Tool],
+    pub(crate) overhead: &'p [LedgerLine],
+    /// The ids of documents by their rows, if the two differ.
+    pub(crate) renamed: &'p BTreeMap<ItemId, ItemId>,
+    /// The prompt before this one, if it is remembered.
+    pub(crate) before: Option<&'p LastPrompt>,
+}
+
+impl<'p> SentPrompt<'p> {
+    /// Returns the items of the prompt in order, tool definitions first.
     pub(crate) fn pieces(&self) -> Vec<PromptPiece> {
         let tools = self.overhead.iter().find(|line| line.what == Overhead::Tools);
-        let tools = tools.filter(|_| !self.prompt.tools.is_empty()).map(|line| {
+        let tools = tools.filter(|_| !self.tools.is_empty()).map(|line| {
             let mut hash = ToolsHash::default();
-            self.prompt.tools.iter().for_each(|tool| hash.add(tool));
+            self.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
             PromptPiece(TOOLS.into(), hash.text().into(), tokens)
         });
@@ -113,23 +147,18 @@ impl ContextPlan {
         tools.into_iter().chain(rows).collect()
     }
 
-    /// The id of a row, or of the document in it: that one stays the same when another document takes it over.
-    pub(crate) fn sent_id<'p>(&'p self, row: &'p PlannedItem) -> &'p ItemId {
+    /// Returns the id of a row, or of the document in it: the latter stays the same if another document takes
+    /// over the row's id.
+    pub(crate) fn sent_id(&self, row: &'p PlannedItem) -> &'p ItemId {
         if self.renamed.is_empty() || !row.kind.is_document() {
             return &row.id;
         }
         self.renamed.get(&row.id).unwrap_or(&row.id)
     }
 
-    /// The messages of the rows, to compare the next plan's with.
-    pub(crate) fn rows_sent(&self) -> Arc<[Message]> {
-        self.included.iter().map(|row| row.body.clone()).collect()
-    }
-
-    fn known_rows(&self) -> KnownRows<'_> {
-        let before = self.before.as_ref();
+    fn known_rows(&self) -> KnownRows<'p> {
         let rows =
-            before.and_then(|before| Some((before.anchor.prompt.as_deref()?, before.rows.as_deref()?)));
+            self.before.and_then(|before| Some((before.anchor.prompt.as_deref()?, before.rows.as_deref()?)));
         let (pieces, rows) = rows.unwrap_or_default();
         // Tool definitions are no row.
         let pieces = pieces.len().checked_sub(rows.len()).map_or(&[][..], |tools| &pieces[tools..]);

@@ -1,8 +1,9 @@
 //! What two prompts share from their beginning: the part that a provider's cache can serve again.
 
 use super::{
-    ContextPlan, Decision, LastPrompt, TOOLS,
+    ContextPlan, Decision, LastPrompt, SentPrompt, TOOLS,
     anchor::{Anchor, PromptPiece, Target},
+    find_row_by_id,
     reason::ExcludedReason,
     thoughts::PrefixCause,
 };
@@ -58,7 +59,7 @@ impl ContextPlan {
     /// that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
-        let LastPrompt { anchor, parts_at_a_message, .. } = self.before.as_ref()?;
+        let LastPrompt { anchor, parts_at_a_message, .. } = self.carryover.before.as_ref()?;
         self.repeats(anchor, Some(*parts_at_a_message))
     }
 
@@ -66,7 +67,8 @@ impl ContextPlan {
         let before = previous.prompt.as_deref()?;
         let own = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
         let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
-        let now = self.pieces();
+        let sent = self.sent_prompt();
+        let now = sent.pieces();
         // Without a log only documents and tools are known to be no messages.
         let may_be_one = |was: &ItemId| {
             let documents = previous.rag.iter().flatten();
@@ -77,7 +79,7 @@ impl ContextPlan {
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.0.clone());
         let cause = instead_of.as_ref().map(|was| {
-            if same_target { self.cause(was, &now[items..], may_be_one(was)) } else { PrefixCause::Target }
+            if same_target { sent.cause(was, &now[items..], may_be_one(was)) } else { PrefixCause::Target }
         });
         Some(Prefix {
             tokens: before[..items].iter().map(|piece| piece.2).sum(),
@@ -88,8 +90,10 @@ impl ContextPlan {
             cause,
         })
     }
+}
 
-    /// Why `was` is no longer at its position, ahead of everything that is there now.
+impl SentPrompt<'_> {
+    /// Returns the cause why an item of the last prompt is no longer at its position, ahead of the items `now`.
     pub(crate) fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.0 == *was) {
             return PrefixCause::Changed;
@@ -97,7 +101,7 @@ impl ContextPlan {
         if now.iter().any(|piece| piece.0 == *was) {
             return PrefixCause::Inserted;
         }
-        match self.find(was.as_str()) {
+        match find_row_by_id(self.included, self.excluded, was.as_str()) {
             Some(Decision::Excluded(row)) => match row.reason {
                 ExcludedReason::Budget { .. } => PrefixCause::Budget,
                 ExcludedReason::TtlExpired { .. } => PrefixCause::Expired,

@@ -10,7 +10,7 @@ use crate::{
     item::{ItemId, ItemKind, Section},
     message::Role,
     plan::{
-        ContextPlan, ExcludedItem, ExcludedReason, Loss, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
+        ExcludedItem, ExcludedReason, Loss, PlannedItem, PolicyRule, PrefixCause, PromptPiece, SentPrompt,
         anchor::Anchor,
     },
     planner::candidates::state_row,
@@ -19,7 +19,7 @@ use std::{cell::OnceCell, collections::BTreeMap, iter};
 
 /// The thoughts of one planned prompt whose births are unknown, and what is known of them.
 pub(super) struct Births<'p> {
-    plan: &'p ContextPlan,
+    prompt: SentPrompt<'p>,
     log: &'p Conversation,
     now: &'p [PromptPiece],
     shown: Option<Shown<'p>>,
@@ -45,8 +45,8 @@ struct Told {
 }
 
 impl<'p> Births<'p> {
-    pub(super) fn new(plan: &'p ContextPlan, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
-        let anchor = plan.before.as_ref().map(|before| &*before.anchor);
+    pub(super) fn new(prompt: SentPrompt<'p>, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
+        let anchor = prompt.before.map(|before| &*before.anchor);
         let shown = anchor.and_then(|anchor| Some((anchor, anchor.prompt.as_deref()?)));
         let shown = shown.map(|(anchor, then)| Shown {
             anchor,
@@ -54,7 +54,7 @@ impl<'p> Births<'p> {
             same: iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count(),
             thoughts: OnceCell::new(),
         });
-        Self { plan, log, now, shown, told: OnceCell::new() }
+        Self { prompt, log, now, shown, told: OnceCell::new() }
     }
 
     /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood before it when it
@@ -67,14 +67,14 @@ impl<'p> Births<'p> {
         refused_to: impl Fn(&Anchor) -> Option<Loss>,
     ) -> (Option<Loss>, Option<ItemId>) {
         let Some(shown) = &self.shown else { return (self.told(row, position), before_it) };
-        let id = &self.plan.included[row].id;
-        let at = self.now.len() - self.plan.included.len() + row;
+        let id = &self.prompt.included[row].id;
+        let at = self.now.len() - self.prompt.included.len() + row;
         let Some((place, after)) = shown.born_at(id, at, |prompt| self.follows(prompt, position)) else {
             return (Some(self.uncovered(shown, id, at)), before_it);
         };
         let same = place == at && shown.same >= place;
-        let fault = refused_to(shown.anchor).or_else(|| known_loss(self.plan, id));
-        (fault.or_else(|| (!same).then(|| changed(self.plan, self.log, id, self.now))), after)
+        let fault = refused_to(shown.anchor).or_else(|| known_loss(self.prompt, id));
+        (fault.or_else(|| (!same).then(|| changed(self.prompt, self.log, id, self.now))), after)
     }
 
     /// Checks that nothing was said between a prompt and the message at a position.
@@ -88,9 +88,9 @@ impl<'p> Births<'p> {
     /// one did.
     fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> Loss {
         if shown.same < shown.then.len().min(at) {
-            return changed(self.plan, self.log, id, self.now);
+            return changed(self.prompt, self.log, id, self.now);
         }
-        known_loss(self.plan, id).unwrap_or(Loss::Uncovered)
+        known_loss(self.prompt, id).unwrap_or(Loss::Uncovered)
     }
 
     /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
@@ -99,7 +99,7 @@ impl<'p> Births<'p> {
         let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
         parts.or_else(|| {
             let (_, id) = told.gone.iter().find(|(at, _)| *at < position)?;
-            Some(Loss::PrefixChanged { at: id.clone(), cause: self.plan.cause(id, &[], true) })
+            Some(Loss::PrefixChanged { at: id.clone(), cause: self.prompt.cause(id, &[], true) })
         })
     }
 
@@ -108,7 +108,7 @@ impl<'p> Births<'p> {
     /// right before a message is wrong for its own thought, too.
     fn parts_at(&self) -> Option<(usize, Loss)> {
         let mut between = Vec::new();
-        for (at, row) in self.plan.included.iter().enumerate() {
+        for (at, row) in self.prompt.included.iter().enumerate() {
             let cause = match row.kind {
                 ItemKind::SystemText | ItemKind::FocusHint | ItemKind::Note => continue,
                 ItemKind::Document | ItemKind::State => {
@@ -145,10 +145,10 @@ impl<'p> Births<'p> {
         let mut stand = between.iter();
         for (id, text) in documents.chain(state) {
             let Some(row) = stand.next() else {
-                return Some((id.clone(), self.plan.cause(&id, &[], false)));
+                return Some((id.clone(), self.prompt.cause(&id, &[], false)));
             };
             // A document goes by another name in the plan where a newer one has its id (O5).
-            if *self.plan.sent_id(row) != id {
+            if *self.prompt.sent_id(row) != id {
                 return Some((row.id.clone(), PrefixCause::Inserted));
             }
             if text.is_some_and(|text| row.body.text() != *text) {
@@ -168,7 +168,7 @@ impl<'p> Births<'p> {
                     | ExcludedReason::Policy(PolicyRule::EmptyMessage)
             )
         };
-        let rows = self.plan.excluded.iter().filter(|row| row.section != Section::Rag && !is_nothing(row));
+        let rows = self.prompt.excluded.iter().filter(|row| row.section != Section::Rag && !is_nothing(row));
         rows.filter_map(|row| Some((self.log.position_of(&row.id)?, row.id.clone()))).collect()
     }
 }
@@ -208,16 +208,16 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
 }
 
 /// Returns why a thought was lost to the last prompt already. Returns `None` if it was not.
-pub(super) fn known_loss(plan: &ContextPlan, id: &ItemId) -> Option<Loss> {
-    let last = &plan.before.as_ref()?.anchor;
+pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<Loss> {
+    let last = &prompt.before?.anchor;
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
 /// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
 /// by the first item at which this prompt differs from the last one.
-pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
-    let last = plan.before.as_ref().map(|last| &*last.anchor);
-    if let Some(known) = known_loss(plan, id) {
+pub(super) fn changed(prompt: SentPrompt<'_>, log: &Conversation, id: &ItemId, now: &[PromptPiece]) -> Loss {
+    let last = prompt.before.map(|last| &*last.anchor);
+    if let Some(known) = known_loss(prompt, id) {
         return known;
     }
     let then = last.and_then(|last| last.prompt.as_deref()).unwrap_or_default();
@@ -225,7 +225,7 @@ pub(super) fn changed(plan: &ContextPlan, log: &Conversation, id: &ItemId, now: 
     let (at, cause) = match (then.get(same), now.get(same)) {
         (Some(was), _) => {
             let is_message = log.position_of(&was.0).is_some();
-            (&was.0, plan.cause(&was.0, &now[same..], is_message))
+            (&was.0, prompt.cause(&was.0, &now[same..], is_message))
         }
         (None, Some(is)) => (&is.0, PrefixCause::Inserted),
         (None, None) => return Loss::ChainBroken,

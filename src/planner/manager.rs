@@ -10,21 +10,12 @@ use crate::{
         anchor::{Anchor, Sticky, Target},
     },
     planner::{
-        assemble::PlanContext,
-        body, budget,
-        candidates::Candidates,
-        editing,
-        late::Late,
-        request::PlanRequest,
-        round::{Next, Round},
-        solve::Solver,
-        telemetry, thoughts, upkeep,
+        assemble::PlanContext, body, budget, editing, late::Late, request::PlanRequest, telemetry, upkeep,
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
     usage::{Calibrator, TokenCalibration},
 };
-use std::collections::BTreeMap;
 
 /// Plans prompts for one model with one counter and one configuration.
 ///
@@ -116,7 +107,7 @@ impl ContextWindowManager {
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let mut plan = self.plan(request)?;
         self.tell_of_unanswered(&mut plan, request)?;
-        plan.trace = TraceIds { attempt: 1, ..request.trace_ids() };
+        plan.carryover.trace = TraceIds { attempt: 1, ..request.trace_ids() };
         telemetry::plan(&plan);
         Ok(plan)
     }
@@ -149,8 +140,9 @@ impl ContextWindowManager {
                 overflow.remedies.retain(|remedy| !matches!(remedy, Remedy::RaiseBudget { .. }));
             }
         }
-        let attempt = refused.trace.attempt.saturating_add(1).max(2);
-        plan.trace = TraceIds { attempt, refused_tokens: Some(refused.total.n), ..request.trace_ids() };
+        let attempt = refused.carryover.trace.attempt.saturating_add(1).max(2);
+        plan.carryover.trace =
+            TraceIds { attempt, refused_tokens: Some(refused.total.n), ..request.trace_ids() };
         telemetry::plan(&plan);
         Ok(plan)
     }
@@ -162,59 +154,6 @@ impl ContextWindowManager {
         self.plan_from(request, &context, sticky)
     }
 
-    /// The stages of a plan: candidates, budget, select, assemble, conform, ledger. `sticky` is what to
-    /// continue of the last prompt.
-    pub(crate) fn plan_from(
-        &self,
-        request: &PlanRequest<'_>,
-        context: &PlanContext<'_>,
-        sticky: Sticky<'_>,
-    ) -> Result<ContextPlan, Error> {
-        self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
-    }
-
-    /// Plans until nothing more is lost. Returns the plan, and the round that it was made in.
-    fn plan_in_rounds(
-        &self,
-        request: &PlanRequest<'_>,
-        context: &PlanContext<'_>,
-        sticky: Sticky<'_>,
-    ) -> Result<(ContextPlan, Round), Error> {
-        let mut round = self.first_round(request);
-        loop {
-            let mut plan = self.plan_without(request, context, round.continued(sticky))?;
-            match self.next_round(&mut round, &mut plan, request.log) {
-                Next::Again => {}
-                Next::Settled { left } => {
-                    plan.settings = request.settings(&self.meter);
-                    round.withheld.tell(&mut plan, request.log, left);
-                    if self.config.conversation.reasoning == ReasoningPolicy::Provider {
-                        plan.thoughts.switch = self.model.mismatch_switch();
-                    }
-                    return Ok((plan, round));
-                }
-            }
-        }
-    }
-
-    /// Adds to a round what its plan loses. Unless that is nothing, the next round starts from there.
-    pub(crate) fn next_round(&self, round: &mut Round, plan: &mut ContextPlan, log: &Conversation) -> Next {
-        if round.again.takes(std::mem::take(&mut plan.missing)) {
-            return Next::Again; // what is said to stand in the prompt has left it: S10
-        }
-        let lost = thoughts::lost(plan, log, &self.model); // reasoning that would be refused: K1-K3
-        let (more, left) = match self.config.conversation.reasoning {
-            ReasoningPolicy::Provider => (BTreeMap::new(), lost),
-            _ => (lost, BTreeMap::new()),
-        };
-        if round.withheld.takes(more) { Next::Again } else { Next::Settled { left } }
-    }
-
-    /// Returns the first round of planning a request.
-    pub(crate) fn first_round(&self, request: &PlanRequest<'_>) -> Round {
-        Round::first(request.log, self.config.conversation.reasoning)
-    }
-
     /// Returns true if the model checks reasoning of this request, so that a plan may have to go without some
     /// of it.
     pub(crate) fn may_lose_reasoning(&self, request: &PlanRequest<'_>) -> bool {
@@ -223,14 +162,9 @@ impl ContextWindowManager {
             && request.log.messages().iter().any(|message| !message.reasoning().is_empty())
     }
 
-    /// Returns the last round of planning a request.
-    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Round, Error> {
-        if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
-            return Ok(self.first_round(request));
-        }
-        let context = self.context(request)?;
-        let sticky = self.sticky(request, &context);
-        self.plan_in_rounds(request, &context, sticky).map(|(_, round)| round)
+    /// Returns the policy for reasoning of earlier replies.
+    pub(crate) fn reasoning_policy(&self) -> ReasoningPolicy {
+        self.config.conversation.reasoning
     }
 
     /// Where documents are sent, for this model (rule O1); never [`Placement::Auto`].
@@ -240,23 +174,6 @@ impl ContextWindowManager {
             Placement::Auto => Placement::BeforeQuestion,
             set => set,
         }
-    }
-
-    /// The stages, with what is withheld given.
-    fn plan_without(
-        &self,
-        request: &PlanRequest<'_>,
-        context: &PlanContext<'_>,
-        sticky: Sticky<'_>,
-    ) -> Result<ContextPlan, Error> {
-        let candidates = self.candidates(request, sticky)?; // candidates: S1, S2, S8, S9, T1, T2, O5
-        let attempt = self.solver(&candidates).plan(context)?; // budget, select, assemble, conform, ledger
-        if attempt.solution.chosen.gave_up_the_set {
-            // The documents of the last prompt do not fit: rank all documents again (S5, S8).
-            let candidates = self.candidates(request, Sticky { rag: &[], ..sticky })?;
-            return Ok(self.solver(&candidates).plan(context)?.plan);
-        }
-        Ok(attempt.plan)
     }
 
     #[doc(hidden)]
@@ -311,26 +228,6 @@ impl ContextWindowManager {
         let cost =
             |message: &Message| Ok(self.meter.message(message, TurnPosition::Live, u64::MAX)?.in_full());
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
-    }
-
-    /// The candidates of a request (S1, S2, S8, S9, T1, T2, O5).
-    pub(crate) fn candidates<'r>(
-        &'r self,
-        request: &'r PlanRequest<'r>,
-        sticky: Sticky<'_>,
-    ) -> Result<Candidates<'r>, Error> {
-        Candidates::gather(
-            request,
-            &self.config,
-            self.placement(),
-            &Target::of(&self.model),
-            &self.meter,
-            sticky,
-        )
-    }
-
-    pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
-        Solver::new(candidates, &self.meter, &self.config)
     }
 
     /// What is known before anything is chosen: limits, budget, and what is sent in any case.

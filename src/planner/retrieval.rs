@@ -25,9 +25,9 @@ impl ContextWindowManager {
         let request = PlanRequest { rag: Vec::new(), ..request.clone() };
         let context = self.context(&request)?;
         // The documents of the last prompt are set aside too: what stays of them is the question.
-        let round = self.settled(&request)?;
+        let replan = self.settled(&request)?;
         let sticky = self.sticky(&request, &context);
-        let candidates = self.candidates(&request, round.continued(Sticky { rag: &[], ..sticky }))?;
+        let candidates = self.candidates(&request, Sticky { rag: &[], ..sticky }, &replan)?;
         // What they would get if they could use all of it, and what a prompt without any leaves.
         let solver = self.solver(&candidates);
         let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;

@@ -1,20 +1,20 @@
 //! One request, solved for any budget: what `build_plan` does once, and what explanations do again and again.
 //!
 //! Most of a request does not depend on its budget: its candidates, what they cost, what the sections could use. A
-//! [`Solver`] holds that, and finds a [`Solution`] for a budget. The form of tool results (rule S7) changes the costs of
-//! candidates, so each form is a [`Scenario`] with costs of its own; the solution lists the scenarios that were tried, the
-//! last one taken.
+//! [`Solver`] holds that, and finds a [`Solution`] for a budget. How tool results are sent (rule S7) changes what
+//! candidates cost, so each way of sending them is a [`Scenario`] with costs of its own; the solution says which
+//! scenarios were tried, the last one taken.
 
 use crate::{
     config::Config,
     error::Error,
     item::Section,
     message::Role,
-    plan::ContextPlan,
     planner::{
-        assemble::{self, PlanContext},
+        assemble::PlanContext,
         budget::{Available, BudgetVariable, Budgets, SectionDemands},
-        candidates::{CandidateId, Candidates, Costs, Results},
+        candidates::{CandidateId, CandidateMap, Candidates, Costs, Known},
+        rendering::ToolResultRendering,
         select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
     provider::meter::Meter,
@@ -22,9 +22,6 @@ use crate::{
     tokens::TokenCount,
 };
 use std::{cell::RefCell, convert::identity, rc::Rc};
-
-/// How often a prompt that its joins push over the budget is planned again with less (rule N3).
-pub(crate) const TRIES: u32 = 3;
 
 /// One request, with everything that does not depend on its budget.
 pub(crate) struct Solver<'p, W = OneBudget> {
@@ -40,14 +37,21 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     scenarios: RefCell<Vec<Rc<Scenario<'p, W>>>>,
 }
 
-/// Token costs and section demands for one form of the tool results (rule S7).
-pub(crate) struct Scenario<'p, W> {
+/// Token costs and section demands for one rendering of tool results (rule S7).
+pub(crate) struct Scenario<'p, W = OneBudget> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
     walker: W,
 }
 
-/// One form of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
+/// The counts of one rendering, kept from one round of planning for the next.
+pub(crate) struct KnownCosts {
+    rendering: ToolResultRendering,
+    tokens: CandidateMap<Known>,
+    demands: SectionDemands,
+}
+
+/// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
 pub(crate) struct Trial<'p, W: Walker> {
     pub(crate) scenario: Rc<Scenario<'p, W>>,
     pub(crate) budgets: Budgets,
@@ -57,7 +61,7 @@ pub(crate) struct Trial<'p, W: Walker> {
 /// The selection for one budget.
 pub(crate) struct Solution<'p, W: Walker = OneBudget> {
     pub(crate) chosen: Selection<W>,
-    /// Every form of tool results that was tried, the last one taken.
+    /// Every rendering of tool results that was tried, the last one taken.
     pub(crate) trials: Vec<Trial<'p, W>>,
     /// The available tokens; may be negative.
     pub(crate) available: i128,
@@ -65,18 +69,30 @@ pub(crate) struct Solution<'p, W: Walker = OneBudget> {
     used: i128,
 }
 
-/// A plan with the solution that it was made of.
-pub(crate) struct Attempt<'p> {
-    pub(crate) plan: ContextPlan,
-    pub(crate) solution: Solution<'p>,
-    /// True if it was planned with fewer tokens than there are.
-    pub(crate) withholds: bool,
-}
-
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
         let scenarios = RefCell::default();
         Self { candidates, meter, config, walker: OneBudget, many_budgets: None, scenarios }
+    }
+
+    /// Takes over the counts of an earlier round with the same candidates.
+    pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
+        let scenario = |KnownCosts { rendering, tokens, demands }| {
+            let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
+            Rc::new(Scenario { costs, demands, walker: OneBudget })
+        };
+        self.scenarios.replace(known.into_iter().map(scenario).collect());
+        self
+    }
+
+    /// Returns the counts, for another round with the same candidates.
+    pub(crate) fn into_known(self) -> Vec<KnownCosts> {
+        let known = |scenario: Rc<Scenario<'_>>| {
+            let Scenario { costs, demands, .. } = Rc::into_inner(scenario)?;
+            let (rendering, tokens) = costs.into_known();
+            Some(KnownCosts { rendering, tokens, demands })
+        };
+        self.scenarios.into_inner().into_iter().filter_map(known).collect()
     }
 
     /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule S7) is not tried
@@ -87,38 +103,21 @@ impl<'p> Solver<'p> {
         Solver { candidates, meter, config, walker, many_budgets: Some(most), scenarios }
     }
 
-    /// From the candidates to the plan: the stages budget, select, assemble, conform and ledger.
+    /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that is excluded.
     ///
-    /// What a prompt takes beside its items is partly known only once it is put together: joins, and messages that the
-    /// provider requires. Where that pushes it over the budget, it is planned again with so much less, [`TRIES`] times at
-    /// the most (rules N3, H5).
-    pub(crate) fn plan(&self, context: &PlanContext<'_>) -> Result<Attempt<'p>, Error> {
-        let (candidates, meter) = (self.candidates, self.meter);
-        let (mut withheld, mut tries) = (0, TRIES);
-        #[cfg(test)]
-        PLANNED.with(|planned| planned.set(planned.get() + 1));
-        loop {
-            // Budget: the available tokens, divided among the sections, pins first (S2, B4, B5), with results as short as
-            // they have to be (S7).
-            let available = self.available(context, context.prompt_budget, withheld);
-            // Select: required, pinned, conversation, documents, then the free tokens once more (S2-S5, S8, S9, B6).
-            let mut solution = self.select(available, identity)?;
-            let (scenario, budgets) = solution.taken();
-            self.selector(&scenario).record_reasons(&mut solution.chosen, &budgets)?;
-            // Assemble: what was chosen, in prompt order (O1).
-            let (chosen, costs) = (&solution.chosen, &scenario.costs);
-            let mut draft = assemble::draft(candidates, costs, meter, chosen, context.placement)?;
-            // Conform: the messages that the provider accepts (H4-H9).
-            assemble::conform(&mut draft, candidates, meter, context)?;
-            // Ledger: every token, what is out and why, and what would help (O2, N3, S6, U2).
-            let plan = assemble::plan(context, candidates, costs, meter, &budgets, chosen, draft)?;
-            let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
-            let required: u64 = required.map(|row| row.tokens.n).sum();
-            match solution.withholds_next(plan.overflow_tokens(), withheld, required).filter(|_| tries > 0) {
-                Some(more) => (withheld, tries) = (more, tries - 1),
-                None => return Ok(Attempt { plan, solution, withholds: withheld > 0 }),
-            }
-        }
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn solve_in_detail(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+        withheld: u64,
+    ) -> Result<Solution<'p>, Error> {
+        let mut solution = self.solve(context, budget, withheld)?;
+        let (scenario, budgets) = solution.taken();
+        self.selector(&scenario).record_reasons(&budgets, &mut solution.chosen)?;
+        Ok(solution)
     }
 }
 
@@ -152,19 +151,18 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.select(available, SectionDemands::with_any_documents)
     }
 
-    /// Divides the available tokens among the sections and selects, with tool results as short as they have to be (rule S7).
-    /// `adjust` changes the demands of the candidates.
+    /// Selects with tool results as short as they have to be (rule S7): one rendering after another. `adjust` changes the
+    /// demands of the sections.
     fn select(
         &self,
         available: Available,
         adjust: fn(SectionDemands) -> SectionDemands,
     ) -> Result<Solution<'p, W>, Error> {
-        let mut results = Results::remembered(self.candidates);
+        let mut rendering = self.candidates.remembered_rendering();
         let mut trials = Vec::new();
         loop {
-            let scenario = self.scenario(results, available.total())?;
+            let (scenario, budgets, mut chosen) = self.divide(rendering, available, adjust)?;
             let selector = self.selector(&scenario);
-            let (mut chosen, budgets) = divide(&selector, adjust(scenario.demands), available)?;
             let shorter = selector.begin(&budgets, &mut chosen)?;
             if shorter.is_none() {
                 selector.complete(&budgets, &mut chosen)?;
@@ -177,11 +175,37 @@ impl<'p, W: Walker> Solver<'p, W> {
                 let used = chosen.included.used() + block - i128::from(merged);
                 return Ok(Solution { chosen, trials, available: available.tokens, used });
             };
-            results = shorter;
+            rendering = shorter;
         }
     }
 
-    fn selector<'s>(&'s self, scenario: &'s Scenario<'p, W>) -> Selector<'s, W> {
+    /// Divides the available tokens among the sections with the costs of one rendering of tool results. Includes the pins
+    /// that come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands
+    /// of the sections.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn divide(
+        &self,
+        rendering: ToolResultRendering,
+        available: Available,
+        adjust: fn(SectionDemands) -> SectionDemands,
+    ) -> Result<(Rc<Scenario<'p, W>>, Budgets, Selection<W>), Error> {
+        let scenario = self.scenario(rendering, available.total())?;
+        let (demands, selector) = (adjust(scenario.demands), self.selector(&scenario));
+        let report = |amount, least| scenario.walker.compared(BudgetVariable::Free, amount, least);
+        let (budgets, chosen) = if demands.overflow(&available, report) {
+            (demands.only_minimums(available, self.config), selector.minimum()?)
+        } else {
+            let (chosen, pins) = selector.pins_first(&available)?;
+            (demands.divide(available, pins, self.config, report), chosen)
+        };
+        Ok((scenario, budgets, chosen))
+    }
+
+    /// Returns the rules of selection with the costs of a scenario.
+    pub(crate) fn selector<'s>(&'s self, scenario: &'s Scenario<'p, W>) -> Selector<'s, W> {
         Selector {
             index: self.candidates.index(),
             costs: &scenario.costs,
@@ -190,15 +214,15 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Returns the costs and demands for one form of tool results, found once for all budgets; `total` are the available
-    /// tokens.
-    fn scenario(&self, results: Results, total: u64) -> Result<Rc<Scenario<'p, W>>, Error> {
-        let known = self.scenarios.borrow().iter().find(|one| *one.costs.results() == results).cloned();
+    /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total` are the
+    /// available tokens.
+    fn scenario(&self, rendering: ToolResultRendering, total: u64) -> Result<Rc<Scenario<'p, W>>, Error> {
+        let known = self.scenarios.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
-        let clipped = results.clips();
-        let costs = Costs::new(self.candidates, self.meter, results).for_many_budgets(self.many_budgets);
+        let clipped = rendering.clips();
+        let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
         let scenario = Rc::new(Scenario { costs, demands, walker: self.walker.for_other_costs() });
@@ -216,8 +240,8 @@ impl<'p, W: Walker> Solver<'p, W> {
 
     /// What a candidate costs, counted no further than to `limit` tokens.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
-        let results = Results::remembered(self.candidates);
-        Ok(match self.scenario(results, limit)?.costs.weigh(id, limit)? {
+        let rendering = self.candidates.remembered_rendering();
+        Ok(match self.scenario(rendering, limit)?.costs.weigh(id, limit)? {
             Weight::Exactly(n) => {
                 let log = self.candidates.log();
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
@@ -229,11 +253,16 @@ impl<'p, W: Walker> Solver<'p, W> {
         })
     }
 
+    pub(crate) fn candidates(&self) -> &'p Candidates<'p> {
+        self.candidates
+    }
+
     pub(crate) fn config(&self) -> &'p Config {
         self.config
     }
 
-    fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
+    /// Returns the tokens that a prompt budget leaves for the items, with some of them withheld.
+    pub(crate) fn available(&self, context: &PlanContext<'_>, budget: u64, withheld: u64) -> Available {
         let index = self.candidates.index();
         let merged = if index.state_comes_last { index.states() } else { 0 };
         Available {
@@ -246,25 +275,9 @@ impl<'p, W: Walker> Solver<'p, W> {
     }
 }
 
-/// Divides the available tokens among the sections, with the first pins included, or the minimum if it exceeds them
-/// (rules S2, B5, S6).
-fn divide<W: Walker>(
-    selector: &Selector<'_, W>,
-    demands: SectionDemands,
-    available: Available,
-) -> Result<(Selection<W>, Budgets), Error> {
-    let (config, walker) = (selector.config, selector.walker);
-    let report = |amount, least| walker.compared(BudgetVariable::Free, amount, least);
-    if demands.overflow(&available, report) {
-        return Ok((selector.minimum()?, demands.only_minimums(available, config)));
-    }
-    let (chosen, pins) = selector.pins_first(&available)?;
-    Ok((chosen, demands.divide(available, pins, config, report)))
-}
-
 impl<'p, W: Walker> Solution<'p, W> {
     /// Returns the scenario that was taken, and its budgets.
-    fn taken(&self) -> (Rc<Scenario<'p, W>>, Budgets) {
+    pub(crate) fn taken(&self) -> (Rc<Scenario<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.scenario), taken.budgets)
     }
@@ -276,7 +289,7 @@ impl<'p, W: Walker> Solution<'p, W> {
 
     /// Documents and state before this position are not sent (rule S10).
     pub(crate) fn released_before(&self) -> u32 {
-        self.trials[self.trials.len() - 1].scenario.costs.results().released_before
+        self.trials[self.trials.len() - 1].scenario.costs.rendering().released_before
     }
 
     /// Whether only the minimum is included, because it exceeds the budget.
@@ -300,10 +313,4 @@ impl<'p, W: Walker> Solution<'p, W> {
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    /// The prompts that were planned as a whole.
-    pub(crate) static PLANNED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }

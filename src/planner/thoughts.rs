@@ -12,80 +12,22 @@
 //! Of a reply that was never committed (a session from elsewhere) the last prompt shows what it was made behind, or the
 //! conversation itself does (`Births`, K5).
 //!
-//! To withhold a thought changes what the prompt costs, and so what is in it: the prompt is planned again until nothing more
-//! is lost. Each round withholds more, so there is a last one.
+//! To withhold reasoning changes the tokens of the prompt, and so its items: it is planned again until nothing more is lost
+//! ([`Replan`](super::replan::Replan)).
 
 use crate::{
-    config::ReasoningPolicy,
-    conversation::Conversation,
     item::ItemId,
     plan::{
-        ContextPlan, Loss, LostThought, Notice, NoticeCode, PlannedItem, Thoughts,
-        anchor::{Anchor, PromptHeads},
+        Loss, PlannedItem, SentPrompt,
+        anchor::{Anchor, PromptHeads, Sender},
     },
-    planner::births::{Births, changed, known_loss},
+    planner::{
+        births::{Births, changed, known_loss},
+        request::PlanRequest,
+    },
     provider::model::{BoundTo, Model, ThinkingRule},
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What is withheld of a request, and why.
-#[derive(Debug, Default)]
-pub(crate) struct Withheld {
-    /// The positions of the messages.
-    pub(crate) positions: BTreeSet<u32>,
-    lost: BTreeMap<u32, Loss>,
-}
-
-impl Withheld {
-    /// Before anything is planned: nothing, or everything where the options drop it.
-    pub(crate) fn at_first(log: &Conversation, policy: ReasoningPolicy) -> Self {
-        let mut withheld = Self::default();
-        if policy == ReasoningPolicy::Drop {
-            let with = (0..).zip(log.messages()).filter(|(_, message)| !message.reasoning().is_empty());
-            withheld.lost = with.map(|(position, _)| (position, Loss::Dropped)).collect();
-            withheld.positions = withheld.lost.keys().copied().collect();
-        }
-        withheld
-    }
-
-    /// Withholds these too. Returns whether any of them was not withheld yet.
-    pub(crate) fn takes(&mut self, lost: BTreeMap<u32, Loss>) -> bool {
-        let before = self.positions.len();
-        self.positions.extend(lost.keys());
-        self.lost.extend(lost);
-        self.positions.len() > before
-    }
-
-    /// Says in a plan what is withheld: a notice for each reason, and the list. `left` is sent all the same.
-    pub(crate) fn tell(&self, plan: &mut ContextPlan, log: &Conversation, left: BTreeMap<u32, Loss>) {
-        let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty()).count() as u64;
-        if self.lost.is_empty() && left.is_empty() {
-            plan.thoughts = Thoughts { sent, ..Thoughts::default() };
-            return;
-        }
-        let in_the_plan: BTreeSet<&ItemId> = plan.included.iter().map(|row| &row.id).collect();
-        let is_in = |position: &u32| in_the_plan.contains(&log.message_id(*position));
-        let mut reasons: BTreeMap<&Loss, Vec<ItemId>> = BTreeMap::new();
-        for (position, why) in self.lost.iter().filter(|(at, why)| is_in(at) && **why != Loss::Dropped) {
-            reasons.entry(why).or_default().push(log.message_id(*position));
-        }
-        let notices = reasons.into_iter().map(|(why, ids)| Notice {
-            code: NoticeCode::ReasoningWithheld,
-            ids,
-            text: format!("reasoning is not sent: {why}"),
-        });
-        let notices: Vec<Notice> = notices.collect();
-        let mut lost = self.lost.clone();
-        lost.extend(left);
-        lost.retain(|position, _| is_in(position));
-        plan.thoughts = Thoughts {
-            sent,
-            lost: lost.into_iter().map(|(at, why)| LostThought { id: log.message_id(at), why }).collect(),
-            switch: None,
-        };
-        plan.notices.extend(notices);
-    }
-}
 
 /// A thought of the planned prompt.
 struct Thought<'p> {
@@ -97,27 +39,28 @@ struct Thought<'p> {
     after: Option<ItemId>,
 }
 
-/// The thoughts of a plan that its model would not take back, by position.
-pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTreeMap<u32, Loss> {
+/// Returns the reasoning of a prompt that its model would not take back, by position.
+pub(crate) fn lost(prompt: SentPrompt<'_>, request: &PlanRequest<'_>, model: &Model) -> BTreeMap<u32, Loss> {
     let Some(rule) = &model.thinking else { return BTreeMap::new() };
-    let now = plan.pieces();
-    let tools = now.len() - plan.included.len();
+    let (log, sender) = (request.log, request.sender.as_ref());
+    let now = prompt.pieces();
+    let tools = now.len() - prompt.included.len();
     let mut heads = PromptHeads::of(&now);
-    let births = Births::new(plan, log, &now);
+    let births = Births::new(prompt, log, &now);
     let mut thoughts: Vec<Thought<'_>> = Vec::new();
-    for (at, row) in plan.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {
+    for (at, row) in prompt.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {
         let Some(position) = log.position_of(&row.id) else { continue };
         let made_behind = log.prompt_of(position).and_then(|anchor| Some((anchor, anchor.head.as_ref()?)));
         let (fault, after) = match made_behind {
             Some((anchor, head)) => {
                 let is = heads.at(tools + at);
                 let same = is.items == head.items && is.hash == head.hash;
-                let fault = || (!same).then(|| changed(plan, log, &row.id, &now));
-                (refused_to(anchor, plan, model, rule).or_else(fault), head.thought.clone())
+                let fault = || (!same).then(|| changed(prompt, log, &row.id, &now));
+                (refused_to(anchor, sender, model, rule).or_else(fault), head.thought.clone())
             }
             None => {
                 let before_it = thoughts.last().map(|thought| thought.row.id.clone());
-                births.judge(at, position, before_it, |anchor| refused_to(anchor, plan, model, rule))
+                births.judge(at, position, before_it, |anchor| refused_to(anchor, sender, model, rule))
             }
         };
         thoughts.push(Thought { position, row, fault, after });
@@ -125,19 +68,24 @@ pub(crate) fn lost(plan: &ContextPlan, log: &Conversation, model: &Model) -> BTr
     let run = unbroken(&thoughts);
     let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
     let by_provider = |why: &Loss| matches!(why, Loss::DroppedByProvider { .. });
-    let known = |id: &ItemId| known_loss(plan, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
+    let known = |id: &ItemId| known_loss(prompt, id).filter(by_provider).unwrap_or(Loss::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
         .collect()
 }
 
 /// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8). Returns `None` if it
 /// is.
-fn refused_to(made_for: &Anchor, plan: &ContextPlan, model: &Model, rule: &ThinkingRule) -> Option<Loss> {
+fn refused_to(
+    made_for: &Anchor,
+    sender: Option<&Sender>,
+    model: &Model,
+    rule: &ThinkingRule,
+) -> Option<Loss> {
     let by = made_for.target.as_ref().map(|target| target.model.as_str());
     if let Some(by) = by.filter(|by| !model.reads(rule, by)) {
         return Some(Loss::Unreadable { model: by.to_owned() });
     }
-    let (made_by, sends) = made_for.sender.as_ref().zip(plan.sender.as_ref())?;
+    let (made_by, sends) = made_for.sender.as_ref().zip(sender)?;
     let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
     (!made_by.may_be(sends, &bound_to)).then_some(Loss::OtherSender)
 }

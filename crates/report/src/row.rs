@@ -150,11 +150,11 @@ fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
         (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
         (Source::System, _) => "system text",
         (Source::State, _) => "state",
-        (_, Some(Role::User)) if plan.live.as_ref() == Some(&item.id) => "live question",
+        (_, Some(Role::User)) if plan.live() == Some(&item.id) => "live question",
         (Source::Synthetic, Some(Role::Tool)) => "placeholder result",
         (Source::Synthetic, _) => "placeholder message",
         (Source::Tool, _) => "current tool result",
-        (_, Some(Role::Assistant)) if plan.live.is_some() => "current tool call",
+        (_, Some(Role::Assistant)) if plan.live().is_some() => "current tool call",
         _ => "newest message",
     }
 }

@@ -9,8 +9,8 @@ use crate::{
         assemble::PlanContext,
         candidates::{Candidates, Slot},
         manager::ContextWindowManager,
+        replan::Replan,
         request::PlanRequest,
-        round::Round,
     },
 };
 use std::collections::BTreeMap;
@@ -28,12 +28,11 @@ impl<'r> Gathered<'r> {
         manager: &'r ContextWindowManager,
         request: &'r PlanRequest<'r>,
         sticky: Sticky<'_>,
-        round: &Round,
+        replan: &Replan,
     ) -> Result<Self, Error> {
-        let sticky = round.continued(sticky);
-        let first = manager.candidates(request, sticky)?;
-        let anew =
-            first.index().kept_documents.map(|_| manager.candidates(request, Sticky { rag: &[], ..sticky }));
+        let [kept, given_up] = [false, true].map(|gives_up| replan.with_documents_given_up(gives_up));
+        let first = manager.candidates(request, sticky, &kept)?;
+        let anew = first.index().kept_documents.map(|_| manager.candidates(request, sticky, &given_up));
         Ok(Self { anew: anew.transpose()?, first })
     }
 
@@ -72,7 +71,7 @@ impl<'r> Rounds<'r> {
         context: &PlanContext<'_>,
     ) -> Result<Self, Error> {
         let sticky = manager.sticky(request, context);
-        let first = Gathered::in_round(manager, request, sticky, &manager.first_round(request))?;
+        let first = Gathered::in_round(manager, request, sticky, &manager.first_replan(request.log))?;
         let may_lose = manager.may_lose_reasoning(request) || first.first.standing().brings_again();
         let last = may_lose.then(|| Gathered::in_round(manager, request, sticky, &manager.settled(request)?));
         Ok(Self { last: last.transpose()?, first, sticky, may_lose })

@@ -15,8 +15,9 @@ use crate::{
         assemble::{BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
+        replan::TRIES,
         select::{Included, OneBudget},
-        solve::{Solution, Solver, TRIES},
+        solve::{Solution, Solver},
     },
 };
 use std::{

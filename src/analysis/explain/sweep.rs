@@ -27,15 +27,15 @@ use super::{
 use crate::{
     error::Error,
     item::{ItemId, Section},
-    plan::{ContextPlan, reason::ExcludedReason},
+    plan::{ContextPlan, PlannedItem, reason::ExcludedReason},
     planner::{
-        assemble::PlanContext,
+        assemble::{LaidOut, PlanContext},
         budget,
         candidates::{CandidateId, Candidates, Rank},
         expiry::Eligibility,
         manager::ContextWindowManager,
-        round::Next,
-        solve::{Attempt, Solution, Solver, TRIES},
+        replan::{Faults, TRIES},
+        solve::{Solution, Solver},
     },
     tokens::TokenCount,
 };
@@ -65,12 +65,25 @@ pub(super) struct Sweep<'p> {
 /// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
 type Reach<'r> = dyn Fn(&Solver<'_, ManyBudgets>, &Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
+/// A solution whose prompt was laid out.
+struct Whole<'p> {
+    solution: Solution<'p>,
+    /// True if it was solved with fewer tokens than there are.
+    withholds: bool,
+    /// The tokens of the prompt.
+    total: u64,
+    /// The placeholder messages in it that are asked about.
+    required: Vec<Key>,
+    /// Texts and reasoning that it loses, if it may lose any.
+    faults: Option<Faults>,
+}
+
 /// A range.
 struct Solved<'p> {
     /// Whether the documents of the last prompt cannot stay in it.
     gave_up: bool,
-    /// Its plan, where it may have lost something.
-    plan: Option<ContextPlan>,
+    /// The faults of its prompt, if it may lose something.
+    faults: Option<Faults>,
     range: BudgetRange<'p>,
 }
 
@@ -203,23 +216,23 @@ impl<'p> Sweep<'p> {
 
     /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
     fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
-        let Solved { mut plan, range, .. } = self.solve_round(&self.first, budget, reach)?;
+        let Solved { mut faults, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.may_lose {
             return Ok(range);
         }
         let mut range = range.named();
         let (manager, request) = (self.manager, self.candidates().request());
-        let mut round = manager.first_round(request);
-        while let Some(mut lossy) = plan.take() {
-            if let Next::Settled { .. } = manager.next_round(&mut round, &mut lossy, request.log) {
+        let mut replan = manager.first_replan(request.log);
+        while let Some(found) = faults.take() {
+            if replan.mend(found, manager.reasoning_policy()).is_some() {
                 break;
             }
-            let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &round)?;
+            let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &replan)?;
             let rankings = Rankings::from_gathered(&gathered, manager, None, self.available);
             let solved = self.solve_round(&rankings, budget, reach)?;
             let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
             range = BudgetRange { from, to, ..solved.range.named() };
-            plan = solved.plan;
+            faults = solved.faults;
         }
         Ok(range)
     }
@@ -256,19 +269,19 @@ impl<'p> Sweep<'p> {
         {
             return Ok(solved);
         }
-        let Attempt { plan, solution, withholds } = self.whole(ranked, budget)?;
-        let (total, minimal) = (plan.total.n, solution.is_minimal());
+        let whole = self.lay_out(ranked, budget)?;
+        let (total, minimal) = (whole.total, whole.solution.is_minimal());
         let range = match () {
-            // What is withheld depends on every token there is.
-            () if withholds || !minimal && total > budget => (budget, budget),
+            // The tokens withheld depend on every token there is.
+            () if whole.withholds || !minimal && total > budget => (budget, budget),
             () if minimal => (from, to),
             () => (from.max(total), to),
         };
-        let required = self.required_by(&plan);
+        let Whole { solution, required, faults, .. } = whole;
         let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
         let included = solution.chosen.included.for_walker();
         let range = ranked.range(range, released_before, included, required, self.stays);
-        Ok(Solved { gave_up, plan: Some(plan).filter(|_| self.rounds.may_lose), range })
+        Ok(Solved { gave_up, faults, range })
     }
 
     /// Builds the range of a solution.
@@ -281,14 +294,11 @@ impl<'p> Sweep<'p> {
     ) -> Solved<'s> {
         let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
         let included = solution.chosen.included;
-        Solved {
-            gave_up,
-            plan: None,
-            range: ranked.range(range, released_before, included, required, self.stays),
-        }
+        let range = ranked.range(range, released_before, included, required, self.stays);
+        Solved { gave_up, faults: None, range }
     }
 
-    /// Solves for a budget as [`Solver::plan`] does, with the tokens of each prompt found from its neighbours:
+    /// Solves for a budget as planning does, with the tokens of each prompt found from its neighbours:
     /// again with less where the prompt is over the budget. `solution` is the first one, and `range` its
     /// budgets. Returns `None` if only whole plans know these tokens.
     fn solve_sized<'s>(
@@ -327,14 +337,33 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// The whole plan at a budget.
-    fn whole<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Attempt<'s>, Error> {
-        ranked.whole.plan(&PlanContext { prompt_budget: budget, ..self.context.clone() })
+    /// Lays out the prompt of a budget as planning does: again with less if it comes out larger than its budget.
+    fn lay_out<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Whole<'s>, Error> {
+        let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
+        let (solver, request) = (&ranked.whole, self.candidates().request());
+        let (mut withheld, mut tries) = (0, TRIES);
+        loop {
+            let solution = solver.solve_in_detail(&context, budget, withheld)?;
+            let (scenario, budgets) = solution.taken();
+            let (costs, chosen) = (&scenario.costs, &solution.chosen);
+            let prompt =
+                LaidOut::new(&context, solver.candidates(), costs, self.manager.meter(), (&budgets, chosen))?;
+            let more = prompt.to_withhold(withheld).filter(|_| tries > 0 && !solution.is_minimal());
+            if let Some(more) = more {
+                (withheld, tries) = (more, tries - 1);
+                continue;
+            }
+            let faults = self.rounds.may_lose.then(|| self.manager.faults(&prompt, request));
+            let (total, required) = (prompt.tokens(), self.required_by(prompt.rows()));
+            let faults = faults.transpose()?;
+            drop(prompt);
+            return Ok(Whole { solution, withholds: withheld > 0, total, required, faults });
+        }
     }
 
-    /// What the provider requires of a plan, of the messages that are asked about.
-    fn required_by(&self, plan: &ContextPlan) -> Vec<Key> {
-        let required = plan.included.iter().filter(|row| row.kind.is_required_by_provider());
+    /// Returns the placeholder messages among these rows that are asked about.
+    fn required_by(&self, rows: &[PlannedItem]) -> Vec<Key> {
+        let required = rows.iter().filter(|row| row.kind.is_required_by_provider());
         let there: BTreeSet<&ItemId> = required.map(|row| &row.id).collect();
         let asked = self.required_by_provider.iter().zip(0..).filter(|(id, _)| there.contains(id));
         asked.map(|(_, nth)| Key::RequiredByProvider(nth)).collect()

@@ -18,7 +18,7 @@ use crate::{
 impl Writer<'_, '_> {
     /// What stands before a candidate since it was sent there (rule S10).
     pub(super) fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        let released_before = self.results.released_before;
+        let released_before = self.rendering.released_before;
         let documents = self.candidates.documents_before(candidate, released_before);
         if !documents.is_empty() {
             self.sent_documents(candidate, documents)?;
@@ -56,7 +56,7 @@ impl Writer<'_, '_> {
         let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
-        let at = self.candidates.stands_at(candidate, self.results.released_before).unwrap_or_default();
+        let at = self.candidates.stands_at(candidate, self.rendering.released_before).unwrap_or_default();
         for (document, row) in documents.iter().zip(self.candidates.document_rows(documents, at)) {
             if row != document.id {
                 self.draft.renamed.insert(row.clone(), document.id.clone());

@@ -27,7 +27,7 @@ pub(crate) const BRIDGE: &str = "synth:bridge:";
 /// # Errors
 ///
 /// The id of a placeholder that is taken (rule O5), and counters that fail.
-pub(crate) fn conform(
+pub(super) fn conform(
     draft: &mut Draft,
     candidates: &Candidates<'_>,
     meter: &Meter,

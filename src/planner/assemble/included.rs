@@ -8,8 +8,9 @@ use crate::{
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{CandidateId, Candidates, Costs, Results, Shortened},
+        candidates::{CandidateId, Candidates, Costs, Shortened},
         expiry::Eligibility,
+        rendering::ToolResultRendering,
         repair::{self, Piece},
         select::{self, Selection},
     },
@@ -25,7 +26,7 @@ use std::{
 };
 
 /// The included half of a plan.
-pub(crate) struct Draft {
+pub(super) struct Draft {
     pub(super) rows: Vec<PlannedItem>,
     pub(super) prompt: Prompt,
     /// Block, merges and joins.
@@ -87,7 +88,7 @@ impl Changed {
 /// # Errors
 ///
 /// Counters that fail.
-pub(crate) fn draft(
+pub(super) fn draft(
     candidates: &Candidates<'_>,
     costs: &Costs<'_>,
     meter: &Meter,
@@ -100,7 +101,7 @@ pub(crate) fn draft(
     let mut writer = Writer {
         candidates,
         costs,
-        results: costs.results(),
+        rendering: costs.rendering(),
         meter,
         chosen,
         draft: Draft {
@@ -208,7 +209,7 @@ impl Row {
 pub(super) struct Writer<'a, 'b> {
     pub(super) candidates: &'a Candidates<'b>,
     pub(super) costs: &'a Costs<'b>,
-    pub(super) results: &'a Results,
+    pub(super) rendering: &'a ToolResultRendering,
     pub(super) meter: &'a Meter,
     pub(super) chosen: &'a Selection,
     pub(super) draft: Draft,
@@ -357,7 +358,7 @@ impl Writer<'_, '_> {
     /// A message of an exchange, shortened where it is a result that is not sent whole (rule S7).
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
-        let shortened = shortened.and_then(|at| Some((at, self.results.shortens(self.candidates, at)?)));
+        let shortened = shortened.and_then(|at| Some((at, self.candidates.shortening(at, self.rendering)?)));
         let Some((position, how)) = shortened else {
             let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning_of(at));
             return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
@@ -366,7 +367,7 @@ impl Writer<'_, '_> {
             Shortened::Cleared => self.draft.cleared.push(piece.id.clone()),
             Shortened::Clipped => self.draft.clipped.push(piece.id.clone()),
         }
-        let sent = self.results.as_sent(self.candidates, position).into_owned();
+        let sent = self.candidates.rendered(position, self.rendering).into_owned();
         match piece.message.answers() {
             // One of two calls of one id goes by another name (rule H1).
             Some(id) if sent.answers() != Some(id) => sent.answering(id),

@@ -1,12 +1,12 @@
 //! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
 //! texts.
 
-use super::{CandidateId, CandidateMap, Candidates, Results};
+use super::{CandidateId, CandidateMap, Candidates};
 use crate::{
     error::Error,
     message::Message,
     plan::reason::ExcludedReason,
-    planner::{expiry::Eligibility, repair},
+    planner::{expiry::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
 };
@@ -16,29 +16,44 @@ use std::{borrow::Cow, cell::RefCell};
 pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
-    results: Results,
+    rendering: ToolResultRendering,
     known: RefCell<CandidateMap<Known>>,
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
 }
 
+/// The counted tokens of a candidate, or a number that they exceed.
 #[derive(Debug, Clone, Copy)]
-enum Known {
+pub(crate) enum Known {
     Exactly(u64),
     MoreThan(u64),
 }
 
 impl<'a> Costs<'a> {
-    /// For one budget. Tool results cost what they cost as they are sent (rule S7).
-    pub(crate) fn new(candidates: &'a Candidates<'a>, meter: &'a Meter, results: Results) -> Self {
+    /// Builds the costs for one budget, with tool results as this rendering sends them (rule S7).
+    pub(crate) fn new(
+        candidates: &'a Candidates<'a>,
+        meter: &'a Meter,
+        rendering: ToolResultRendering,
+    ) -> Self {
         Self {
             candidates,
             meter,
-            results,
+            rendering,
             known: RefCell::new(CandidateMap::of(candidates.index())),
             many_budgets: None,
         }
+    }
+
+    /// Takes over counts that another round found with the same rendering of the same candidates.
+    pub(crate) fn with_known(self, known: CandidateMap<Known>) -> Self {
+        Self { known: RefCell::new(known), ..self }
+    }
+
+    /// Returns the rendering and the counts, for another round.
+    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<Known>) {
+        (self.rendering, self.known.into_inner())
     }
 
     /// The same costs for many budgets, of which none leaves more than `most` tokens.
@@ -56,9 +71,9 @@ impl<'a> Costs<'a> {
         self.many_budgets
     }
 
-    /// How tool results are sent.
-    pub(crate) fn results(&self) -> &Results {
-        &self.results
+    /// Returns the rendering of tool results that is counted.
+    pub(crate) fn rendering(&self) -> &ToolResultRendering {
+        &self.rendering
     }
 
     pub(super) fn meter(&self) -> &'a Meter {
@@ -136,8 +151,8 @@ impl<'a> Costs<'a> {
         let mut sum = 0;
         let turn_position = self.candidates.turn_position(id);
         let members =
-            self.candidates.members(id).into_iter().map(|at| self.results.as_sent(self.candidates, at));
-        let before = self.candidates.sent_before(id, self.results.released_before);
+            self.candidates.members(id).into_iter().map(|at| self.candidates.rendered(at, &self.rendering));
+        let before = self.candidates.sent_before(id, self.rendering.released_before);
         let before = before.into_iter().map(Cow::Owned);
         for message in before.chain(members).chain(made_up.iter().map(Cow::Borrowed)) {
             match self.meter.message(&message, turn_position, limit - sum)? {

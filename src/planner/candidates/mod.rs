@@ -19,6 +19,7 @@ use crate::{
         expiry::{Eligibility, Expiry},
         late::Late,
         repair,
+        replan::Replan,
         request::PlanRequest,
     },
     provider::{
@@ -41,15 +42,15 @@ mod sent_with;
 mod costs;
 mod shorten;
 
-pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
+pub(crate) use costs::{Costs, Known};
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
-pub(crate) use results::{Results, Shortened};
+pub(crate) use results::Shortened;
 use sent_with::Standing;
 pub(crate) use sent_with::{block, state_row};
 use summaries::Summary;
@@ -95,9 +96,9 @@ pub(crate) struct Candidates<'a> {
 }
 
 /// The messages whose reasoning is withheld, without it.
-fn without_reasoning(log: &Conversation, sticky: Sticky<'_>) -> BTreeMap<u32, Message> {
-    let positions = sticky.withheld.into_iter().flatten();
-    positions.map(|position| (*position, log.message(*position).without_reasoning())).collect()
+fn without_reasoning(log: &Conversation, replan: &Replan) -> BTreeMap<u32, Message> {
+    let positions = replan.without_reasoning();
+    positions.map(|position| (position, log.message(position).without_reasoning())).collect()
 }
 
 /// The focus hint's id.
@@ -117,13 +118,15 @@ impl<'a> Candidates<'a> {
         target: &Target,
         meter: &Meter,
         sticky: Sticky<'_>,
+        replan: &Replan,
     ) -> Result<Self, Error> {
         let log = request.log;
+        let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
         let expiry = Expiry::new(log, config.ttl.policy);
         let state_comes_last = meter.profile().takes_state_last();
         let stays = placement == Placement::WithQuestion;
         let mut standing = Standing::of(request, sticky, stays, state_comes_last);
-        let new = standing.new_documents(log, &request.rag, sticky.sent_again, meter);
+        let new = standing.new_documents(log, &request.rag, replan.sent_again(), meter);
         let set = if standing.documents_come_last { &[] } else { sticky.rag };
         let (documents, kept_documents) =
             documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
@@ -173,7 +176,7 @@ impl<'a> Candidates<'a> {
             live_from,
             live_exchanges_from: log.turns().first_exchange_from(live_from),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
-            withheld: without_reasoning(log, sticky),
+            withheld: without_reasoning(log, replan),
             standing,
             late,
             new_state: BTreeMap::new(),
@@ -183,7 +186,7 @@ impl<'a> Candidates<'a> {
         };
         candidates.go_on_from(sticky.window_start);
         candidates.check_ids(&[])?;
-        candidates.require_system(sticky.sent_again);
+        candidates.require_system(replan.sent_again());
         candidates.require_conversation()?;
         candidates.order_pins()?;
         Ok(candidates)
@@ -216,7 +219,7 @@ impl<'a> Candidates<'a> {
     }
 
     /// Collects the required system items; their tokens count against `system_pinned` (rule S1).
-    fn require_system(&mut self, again: Option<&SentAgain>) {
+    fn require_system(&mut self, again: &SentAgain) {
         for text in self.log.system() {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {

@@ -1,92 +1,50 @@
-//! Tool results as one prompt sends them (rule S7): whole, cleared to a stub, or clipped. The log is untouched.
+//! Messages in one rendering of tool results (rule S7): whole, cleared to a stub, or clipped.
 
 use super::{CandidateId, Candidates};
 use crate::{
     conversation::{ExchangeIndex, Place},
     item::ItemId,
     message::{Message, Role},
+    planner::rendering::ToolResultRendering,
     provider::wording,
 };
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
-/// Which results are shortened.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Results {
-    /// Results before this position are sent as stubs.
-    pub(super) cleared_before: u32,
-    /// Documents and state that stand before this position are no longer sent (rule S10).
-    pub(crate) released_before: u32,
-    /// Whether that is so from this plan on.
-    pub(crate) releases: bool,
-    /// Whether they leave because they do not fit: then the window is cut deep too.
-    pub(crate) cuts: bool,
-    /// Whether the boundary moved in this plan.
-    pub(super) moved: bool,
-    /// By position, what is sent for results of the open exchange that are too long.
-    pub(super) clipped: BTreeMap<u32, Message>,
-}
-
-impl Results {
-    /// What the last prompt left behind.
-    pub(crate) fn remembered(candidates: &Candidates<'_>) -> Self {
-        let clears = candidates.index().clears_results();
-        let cleared_before = candidates.cleared_before.filter(|_| clears).unwrap_or_default();
-        let standing = candidates.standing();
-        let kept = Self { cleared_before, released_before: standing.released_before, ..Self::default() };
-        let leave = standing.unanswered().filter(|_| standing.upkeep.is_some_and(|upkeep| upkeep.leave));
-        let left = leave.and_then(|question| kept.releasing(candidates, question));
-        left.map_or(kept, |left| Self { cuts: false, ..left })
+impl Candidates<'_> {
+    /// Returns the rendering of the last prompt; without the retained texts of earlier questions if they are to leave with a
+    /// new question (rule S11).
+    pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
+        let clears = self.index().clears_results();
+        let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
+        let released_before = self.standing.released_before;
+        let kept = ToolResultRendering { cleared_before, released_before, ..ToolResultRendering::default() };
+        let leave =
+            self.standing.unanswered().filter(|_| self.standing.upkeep.is_some_and(|upkeep| upkeep.leave));
+        let left = leave.and_then(|question| self.release_before(question, &kept));
+        left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }
 
-    /// What is sent for a message.
-    pub(crate) fn as_sent<'m>(&self, candidates: &Candidates<'m>, position: u32) -> Cow<'m, Message> {
-        if let Some(clipped) = self.clipped.get(&position) {
+    /// Returns a message as it is sent in a rendering.
+    pub(crate) fn rendered<'m>(&'m self, position: u32, rendering: &ToolResultRendering) -> Cow<'m, Message> {
+        if let Some(clipped) = rendering.clipped.get(&position) {
             return Cow::Owned(clipped.clone());
         }
-        let cleared = (position < self.cleared_before).then(|| stub(candidates, position)).flatten();
-        cleared.map_or_else(|| candidates.said(position), Cow::Owned)
+        let cleared = (position < rendering.cleared_before).then(|| stub(self, position)).flatten();
+        cleared.map_or_else(|| self.said(position), Cow::Owned)
     }
 
-    /// The last message whose documents and state are no longer sent, if that is any.
-    pub(crate) fn released_through(&self, candidates: &Candidates<'_>) -> Option<ItemId> {
-        self.released_before.checked_sub(1).map(|last| candidates.log.message_id(last))
-    }
-
-    /// Whether anything stands before a position that was not released yet.
-    fn stand_within(&self, candidates: &Candidates<'_>, before: u32) -> bool {
-        let mut within = candidates.log.sent_with().within(self.released_before..before);
-        within.any(|(at, _)| candidates.standing().holds(candidates.log, at))
-    }
-
-    /// These, without the documents and state that stand before a position. None where nothing stands there.
-    pub(crate) fn releasing(&self, candidates: &Candidates<'_>, before: u32) -> Option<Self> {
-        let stand = candidates.standing().stays && before > self.released_before;
-        let any = stand && self.stand_within(candidates, before);
-        any.then(|| Self { released_before: before, releases: true, cuts: true, ..self.clone() })
-    }
-
-    /// The message before which results are cleared, if that is any.
-    pub(crate) fn boundary(&self, candidates: &Candidates<'_>) -> Option<ItemId> {
-        (self.cleared_before > 0).then(|| candidates.log.message_id(self.cleared_before))
-    }
-
-    /// Whether results of the open exchange are sent without their middle.
-    pub(crate) fn clips(&self) -> bool {
-        !self.clipped.is_empty()
-    }
-
-    /// Whether the boundary moved in this plan.
-    pub(crate) fn has_moved(&self) -> bool {
-        self.moved
-    }
-
-    /// Whether a message is sent shorter than it is, and whether that is a clip.
-    pub(crate) fn shortens(&self, candidates: &Candidates<'_>, position: u32) -> Option<Shortened> {
-        if self.clipped.contains_key(&position) {
+    /// Returns the change that a rendering makes to a message. Returns `None` if the message is sent whole.
+    pub(crate) fn shortening(&self, position: u32, rendering: &ToolResultRendering) -> Option<Shortened> {
+        if rendering.clipped.contains_key(&position) {
             return Some(Shortened::Clipped);
         }
-        let cleared = position < self.cleared_before && stub(candidates, position).is_some();
+        let cleared = position < rendering.cleared_before && stub(self, position).is_some();
         cleared.then_some(Shortened::Cleared)
+    }
+
+    /// Returns the message before which a rendering clears results. Returns `None` if it clears none.
+    pub(crate) fn cleared_before(&self, rendering: &ToolResultRendering) -> Option<ItemId> {
+        (rendering.cleared_before > 0).then(|| self.log.message_id(rendering.cleared_before))
     }
 }
 

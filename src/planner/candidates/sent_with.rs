@@ -1,7 +1,7 @@
 //! Documents and state that stay where they were sent (rule S10): part of the question or the exchange that they stand
 //! before. What the request brings again of them is no candidate: it is there already.
 
-use super::{CandidateId, Candidates, Results};
+use super::{CandidateId, Candidates};
 use crate::{
     conversation::{Conversation, SentText},
     item::{ItemId, ItemKind, RagItem},
@@ -10,7 +10,7 @@ use crate::{
         NewState, PlannedItem, TOOLS, Upkeep,
         anchor::{SentAgain, Sticky},
     },
-    planner::{late, request::PlanRequest},
+    planner::{late, rendering::ToolResultRendering, request::PlanRequest},
     provider::{meter::Meter, render, wording},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,14 +107,14 @@ impl Standing {
         &mut self,
         log: &Conversation,
         items: &[RagItem],
-        again: Option<&SentAgain>,
+        again: &SentAgain,
         meter: &Meter,
     ) -> Vec<usize> {
         let mut new = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
             let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.fenced(item);
             let place = self.documents_of(log, &item.id).find(is_it).map(|(place, _)| place);
-            let goes_again = again.is_some_and(|again| again.documents.contains(&item.id));
+            let goes_again = again.documents.contains(&item.id);
             if let Some(place) = place.filter(|_| !goes_again) {
                 self.documents.insert(item.id.clone(), place);
             } else {
@@ -134,9 +134,9 @@ impl Standing {
         log: &Conversation,
         id: &ItemId,
         text: &str,
-        again: Option<&SentAgain>,
+        again: &SentAgain,
     ) -> bool {
-        if again.is_some_and(|again| again.state.contains(id)) {
+        if again.state.contains(id) {
             return false;
         }
         let newest = log.sent_with().state_of(id).find(|(at, _)| self.holds(log, *at));
@@ -214,18 +214,18 @@ impl<'a> Candidates<'a> {
     }
 
     /// Whether a system text is sent behind the head: there already, or from now on.
-    pub(super) fn is_late(&self, id: &ItemId, text: &str, again: Option<&SentAgain>) -> bool {
+    pub(super) fn is_late(&self, id: &ItemId, text: &str, again: &SentAgain) -> bool {
         let stands = || {
             let mut places =
                 self.log.sent_with().state_of(id).filter(|(at, _)| self.standing.holds(self.log, *at));
-            let left = again.is_some_and(|again| again.state.contains(id));
+            let left = again.state.contains(id);
             !left && places.any(|(_, sent)| sent.text == text)
         };
         self.late.is_late(id) && (self.late.takes_more || stands())
     }
 
     /// What joined the head since its beginning was sent: at the end, instructions after state.
-    pub(super) fn send_late(&mut self, again: Option<&SentAgain>) {
+    pub(super) fn send_late(&mut self, again: &SentAgain) {
         for text in self.log.system() {
             let Some(id) = text.id().filter(|id| !text.is_empty() && self.is_late(id, text.text(), again))
             else {
@@ -240,7 +240,7 @@ impl<'a> Candidates<'a> {
         let log = self.log;
         let stands = log.sent_with().state_of(&id).filter(|(at, _)| self.standing.holds(log, *at));
         let stands = stands.map(|(at, sent)| (state_row(&id, at), sent.text.as_str()));
-        let is_there = |row: &ItemId| again.is_none_or(|again| !again.state.contains(row));
+        let is_there = |row: &ItemId| !again.state.contains(row);
         let stands = stands.filter(|(row, text)| is_there(row) && self.late.has_tools(text));
         let (rows, texts): (Vec<ItemId>, Vec<&str>) = stands.unzip();
         let new = self.late.new_tools(&self.profile, texts.into_iter());
@@ -333,9 +333,34 @@ impl Candidates<'_> {
         }
     }
 
-    /// The documents and the state that leave where these results release them.
-    pub(crate) fn left_by(&self, results: &Results) -> impl Iterator<Item = ItemId> {
-        let left = self.standing.released_before..results.released_before;
+    /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.
+    pub(super) fn release_before(
+        &self,
+        position: u32,
+        rendering: &ToolResultRendering,
+    ) -> Option<ToolResultRendering> {
+        let before = rendering.released_before;
+        if !self.standing.stays || position <= before {
+            return None;
+        }
+        let mut within = self.log.sent_with().within(before..position);
+        let any = within.any(|(at, _)| self.standing.holds(self.log, at));
+        any.then(|| ToolResultRendering {
+            released_before: position,
+            releases: true,
+            cuts: true,
+            ..rendering.clone()
+        })
+    }
+
+    /// Returns the last message whose retained texts are no longer sent. Returns `None` if there is none.
+    pub(crate) fn released_through(&self, rendering: &ToolResultRendering) -> Option<ItemId> {
+        rendering.released_before.checked_sub(1).map(|last| self.log.message_id(last))
+    }
+
+    /// Returns the documents and the state that leave with a rendering.
+    pub(crate) fn left_by(&self, rendering: &ToolResultRendering) -> impl Iterator<Item = ItemId> {
+        let left = self.standing.released_before..rendering.released_before;
         let within = self.log.sent_with().within(left);
         within.filter(|(at, _)| self.standing.holds(self.log, *at)).map(|(_, sent)| sent.id.clone())
     }

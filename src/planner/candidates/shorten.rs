@@ -1,7 +1,7 @@
 //! Shorter tool results, where they make the difference (rule S7): old ones cleared, those of the open exchange clipped.
 
 use super::{
-    CandidateId, Candidates, Costs, Results,
+    CandidateId, Candidates, Costs,
     results::{answered_exchange, stub},
 };
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     error::Error,
     item::ItemId,
     message::{Message, Part, Role},
+    planner::rendering::ToolResultRendering,
     provider::weight::Weight,
     provider::{conform::TurnPosition, wording},
 };
@@ -29,8 +30,8 @@ impl Costs<'_> {
         start: CandidateId,
         most: u64,
         compared: impl Fn(i128),
-    ) -> Result<Option<Results>, Error> {
-        let (candidates, results) = (self.candidates(), self.results());
+    ) -> Result<Option<ToolResultRendering>, Error> {
+        let (candidates, results) = (self.candidates(), self.rendering());
         let options = &candidates.config.conversation;
         let first = candidates.members(start).first().copied().unwrap_or_default();
         if !candidates.index().clears_results() {
@@ -47,7 +48,11 @@ impl Costs<'_> {
             freed += saved;
             weighed += cost;
             if freed >= options.clear_at_least.max(1) {
-                return Ok(Some(Results { cleared_before: boundary, moved: true, ..self.results().clone() }));
+                return Ok(Some(ToolResultRendering {
+                    cleared_before: boundary,
+                    is_moved: true,
+                    ..self.rendering().clone()
+                }));
             }
             compared(i128::from(most) - i128::from(weighed));
             if weighed > most {
@@ -82,22 +87,22 @@ impl Costs<'_> {
     }
 
     /// Without the documents and state of earlier turns, where any of them stand (rule S10).
-    pub(crate) fn releasing_earlier_turns(&self) -> Option<Results> {
+    pub(crate) fn releasing_earlier_turns(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
-        self.results().releasing(candidates, candidates.log.live_question()?)
+        candidates.release_before(candidates.log.live_question()?, self.rendering())
     }
 
     /// Without any document or state that stands where it was sent.
-    pub(crate) fn releasing_everything(&self) -> Option<Results> {
+    pub(crate) fn releasing_everything(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
         let all = candidates.log.turns().messages();
-        self.results().releasing(candidates, candidates.standing().unanswered().unwrap_or(all))
+        candidates.release_before(candidates.standing().unanswered().unwrap_or(all), self.rendering())
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
     /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
     /// too long.
-    pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<Results>, Error> {
+    pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<ToolResultRendering>, Error> {
         let Some(open) = self.clippable() else { return Ok(None) };
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
@@ -129,7 +134,7 @@ impl Costs<'_> {
 
     /// The exchange whose results may be clipped and are not.
     fn clippable(&self) -> Option<ExchangeIndex> {
-        let (candidates, results) = (self.candidates(), self.results());
+        let (candidates, results) = (self.candidates(), self.rendering());
         let clips = candidates.config.conversation.tool_results == ToolResults::Clip;
         let required = |open: &ExchangeIndex| {
             candidates.index().required_conversation.contains(&CandidateId::Exchange(*open))
@@ -143,16 +148,16 @@ impl Costs<'_> {
         answers.map(|at| (*at, ResultTexts::new(self.candidates().log.message(*at)))).collect()
     }
 
-    fn clipped_to(&self, texts: &[(u32, ResultTexts)], bytes: usize) -> Results {
+    fn clipped_to(&self, texts: &[(u32, ResultTexts)], bytes: usize) -> ToolResultRendering {
         let log = self.candidates().log;
         let clip = |(at, texts): &(u32, ResultTexts)| {
             Some((*at, texts.clipped(log.message(*at), &log.message_id(*at), bytes)?))
         };
-        Results { clipped: texts.iter().filter_map(clip).collect(), ..self.results().clone() }
+        ToolResultRendering { clipped: texts.iter().filter_map(clip).collect(), ..self.rendering().clone() }
     }
 
-    fn with(&self, results: Results) -> Self {
-        Self::new(self.candidates(), self.meter(), results)
+    fn with(&self, rendering: ToolResultRendering) -> Self {
+        Self::new(self.candidates(), self.meter(), rendering)
     }
 }
 

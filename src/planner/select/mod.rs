@@ -23,7 +23,8 @@ use crate::{
     plan::reason::{ExcludedReason, IncludedReason},
     planner::{
         budget::{Available, BudgetVariable, Budgets, PinsTaken},
-        candidates::{CandidateId, CandidateIndex, Costs, Rank, Results},
+        candidates::{CandidateId, CandidateIndex, Costs, Rank},
+        rendering::ToolResultRendering,
     },
     provider::weight::Weight,
 };
@@ -206,7 +207,7 @@ impl<W: Walker> Selector<'_, W> {
         &self,
         budgets: &Budgets,
         chosen: &mut Selection<W>,
-    ) -> Result<Option<Results>, Error> {
+    ) -> Result<Option<ToolResultRendering>, Error> {
         if budgets.overflow {
             return self.shorter_minimum(budgets);
         }
@@ -282,7 +283,7 @@ impl<W: Walker> Selector<'_, W> {
     }
 
     /// Returns shorter tool results if the minimum does not fit: released, then clipped.
-    fn shorter_minimum(&self, budgets: &Budgets) -> Result<Option<Results>, Error> {
+    fn shorter_minimum(&self, budgets: &Budgets) -> Result<Option<ToolResultRendering>, Error> {
         match self.costs.releasing_everything() {
             Some(released) => Ok(Some(released)),
             // The length of a clipped result depends on the exact budget. When solving for many budgets an overflow is
@@ -294,7 +295,11 @@ impl<W: Walker> Selector<'_, W> {
 
     /// Returns shorter tool results if the last prompt's window, which starts at `start`, does not fit: released, then
     /// cleared.
-    fn shorter_old_results(&self, start: CandidateId, budgets: &Budgets) -> Result<Option<Results>, Error> {
+    fn shorter_old_results(
+        &self,
+        start: CandidateId,
+        budgets: &Budgets,
+    ) -> Result<Option<ToolResultRendering>, Error> {
         if let Some(released) = self.costs.releasing_earlier_turns() {
             return Ok(Some(released));
         }

@@ -19,7 +19,7 @@ impl Selector<'_, OneBudget> {
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn record_reasons(&self, chosen: &mut Selection, budgets: &Budgets) -> Result<(), Error> {
+    pub(crate) fn record_reasons(&self, budgets: &Budgets, chosen: &mut Selection) -> Result<(), Error> {
         if budgets.overflow {
             self.exclude_all(chosen);
         }

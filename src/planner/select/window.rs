@@ -56,7 +56,7 @@ impl<W: Walker> Selector<'_, W> {
     /// Returns the most tokens of a window that stays as it is: its budget, or its low mark if documents leave the window in
     /// this plan, because the prompt is another one from there on anyway (rules S5, S10).
     pub(super) fn budget_for_resuming(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
-        if self.costs.results().cuts {
+        if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
         } else {
             (budgets.of(Section::Conversation), BudgetVariable::Conversation)

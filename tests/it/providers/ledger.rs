@@ -79,6 +79,12 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         }
         _ => sent,
     });
+    // Each hosted item is an item of its own in the body, and its message has one frame.
+    let hosted = plan.messages().iter().filter(|_| goal.rules.form == Form::OpenAiResponses);
+    let sent = hosted.fold(sent, |sent, message| {
+        let items = message.parts().iter().filter(|part| is_hosted_item(part)).count() as i64;
+        sent - (items - 1).max(0) * sum.message("assistant") as i64
+    });
     let recounted = sent + sum.figures.priming as i64 + said;
     if recounted == plan.total.n as i64 {
         return Ok(());
@@ -90,6 +96,10 @@ pub fn adds_up(goal: &Goal, plan: &ContextPlan, body: &Value, counter: TokenCoun
         "N3: the body counts {recounted}, the plan says {}\n{lines:?}\n{rows:?}\n{body:#}",
         plan.total.n
     ))
+}
+
+fn is_hosted_item(part: &Part) -> bool {
+    matches!(part, Part::Opaque { json, .. } if json.contains("web_search_call"))
 }
 
 fn only_part(message: &Message) -> Option<&str> {

@@ -9,11 +9,8 @@ use crate::{
     message::{Message, ToolCall},
     plan::Anchor,
     planner::{
-        candidates::CandidateId,
-        manager::ContextWindowManager,
-        request::PlanRequest,
-        select::Walker,
-        solve::{PLANNED, Solution},
+        assemble::LAID_OUT, candidates::CandidateId, manager::ContextWindowManager, replan::Replan,
+        request::PlanRequest, select::Walker, solve::Solution,
     },
     provider::model::{Model, RequestLimits},
     tokens::TokenCounter,
@@ -189,7 +186,7 @@ proptest! {
         let request = talk.request(&log);
         let manager = manager(talk.config());
         let context = manager.context(&request).unwrap();
-        let candidates = manager.candidates(&request, manager.sticky(&request, &context)).unwrap();
+        let candidates = manager.candidates(&request, manager.sticky(&request, &context), &Replan::default()).unwrap();
         let pins = Rc::new(PinSlots::new(&candidates.index().pins));
         let many = manager.solver(&candidates).for_many_budgets(ManyBudgets::new(MOST, None, pins), MOST);
         let mut before: Option<(Solution<'_, ManyBudgets>, BTreeSet<CandidateId>)> = None;
@@ -246,9 +243,9 @@ fn work_of(
     let limits = RequestLimits::budget(500).with_context_len(100_000).with_safety_buffer(0);
     let request = request(&log).with_limits(limits);
     visited();
-    PLANNED.take();
+    LAID_OUT.take();
     manager.explainer(&request).explain("m5").unwrap();
-    (visited(), PLANNED.take())
+    (visited(), LAID_OUT.take())
 }
 
 /// Each pin that comes or goes takes a selection whose work follows the changes: twice as many pins are twice

@@ -1,0 +1,274 @@
+//! A selection laid out as a prompt and counted: everything that a round of planning checks, and the plan.
+
+use super::{
+    PlanContext, conform, excluded,
+    included::{self, Draft},
+    ledger::Ledger,
+    overflow, pressure,
+};
+use crate::{
+    error::Error,
+    item::{ItemId, Section},
+    message::{Part, Prompt},
+    plan::{
+        Carryover, ContextPlan, ExcludedItem, LastPrompt, Loss, PlannedItem, PromptSettings, SectionUse,
+        SentPrompt, TOOLS, TraceIds, anchor::SentAgain,
+    },
+    planner::{
+        budget::Budgets,
+        candidates::{CandidateId, Candidates, Costs},
+        replan::Replan,
+        select::{Selection, Window},
+    },
+    provider::{meter::Meter, model::MismatchSwitch},
+};
+use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
+
+/// A selection as a prompt: in its order, in the provider's form, counted. No plan yet.
+pub(crate) struct LaidOut<'r> {
+    pub(super) context: &'r PlanContext<'r>,
+    pub(super) candidates: &'r Candidates<'r>,
+    pub(super) costs: &'r Costs<'r>,
+    pub(super) meter: &'r Meter,
+    pub(super) budgets: &'r Budgets,
+    pub(super) chosen: &'r Selection,
+    pub(super) draft: Draft,
+    ledger: Ledger,
+    before: Option<LastPrompt>,
+    /// The excluded rows, once they are asked for: a round that is planned again mostly needs none.
+    excluded: OnceCell<Vec<ExcludedItem>>,
+}
+
+impl<'r> LaidOut<'r> {
+    /// Lays out a selection: its rows and messages in prompt order (O1, O2), in the form that the provider accepts (H4 to
+    /// H9), with every token (B3, N3).
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Input` if the id of a placeholder is taken (rule O5), `ErrorKind::Count` if the counter fails.
+    pub(crate) fn new(
+        context: &'r PlanContext<'r>,
+        candidates: &'r Candidates<'r>,
+        costs: &'r Costs<'r>,
+        meter: &'r Meter,
+        (budgets, chosen): (&'r Budgets, &'r Selection),
+    ) -> Result<Self, Error> {
+        count_one();
+        let mut draft = included::draft(candidates, costs, meter, chosen, context.placement)?;
+        conform::conform(&mut draft, candidates, meter, context)?;
+        let ledger = Ledger::new(context, meter, &draft)?;
+        let before = before(candidates, &draft);
+        let excluded = OnceCell::new();
+        Ok(Self { context, candidates, costs, meter, budgets, chosen, draft, ledger, before, excluded })
+    }
+
+    /// Returns the tokens of the whole prompt.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.ledger.total.n
+    }
+
+    /// Returns the tokens by which the prompt is over its budget.
+    pub(crate) fn excess(&self) -> u64 {
+        self.tokens().saturating_sub(self.context.prompt_budget)
+    }
+
+    /// Returns the included rows.
+    pub(crate) fn rows(&self) -> &[PlannedItem] {
+        &self.draft.rows
+    }
+
+    /// Returns the tokens of the placeholder messages that the provider requires (rule H5).
+    pub(crate) fn required_by_provider(&self) -> u64 {
+        let required = self.draft.rows.iter().filter(|row| row.kind.is_required_by_provider());
+        required.map(|row| row.tokens.n).sum()
+    }
+
+    /// Returns the tokens to withhold from the items in the next round, after so many, if the prompt is over its budget by
+    /// joins or placeholders. Returns `None` if it is not.
+    pub(crate) fn to_withhold(&self, withheld: u64) -> Option<u64> {
+        let excess = self.excess();
+        (excess > 0).then(|| withheld.saturating_add(excess).max(self.required_by_provider()))
+    }
+
+    /// Returns the texts that the request brings again although they are retained, and that have no row.
+    pub(crate) fn missing(&self) -> SentAgain {
+        self.candidates.missing(&self.draft.rows)
+    }
+
+    /// Returns the prompt as others are compared with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`LaidOut::into_plan`].
+    pub(crate) fn sent_prompt(&self) -> Result<SentPrompt<'_>, Error> {
+        Ok(SentPrompt {
+            included: &self.draft.rows,
+            excluded: self.excluded()?,
+            tools: &self.draft.prompt.tools,
+            overhead: &self.ledger.overhead,
+            renamed: &self.draft.renamed,
+            before: self.before.as_ref(),
+        })
+    }
+
+    /// Returns the excluded rows.
+    pub(super) fn excluded(&self) -> Result<&[ExcludedItem], Error> {
+        if let Some(known) = self.excluded.get() {
+            return Ok(known);
+        }
+        let rows = excluded::rows(self.candidates, self.meter, self.chosen)?;
+        Ok(self.excluded.get_or_init(|| rows))
+    }
+
+    /// Builds the plan. `replan` has the reasoning that is withheld, and `left` the lost reasoning that is sent all the same
+    /// for the provider to drop.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
+    pub(crate) fn into_plan(
+        self,
+        replan: &Replan,
+        left: BTreeMap<u32, Loss>,
+        switch: Option<MismatchSwitch>,
+        settings: PromptSettings,
+    ) -> Result<ContextPlan, Error> {
+        let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
+        let (rows, total) = (&self.draft.rows, self.ledger.total);
+        let overflow = overflow::of(context, total, self.ledger.counted, rows, candidates, costs, meter)?;
+        let mut notices = self.notices(overflow.is_some())?;
+        let (thoughts, about_reasoning) = replan.report_reasoning(rows, candidates.log(), left, switch);
+        let excluded = self.excluded.into_inner().unwrap_or_default();
+        let (draft, overhead, before) = (self.draft, self.ledger.overhead, self.before);
+        let rendering = costs.rendering();
+        let figures = pressure::Sent {
+            rows: &draft.rows,
+            bytes: draft.bytes,
+            excluded: &excluded,
+            overhead: &overhead,
+            total,
+        };
+        let usage = pressure::of(context, candidates, meter, &figures);
+        notices.extend(draft.notices);
+        notices.extend(about_reasoning);
+        let (window_start, anchored) = window(candidates, chosen);
+        let carryover = Carryover {
+            row_messages: draft.row_messages,
+            released_through: candidates.released_through(rendering),
+            sender: candidates.request().sender.clone(),
+            documents_stay: candidates.standing().stays,
+            documents_come_last: candidates.index().documents_come_last,
+            new_state: candidates.new_state().clone(),
+            renamed: draft.renamed,
+            live: candidates.live_id(),
+            anchored,
+            before,
+            asked: draft.asked,
+            asked_documents: draft.asked_documents,
+            usage_options: context.usage,
+            archives: candidates.log().archive_events(),
+            settings,
+            trace: TraceIds::default(),
+            prompt: draft.prompt,
+        };
+        Ok(ContextPlan {
+            model: context.model.name.clone(),
+            provider: context.model.provider.clone(),
+            wire_format: context.model.wire_format,
+            tokenizer: meter.counter().name().into(),
+            config: context.config.clone(),
+            limits: context.limits,
+            limits_source: context.limits_source,
+            budget_source: context.budget_source,
+            calibration: context.calibration,
+            prompt_budget: context.prompt_budget,
+            overhead,
+            sections: sections(budgets, &draft.rows, &excluded),
+            included: draft.rows,
+            excluded,
+            total,
+            overflow,
+            window_start,
+            notices,
+            usage,
+            cleared_before: candidates.cleared_before(rendering),
+            headers: headers(context, &carryover.prompt),
+            thoughts,
+            context_editing: context.editing.clone(),
+            upkeep: candidates.standing().upkeep,
+            carryover,
+        })
+    }
+}
+
+/// Returns the first message of the window, and the one at which the next prompt's window is to start: a window that holds
+/// nothing by recency is remembered all the same, or the next plan would undo it.
+fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, Option<ItemId>) {
+    let first_id = |candidate: CandidateId| {
+        let first = candidates.members(candidate).first().copied();
+        first.map(|position| candidates.log().message_id(position))
+    };
+    let start = chosen.window.start.and_then(first_id);
+    let anchored = start.clone().or_else(|| match chosen.window.found {
+        Window::Fresh => None,
+        Window::Sticky => candidates.index().window_start.and_then(first_id),
+        Window::Cut { .. } => candidates.live_id(),
+    });
+    (start, anchored)
+}
+
+/// Returns the use of each section.
+fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) -> Vec<SectionUse> {
+    let use_of = |section: Section| {
+        let budget = budgets.sections[section as usize];
+        let of = |row: &&PlannedItem| row.section == section;
+        SectionUse {
+            section,
+            share: budget.share,
+            cap: budget.cap,
+            budget: budget.budget,
+            used: rows.iter().filter(of).map(|row| row.tokens.n).sum(),
+            included: rows.iter().filter(of).count() as u64,
+            excluded: excluded.iter().filter(|row| row.section == section).map(|row| row.count).sum(),
+        }
+    };
+    Section::ALL.map(use_of).to_vec()
+}
+
+/// Returns the headers that parts of a prompt need: for compactions of the provider, and for tools at the end.
+fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> {
+    let has = |kind: &str| {
+        let is = |part: &Part| part.opaque().is_some_and(|part| part["type"] == kind);
+        prompt.messages.iter().any(|message| message.has_opaque_parts() && message.parts().iter().any(is))
+    };
+    let compacted = context.model.on_demand_compaction().filter(|_| has("compaction"));
+    let compacted = compacted.and_then(|rule| rule.header);
+    let tools = context.model.late_tools_header().filter(|_| has("tool_addition"));
+    compacted.into_iter().chain(tools).collect()
+}
+
+/// Returns the prompt before this one, if it is remembered. Only here is it known if the two part at a message: a plan has
+/// no log.
+fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
+    let anchor = candidates.last_prompt()?;
+    let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());
+    let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
+    let parted = anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.0));
+    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.0).is_some());
+    // Rows are remembered beside the conversation's own anchor only.
+    let own = candidates.request().previous.is_none();
+    let rows = candidates.log().sent_rows().filter(|_| own).cloned();
+    Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message, rows })
+}
+
+/// Counts the prompts that are laid out, in tests.
+fn count_one() {
+    #[cfg(test)]
+    LAID_OUT.with(|laid_out| laid_out.set(laid_out.get() + 1));
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The number of prompts that were laid out.
+    pub(crate) static LAID_OUT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

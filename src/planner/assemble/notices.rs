@@ -1,0 +1,179 @@
+//! The notices of a plan, in their order.
+
+use super::{LaidOut, PlanContext, dropped_pins, included::Draft};
+use crate::{
+    error::Error,
+    item::ItemId,
+    message::WireFormat,
+    plan::{
+        ExcludedItem, Notice, NoticeCode,
+        reason::{ExcludedReason, HeldBy, PolicyRule},
+    },
+    planner::{candidates::Candidates, rendering::ToolResultRendering, select::Window},
+    provider::{meter::Meter, model::LimitsSource},
+    text::plain::{dollars, grouped, short},
+};
+
+impl LaidOut<'_> {
+    /// Returns the notices of the plan, but for those of the draft itself. `overflows` is true if the plan is over its
+    /// budget: then the overflow speaks of pins.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the counter fails on a pin.
+    pub(super) fn notices(&self, overflows: bool) -> Result<Vec<Notice>, Error> {
+        let Self { context, candidates, costs, meter, budgets, chosen, .. } = *self;
+        let (rendering, excluded) = (costs.rendering(), self.excluded()?);
+        let mut notices = about_the_target(context, meter);
+        if !overflows {
+            notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
+        }
+        notices.extend(about_the_window(candidates, chosen.window.found));
+        notices.extend(about_released_texts(candidates, rendering));
+        notices.extend(about_waiting_notes(candidates));
+        notices.extend(about_foreign_summaries(candidates));
+        notices.extend(about_the_results(candidates, rendering, &self.draft));
+        notices.extend(nothing_to_clear(candidates, excluded));
+        notices.extend(about_foreign_messages(excluded));
+        Ok(notices)
+    }
+}
+
+/// Returns the notices about the model and its limits.
+fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
+    let mut notices = context.notices.clone();
+    let mut say = |code: NoticeCode, text: String| notices.push(Notice { code, ids: Vec::new(), text });
+    if context.model.unknown {
+        let name = short(&context.model.name);
+        let near =
+            context.model.near.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        // Limits that the request or its body brings are no defaults.
+        let brought = context.limits_source == LimitsSource::Request || context.states_context;
+        let limits = (!brought).then_some("default limits apply");
+        let counts = context.model.estimated.then_some("counts are estimates");
+        let says: Vec<&str> = limits.into_iter().chain(counts).collect();
+        let says = if says.is_empty() { String::new() } else { format!(": {}", says.join(", ")) };
+        say(NoticeCode::UnknownModel, format!("model `{name}` is not in the registry{says}{near}"));
+    }
+    if context.model.wire_format == WireFormat::ChatTemplate && !meter.is_rendered() {
+        say(
+            NoticeCode::NoChatTemplate,
+            "counted in the wire format of OpenAI Chat: no chat template is given".into(),
+        );
+    }
+    let is_unknown = context.limits_source == LimitsSource::Unknown;
+    if is_unknown {
+        let budget = grouped(context.prompt_budget);
+        let text = format!(
+            "the context length is unknown: no level, no compaction; the prompt is planned within {budget} tokens"
+        );
+        say(NoticeCode::UnknownLimit, text);
+    }
+    let window = context.limits.context_len.min(context.limits.max_input.unwrap_or(u64::MAX));
+    if context.prompt_budget > window && !is_unknown {
+        say(
+            NoticeCode::BudgetAboveWindow,
+            format!("the budget is larger than the context window of {} tokens", grouped(window)),
+        );
+    }
+    if let Some(report) = context.doubted {
+        let (counted, reported) = (grouped(report.counted), grouped(report.reported));
+        let hint = if report.is_too_low() { "; the report may lack cached tokens" } else { "" };
+        say(
+            NoticeCode::ReportIgnored,
+            format!(
+                "the last usage report is ignored: {reported} input tokens reported, {counted} counted{hint}"
+            ),
+        );
+    }
+    notices
+}
+
+/// Returns the notice of a window that was cut or not continued (rule S5).
+fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notice> {
+    let (code, text) = match (window, candidates.lost_window) {
+        (Window::Cut { budget, low }, _) => {
+            let (budget, low) = (grouped(budget), grouped(low));
+            let text = format!(
+                "the sticky window no longer fits its {budget} tokens: it is cut once, to its low mark of {low}"
+            );
+            (NoticeCode::WindowCut, text)
+        }
+        (_, Some(why)) => (NoticeCode::WindowLost, format!("the sticky window is not continued: {why}")),
+        _ => return None,
+    };
+    Some(Notice { code, ids: Vec::new(), text })
+}
+
+/// Returns the notice of retained documents and state that leave together (rule S10).
+fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRendering) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.left_by(rendering).filter(|_| rendering.releases).collect();
+    let why = match candidates.standing().upkeep.filter(|upkeep| upkeep.leave) {
+        Some(upkeep) => format!(
+            "reading them again has cost {}, as much as sending the prompt without them ({})",
+            dollars(upkeep.spent),
+            dollars(upkeep.leaving)
+        ),
+        None => "the prompt would not fit its budget with them".into(),
+    };
+    let text = format!("documents and state of earlier prompts are no longer sent: {why}");
+    (!ids.is_empty()).then_some(Notice { code: NoticeCode::DocumentsReleased, ids, text })
+}
+
+/// Returns the notice of notes that were pinned while the model is at work (rule S10).
+fn about_waiting_notes(candidates: &Candidates<'_>) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.waiting_notes().collect();
+    let text = "pinned while the model is at work: sent from the next question on, so that the prompt still begins as it did";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::PinWaits, ids, text: text.into() })
+}
+
+/// Returns the notice of compactions that another provider made (rule C11).
+fn about_foreign_summaries(candidates: &Candidates<'_>) -> Option<Notice> {
+    let ids: Vec<ItemId> = candidates.foreign_summaries().cloned().collect();
+    let text = "another provider made this compaction, and only it reads that: a text is sent in its place";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignCompaction, ids, text: text.into() })
+}
+
+/// Returns the notices of results that are cleared or clipped (rule S7).
+fn about_the_results(
+    candidates: &Candidates<'_>,
+    rendering: &ToolResultRendering,
+    draft: &Draft,
+) -> Vec<Notice> {
+    let boundary = candidates.cleared_before(rendering);
+    let from = boundary.map(|id| format!(" before {id}")).unwrap_or_default();
+    let now = if rendering.is_moved { "from now on, " } else { "" };
+    let cleared = (
+        NoticeCode::ResultsCleared,
+        &draft.cleared,
+        format!("{now}tool results{from} are sent as stubs; the log keeps them"),
+    );
+    let clipped = (
+        NoticeCode::ResultsClipped,
+        &draft.clipped,
+        "the middle is cut out: otherwise required items would exceed the budget".to_owned(),
+    );
+    let notice =
+        |(code, ids, text): (NoticeCode, &Vec<ItemId>, String)| Notice { code, ids: ids.clone(), text };
+    [cleared, clipped].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
+}
+
+/// Returns a notice if results are to be cleared, the window is too large, and no last prompt is known (rule S7).
+fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
+    let by_window =
+        |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
+    let says_so = candidates.index().clears_results()
+        && candidates.lost_window.is_none()
+        && excluded.iter().any(by_window);
+    let text = "no tool result is cleared: clearing needs a sticky window, and no last prompt is known";
+    says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
+}
+
+/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None` if there are none.
+fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
+    let foreign =
+        |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));
+    let ids: Vec<ItemId> = excluded.iter().filter(foreign).map(|row| row.id.clone()).collect();
+    let text = "messages that hold nothing but what another provider wrote for itself are left out";
+    (!ids.is_empty()).then(|| Notice { code: NoticeCode::ForeignMessage, ids, text: text.into() })
+}

@@ -1,0 +1,166 @@
+//! One request, planned in rounds.
+//!
+//! Input: a request, its limits and budget, and the part of the last prompt that still holds. Output: the plan. Rules: all; the
+//! diagram in `docs/planning.md` shows the steps of a round.
+
+use crate::{
+    config::{Placement, ReasoningPolicy},
+    conversation::Conversation,
+    error::Error,
+    plan::{
+        ContextPlan,
+        anchor::{Sticky, Target},
+    },
+    planner::{
+        assemble::{LaidOut, PlanContext},
+        candidates::Candidates,
+        manager::ContextWindowManager,
+        replan::{Faults, Replan},
+        request::PlanRequest,
+        solve::{KnownCosts, Solver},
+        thoughts,
+    },
+};
+use std::convert::identity;
+
+/// The result of one round.
+enum Round {
+    /// The prompt has no fault.
+    Planned(Box<ContextPlan>),
+    /// Another round is planned with the same candidates.
+    Again,
+    /// The adjustments change the candidates: they are gathered again.
+    Gather,
+}
+
+impl ContextWindowManager {
+    /// Plans a request. `sticky` is the part of the last prompt to go on from.
+    pub(crate) fn plan_from(
+        &self,
+        request: &PlanRequest<'_>,
+        context: &PlanContext<'_>,
+        sticky: Sticky<'_>,
+    ) -> Result<ContextPlan, Error> {
+        self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
+    }
+
+    /// Plans a request again and again, each time with an adjustment for the fault that the round before found, until the
+    /// prompt has none. Returns the plan, and the adjustments that it was made with.
+    fn plan_in_rounds(
+        &self,
+        request: &PlanRequest<'_>,
+        context: &PlanContext<'_>,
+        sticky: Sticky<'_>,
+    ) -> Result<(ContextPlan, Replan), Error> {
+        let mut replan = self.first_replan(request.log);
+        let mut candidates = self.candidates(request, sticky, &replan)?;
+        let (mut known, mut rounds) = (Vec::new(), 0);
+        loop {
+            rounds += 1;
+            debug_assert!(rounds <= Replan::most_rounds(request.log), "{rounds} rounds: {replan:?}");
+            match self.plan_round(context, &candidates, &mut replan, &mut known)? {
+                Round::Planned(plan) => return Ok((*plan, replan)),
+                Round::Again => {}
+                Round::Gather => {
+                    candidates = self.candidates(request, sticky, &replan)?;
+                    known.clear();
+                }
+            }
+        }
+    }
+
+    /// Plans one round: divide, select, lay out, check. `known` holds the counts of earlier rounds with these candidates.
+    fn plan_round(
+        &self,
+        context: &PlanContext<'_>,
+        candidates: &Candidates<'_>,
+        replan: &mut Replan,
+        known: &mut Vec<KnownCosts>,
+    ) -> Result<Round, Error> {
+        let solver = self.solver(candidates).with_known(std::mem::take(known));
+        // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
+        let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
+        let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
+        let (scenario, budgets, mut chosen) = solver.divide(rendering, available, identity)?;
+        // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9, B6).
+        let selector = solver.selector(&scenario);
+        if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
+            replan.shorten_results(scenario.costs.rendering(), shorter);
+            drop(scenario);
+            *known = solver.into_known();
+            return Ok(Round::Again);
+        }
+        selector.complete(&budgets, &mut chosen)?;
+        selector.record_reasons(&budgets, &mut chosen)?;
+        // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
+        let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
+        // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last prompt do not fit
+        // (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
+        if !budgets.overflow
+            && let Some(tokens) = prompt.to_withhold(replan.tokens_withheld())
+            && replan.withhold_tokens(tokens)
+        {
+            drop(prompt);
+            drop(scenario);
+            *known = solver.into_known();
+            return Ok(Round::Again);
+        }
+        if chosen.gave_up_the_set {
+            replan.give_up_documents();
+            return Ok(Round::Gather);
+        }
+        let request = candidates.request();
+        let Some(left) = replan.mend(self.faults(&prompt, request)?, self.reasoning_policy()) else {
+            return Ok(Round::Gather);
+        };
+        let drops = self.reasoning_policy() == ReasoningPolicy::Provider;
+        let switch = self.model().mismatch_switch().filter(|_| drops);
+        let plan = prompt.into_plan(replan, left, switch, request.settings(self.meter()))?;
+        Ok(Round::Planned(Box::new(plan)))
+    }
+
+    /// Finds the texts and the reasoning that a prompt loses.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
+    pub(crate) fn faults(&self, prompt: &LaidOut<'_>, request: &PlanRequest<'_>) -> Result<Faults, Error> {
+        let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
+        let lost = if self.model().thinking.is_some() && has_reasoning() {
+            thoughts::lost(prompt.sent_prompt()?, request, self.model())
+        } else {
+            Default::default()
+        };
+        Ok(Faults { missing: prompt.missing(), lost })
+    }
+
+    /// Returns the adjustments of the first round of a request.
+    pub(crate) fn first_replan(&self, log: &Conversation) -> Replan {
+        Replan::new(log, self.reasoning_policy())
+    }
+
+    /// Returns the adjustments of the last round of a request.
+    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
+        if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
+            return Ok(self.first_replan(request.log));
+        }
+        let context = self.context(request)?;
+        let sticky = self.sticky(request, &context);
+        self.plan_in_rounds(request, &context, sticky).map(|(_, replan)| replan)
+    }
+
+    /// Gathers the candidates of a request (S1, S2, S8, S9, T1, T2, O5).
+    pub(crate) fn candidates<'r>(
+        &'r self,
+        request: &'r PlanRequest<'r>,
+        sticky: Sticky<'_>,
+        replan: &Replan,
+    ) -> Result<Candidates<'r>, Error> {
+        let target = Target::of(self.model());
+        Candidates::gather(request, self.config(), self.placement(), &target, self.meter(), sticky, replan)
+    }
+
+    pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
+        Solver::new(candidates, self.meter(), self.config())
+    }
+}

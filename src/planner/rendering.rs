@@ -1,0 +1,41 @@
+//! Tool results as one prompt sends them.
+//!
+//! Input: the rendering of the last prompt. Output: the results that are sent as stubs or clipped, and the position before
+//! which retained texts are released. Rules: S7, S10. The log is untouched.
+
+use crate::message::Message;
+use std::collections::BTreeMap;
+
+/// The way in which one prompt sends tool results, and the retained texts that it releases.
+///
+/// From one attempt to the next every field only grows, so a request has few renderings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ToolResultRendering {
+    /// Results before this position are sent as stubs.
+    pub(crate) cleared_before: u32,
+    /// True if this plan moved that boundary.
+    pub(crate) is_moved: bool,
+    /// The clipped results of the open exchange, by position.
+    pub(crate) clipped: BTreeMap<u32, Message>,
+    /// Retained documents and state before this position are no longer sent (rule S10).
+    pub(crate) released_before: u32,
+    /// True if they leave with this plan.
+    pub(crate) releases: bool,
+    /// True if they leave because they do not fit: then the window is cut to its low mark too.
+    pub(crate) cuts: bool,
+}
+
+impl ToolResultRendering {
+    /// Checks if results of the open exchange are sent without their middle.
+    pub(crate) fn clips(&self) -> bool {
+        !self.clipped.is_empty()
+    }
+
+    /// Checks if this rendering is a later attempt than another one of the same request: nothing of it is taken back,
+    /// and something is added. Planning ends because of this.
+    pub(crate) fn follows(&self, earlier: &Self) -> bool {
+        let steps = |one: &Self| (one.released_before, one.cleared_before, one.clips());
+        let (now, then) = (steps(self), steps(earlier));
+        now.0 >= then.0 && now.1 >= then.1 && now.2 >= then.2 && now != then
+    }
+}
