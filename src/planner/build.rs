@@ -17,11 +17,11 @@ use crate::{
         manager::ContextWindowManager,
         replan::{Faults, Replan},
         request::PlanRequest,
-        select::Shorter,
-        solve::{Detail, Documents, KnownCosts, Solver},
+        solve::{KnownCosts, Solver},
         thoughts,
     },
 };
+use std::convert::identity;
 
 /// The result of one round.
 enum Round {
@@ -81,19 +81,17 @@ impl ContextWindowManager {
         // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
-        let (scenario, budgets, shorter) =
-            solver.divide(rendering, available, Documents::AsGiven, Detail::EachReason)?;
-        let begun = match shorter {
-            Shorter::No(begun) => begun,
-            Shorter::Yes(rendering) => {
-                replan.shorten_results(scenario.costs.rendering(), rendering);
-                drop(scenario);
-                *known = solver.into_known();
-                return Ok(Round::Again);
-            }
-        };
+        let (scenario, budgets, mut chosen) = solver.divide(rendering, available, identity)?;
         // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9, B6).
-        let chosen = solver.choose(&scenario, &budgets, begun)?;
+        let selector = solver.selector(&scenario);
+        if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
+            replan.shorten_results(scenario.costs.rendering(), shorter);
+            drop(scenario);
+            *known = solver.into_known();
+            return Ok(Round::Again);
+        }
+        selector.complete(&budgets, &mut chosen)?;
+        selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
         // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last prompt do not fit

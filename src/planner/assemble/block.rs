@@ -55,7 +55,7 @@ impl Writer<'_, '_> {
         place: u32,
         documents: &[SentText],
     ) -> Result<(), Error> {
-        let kept = self.chosen.kept.of(candidate);
+        let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
         for (document, row) in
@@ -91,7 +91,7 @@ impl Writer<'_, '_> {
         self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
-        for place in self.chosen.documents.iter() {
+        for place in self.chosen.included.documents.iter() {
             let rank = self.candidates.index().rank_at(place);
             let candidate = CandidateId::Document(rank);
             let item = self.candidates.document(rank);

@@ -97,7 +97,7 @@ pub(super) fn draft(
 ) -> Result<Draft, Error> {
     let merged = select::merges_state(candidates.index(), chosen);
     // A call brings its results; where they are more than this the lists grow.
-    let expected_rows = 2 * chosen.kept.len();
+    let expected_rows = 2 * chosen.included.len();
     let mut writer = Writer {
         candidates,
         costs,
@@ -253,13 +253,13 @@ impl Writer<'_, '_> {
     /// The kept messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<CandidateId> {
         // The newest came in first, so that turned around most of it is in order.
-        let kept = self.chosen.kept.ids().rev().filter(|candidate| {
+        let kept = self.chosen.included.ids().rev().filter(|candidate| {
             matches!(
                 candidate,
                 CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
             )
         });
-        let mut in_order = Vec::with_capacity(self.chosen.kept.len());
+        let mut in_order = Vec::with_capacity(self.chosen.included.len());
         in_order.extend(kept.map(|candidate| (self.candidates.order_of(candidate), candidate)));
         in_order.sort();
         in_order.into_iter().map(|(_, candidate)| candidate).collect()
@@ -377,7 +377,8 @@ impl Writer<'_, '_> {
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        if self.candidates.nothing_ages() || self.chosen.kept.of(candidate).reason == IncludedReason::Required
+        if self.candidates.nothing_ages()
+            || self.chosen.included.get(candidate).reason == IncludedReason::Required
         {
             return Ok(());
         }
@@ -390,7 +391,7 @@ impl Writer<'_, '_> {
 
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
-        let kept = self.chosen.kept.of(candidate);
+        let kept = self.chosen.included.get(candidate);
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
         let (sent, changes) = profile.adapted(message, turn_position);
@@ -424,7 +425,7 @@ impl Writer<'_, '_> {
     /// kept, and not for its own age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
-        let trimmed = || match self.chosen.start {
+        let trimmed = || match self.chosen.window.start {
             Some(start @ CandidateId::Exchange(_)) => index.head(index.turn_of(start)),
             _ => None,
         };

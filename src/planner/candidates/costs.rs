@@ -1,7 +1,7 @@
 //! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
 //! texts.
 
-use super::{CandidateId, CandidateMap, Candidates, size_index::SizeIndex};
+use super::{CandidateId, CandidateMap, Candidates};
 use crate::{
     error::Error,
     message::Message,
@@ -10,10 +10,7 @@ use crate::{
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
 };
-use std::{
-    borrow::Cow,
-    cell::{OnceCell, RefCell},
-};
+use std::{borrow::Cow, cell::RefCell};
 
 /// Counts the candidates of one request, each no further than asked for and never twice.
 pub(crate) struct Costs<'a> {
@@ -24,9 +21,6 @@ pub(crate) struct Costs<'a> {
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
-    /// The costs of lists that are offered again and again, laid out.
-    pub(super) documents: OnceCell<SizeIndex>,
-    pub(super) notes: OnceCell<SizeIndex>,
 }
 
 /// The counted tokens of a candidate, or a number that they exceed.
@@ -49,8 +43,6 @@ impl<'a> Costs<'a> {
             rendering,
             known: RefCell::new(CandidateMap::of(candidates.index())),
             many_budgets: None,
-            documents: OnceCell::new(),
-            notes: OnceCell::new(),
         }
     }
 

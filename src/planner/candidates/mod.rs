@@ -38,9 +38,7 @@ mod index;
 mod map;
 mod said;
 mod results;
-mod size_index;
 mod costs;
-mod sizes;
 mod shorten;
 
 #[cfg(test)]
@@ -52,9 +50,6 @@ pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
 pub(crate) use results::Shortened;
-#[cfg(test)]
-pub(crate) use size_index::SizeIndex;
-pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
 
