@@ -23,16 +23,6 @@ use crate::{
 };
 use std::convert::identity;
 
-/// The result of one round.
-enum Round {
-    /// The prompt has no fault.
-    Planned(Box<ContextPlan>),
-    /// Another round is planned with the same candidates.
-    Again,
-    /// The adjustments change the candidates: they are gathered again.
-    Gather,
-}
-
 impl ContextWindowManager {
     /// Plans a request. `sticky` is the part of the last prompt to go on from.
     pub(crate) fn plan_from(
@@ -58,25 +48,25 @@ impl ContextWindowManager {
         loop {
             rounds += 1;
             debug_assert!(rounds <= Replan::most_rounds(request.log), "{rounds} rounds: {replan:?}");
-            match self.plan_round(context, &candidates, &mut replan, &mut known)? {
-                Round::Planned(plan) => return Ok((*plan, replan)),
-                Round::Again => {}
-                Round::Gather => {
-                    candidates = self.candidates(request, sticky, &replan)?;
-                    known.clear();
-                }
+            if let Some(plan) = self.plan_round(context, &candidates, &mut replan, &mut known)? {
+                return Ok((plan, replan));
+            }
+            if replan.changes_candidates() {
+                candidates = self.candidates(request, sticky, &replan)?;
+                known.clear();
             }
         }
     }
 
-    /// Plans one round: divide, select, lay out, check. `known` holds the counts of earlier rounds with these candidates.
+    /// Plans one round: divide, select, lay out, check. Returns `None` if the check adjusted the next round. `known` holds the
+    /// counts of earlier rounds with these candidates.
     fn plan_round(
         &self,
         context: &PlanContext<'_>,
         candidates: &Candidates<'_>,
         replan: &mut Replan,
         known: &mut Vec<KnownCosts>,
-    ) -> Result<Round, Error> {
+    ) -> Result<Option<ContextPlan>, Error> {
         let solver = self.solver(candidates).with_known(std::mem::take(known));
         // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
@@ -88,7 +78,7 @@ impl ContextWindowManager {
             replan.shorten_results(scenario.costs.rendering(), shorter);
             drop(scenario);
             *known = solver.into_known();
-            return Ok(Round::Again);
+            return Ok(None);
         }
         selector.complete(&budgets, &mut chosen)?;
         selector.record_reasons(&budgets, &mut chosen)?;
@@ -103,20 +93,19 @@ impl ContextWindowManager {
             drop(prompt);
             drop(scenario);
             *known = solver.into_known();
-            return Ok(Round::Again);
+            return Ok(None);
         }
         if chosen.gave_up_the_set {
             replan.give_up_documents();
-            return Ok(Round::Gather);
+            return Ok(None);
         }
         let request = candidates.request();
         let Some(left) = replan.mend(self.faults(&prompt, request)?, self.reasoning_policy()) else {
-            return Ok(Round::Gather);
+            return Ok(None);
         };
         let drops = self.reasoning_policy() == ReasoningPolicy::Provider;
         let switch = self.model().mismatch_switch().filter(|_| drops);
-        let plan = prompt.into_plan(replan, left, switch, request.settings(self.meter()))?;
-        Ok(Round::Planned(Box::new(plan)))
+        prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
     /// Finds the texts and the reasoning that a prompt loses.

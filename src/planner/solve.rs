@@ -13,7 +13,7 @@ use crate::{
     planner::{
         assemble::PlanContext,
         budget::{Available, BudgetVariable, Budgets, SectionDemands},
-        candidates::{CandidateId, CandidateMap, Candidates, Costs, Known},
+        candidates::{CandidateId, CandidateMap, Candidates, Costs},
         rendering::ToolResultRendering,
         select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
@@ -47,7 +47,7 @@ pub(crate) struct Scenario<'p, W = OneBudget> {
 /// The counts of one rendering, kept from one round of planning for the next.
 pub(crate) struct KnownCosts {
     rendering: ToolResultRendering,
-    tokens: CandidateMap<Known>,
+    tokens: CandidateMap<(Weight, u64)>,
     demands: SectionDemands,
 }
 

@@ -4,7 +4,6 @@ use super::{
     PlanContext, conform, excluded,
     included::{self, Draft},
     ledger::Ledger,
-    overflow, pressure,
 };
 use crate::{
     error::Error,
@@ -33,7 +32,7 @@ pub(crate) struct LaidOut<'r> {
     pub(super) budgets: &'r Budgets,
     pub(super) chosen: &'r Selection,
     pub(super) draft: Draft,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     before: Option<LastPrompt>,
     /// The excluded rows, once they are asked for: a round that is planned again mostly needs none.
     excluded: OnceCell<Vec<ExcludedItem>>,
@@ -133,22 +132,14 @@ impl<'r> LaidOut<'r> {
         switch: Option<MismatchSwitch>,
         settings: PromptSettings,
     ) -> Result<ContextPlan, Error> {
-        let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
-        let (rows, total) = (&self.draft.rows, self.ledger.total);
-        let overflow = overflow::of(context, total, self.ledger.counted, rows, candidates, costs, meter)?;
+        let (overflow, usage) = (self.overflow()?, self.usage()?);
         let mut notices = self.notices(overflow.is_some())?;
-        let (thoughts, about_reasoning) = replan.report_reasoning(rows, candidates.log(), left, switch);
+        let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
+        let (thoughts, about_reasoning) =
+            replan.report_reasoning(&self.draft.rows, candidates.log(), left, switch);
         let excluded = self.excluded.into_inner().unwrap_or_default();
         let (draft, overhead, before) = (self.draft, self.ledger.overhead, self.before);
         let rendering = costs.rendering();
-        let figures = pressure::Sent {
-            rows: &draft.rows,
-            bytes: draft.bytes,
-            excluded: &excluded,
-            overhead: &overhead,
-            total,
-        };
-        let usage = pressure::of(context, candidates, meter, &figures);
         notices.extend(draft.notices);
         notices.extend(about_reasoning);
         let (window_start, anchored) = window(candidates, chosen);
@@ -186,7 +177,7 @@ impl<'r> LaidOut<'r> {
             sections: sections(budgets, &draft.rows, &excluded),
             included: draft.rows,
             excluded,
-            estimated_tokens_total: total,
+            estimated_tokens_total: self.ledger.total,
             overflow,
             window_start,
             notices,

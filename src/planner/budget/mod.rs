@@ -22,7 +22,6 @@ mod available;
 mod variable;
 mod water_filling;
 mod demand;
-pub(crate) mod remedies;
 
 use available::per_mille;
 pub(crate) use available::{Available, clamped};

@@ -17,17 +17,11 @@ pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
     rendering: ToolResultRendering,
-    known: RefCell<CandidateMap<Known>>,
+    /// By candidate, its weight and the limit up to which it was counted.
+    known: RefCell<CandidateMap<(Weight, u64)>>,
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
-}
-
-/// The counted tokens of a candidate, or a number that they exceed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Known {
-    Exactly(u64),
-    MoreThan(u64),
 }
 
 impl<'a> Costs<'a> {
@@ -47,12 +41,12 @@ impl<'a> Costs<'a> {
     }
 
     /// Takes over counts that another round found with the same rendering of the same candidates.
-    pub(crate) fn with_known(self, known: CandidateMap<Known>) -> Self {
+    pub(crate) fn with_known(self, known: CandidateMap<(Weight, u64)>) -> Self {
         Self { known: RefCell::new(known), ..self }
     }
 
     /// Returns the rendering and the counts, for another round.
-    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<Known>) {
+    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<(Weight, u64)>) {
         (self.rendering, self.known.into_inner())
     }
 
@@ -102,18 +96,14 @@ impl<'a> Costs<'a> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
         match self.known.borrow().get(id) {
-            Some(Known::Exactly(n)) => {
+            Some((Weight::Exactly(n), _)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
-            Some(Known::MoreThan(least)) if least >= limit => return Ok(Weight::Over),
+            Some((Weight::Over, counted_to)) if counted_to >= limit => return Ok(Weight::Over),
             _ => {}
         }
         let weight = self.count(id, limit)?;
-        let known = match weight {
-            Weight::Exactly(n) => Known::Exactly(n),
-            Weight::Over => Known::MoreThan(limit),
-        };
-        self.known.borrow_mut().insert(id, known);
+        self.known.borrow_mut().insert(id, (weight, limit));
         Ok(weight)
     }
 

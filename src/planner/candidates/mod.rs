@@ -41,15 +41,14 @@ mod results;
 mod costs;
 mod shorten;
 
+pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
-pub(crate) use costs::{Costs, Known};
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
-pub(crate) use results::Shortened;
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
 
