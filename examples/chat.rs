@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         log.push_reply(&plan, reply, None);
         log.complete_turn(&plan);
         let usage = manager.usage(&PlanRequest::like_last(&log))?;
-        for event in log.observe(usage) {
+        for event in log.observe_usage(usage) {
             if let ContextEvent::LevelCrossed { to, .. } = event {
                 println!("the window is {to:?} now");
             }

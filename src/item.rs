@@ -17,7 +17,7 @@ impl ItemId {
     /// The id a message without one has: `m` and its position in the log.
     #[doc(hidden)]
     #[must_use]
-    pub fn of_message(position: u32) -> Self {
+    pub fn for_message(position: u32) -> Self {
         // Planning writes an id for each row, so this does not go through a formatter.
         let mut digits = [0; 11];
         let (mut at, mut rest) = (digits.len(), position);
@@ -478,7 +478,7 @@ mod tests {
     #[test]
     fn the_id_of_a_message_is_its_position() {
         for position in [0, 9, 10, 4_294_967, u32::MAX - 1, u32::MAX] {
-            assert_eq!(ItemId::of_message(position).as_str(), format!("m{position}"));
+            assert_eq!(ItemId::for_message(position).as_str(), format!("m{position}"));
         }
     }
 }

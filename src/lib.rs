@@ -77,7 +77,7 @@
 //!
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
 //! request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the answer back. Older messages are
-//! archived, never deleted: [`Conversation::display`] is what a person sees, [`Conversation::active`] what is sent.
+//! archived, never deleted: [`Conversation::history`] is what a person sees, [`Conversation::active`] what is sent.
 //! [`ContextWindowManager::usage`] says how full the window is, and the crate `context-window-store` keeps all of it on
 //! disk.
 //!
@@ -111,7 +111,7 @@
 //! | answer questions about used-up TTL | [`ContextPlan::events`], [`usage::ContextEvent::TtlAsk`], [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
 //! | measure how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
 //! | show a status line | [`usage::ContextUsage`] as text; as a widget: `StatusLine` of `context-window-ratatui` |
-//! | tell a user what happens | [`Conversation::observe`], [`usage::Committed`], [`usage::ContextEvent`] |
+//! | tell a user what happens | [`Conversation::observe_usage`], [`usage::Committed`], [`usage::ContextEvent`] |
 //! | compact | [`ContextWindowManager::compactor`]; with a model that summarises: `context-window-genai` |
 //! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
 //! | explain why an item is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |

@@ -62,7 +62,7 @@ fn main() {
                     Err(error) => add(error.to_string()),
                 }
                 // Each goes on from the prompt before it.
-                for step in manager.explainer(&request).replay().with_newest(PROMPTS) {
+                for step in manager.explainer(&request).replay_newest(PROMPTS) {
                     match step {
                         Ok(step) => add(step.plan.fingerprint()),
                         Err(error) => add(error.to_string()),

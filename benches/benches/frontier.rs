@@ -135,7 +135,7 @@ fn live(talk: &Talk, budget: u64, manager: &ContextWindowManager, thinks: bool, 
             sum.find(&plan, &turn.gold);
             let mut reply = message.clone();
             if thinks {
-                let thought = context_window::message::Reasoning::sealed(
+                let thought = context_window::message::Reasoning::signed(
                     context_window::WireFormat::Anthropic,
                     "",
                     format!("seal{at}"),

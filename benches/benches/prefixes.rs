@@ -275,7 +275,7 @@ fn kept_here(session: &Conversation, budget: u64, manager: &ContextWindowManager
             plan.estimated_tokens_total.tokens.min(budget),
             0,
         );
-        let thought = Reasoning::sealed(WireFormat::Anthropic, "", format!("seal{at}"));
+        let thought = Reasoning::signed(WireFormat::Anthropic, "", format!("seal{at}"));
         log.push_reply(&plan, message.clone().with_reasoning(thought), None);
     }
 }

@@ -10,27 +10,8 @@ use crate::{
     usage::Usage,
 };
 
-/// Plans every prompt of a conversation, oldest first (rule V1); made by [`Explainer::replay`].
-///
-/// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
-///
-/// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
-/// let log = Conversation::from([
-///     Message::user("How long do refunds take?"),
-///     Message::assistant("5 days."),
-///     Message::user("Thanks!"),
-/// ]);
-/// let request = PlanRequest::new(&log);
-/// for step in manager.explainer(&request).replay() {
-///     let step = step?;
-///     println!("prompt {}: {} tokens", step.prompt, step.plan.estimated_tokens_total.tokens);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-pub struct Replay<'a> {
+/// The prompts of a conversation that are planned one after another.
+pub(crate) struct Replay<'a> {
     manager: &'a ContextWindowManager,
     request: PlanRequest<'a>,
     entries: Box<dyn Iterator<Item = Entry<'a>> + 'a>,
@@ -64,11 +45,46 @@ impl<'a> Explainer<'a> {
     /// request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so every prompt goes on from
     /// the one before it.
     ///
+    /// ```
+    /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+    ///
+    /// # fn main() -> Result<(), context_window::Error> {
+    /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+    /// let log = Conversation::from([
+    ///     Message::user("How long do refunds take?"),
+    ///     Message::assistant("5 days."),
+    ///     Message::user("Thanks!"),
+    /// ]);
+    /// let request = PlanRequest::new(&log);
+    /// for step in manager.explainer(&request).replay() {
+    ///     let step = step?;
+    ///     println!("prompt {}: {} tokens", step.prompt, step.plan.estimated_tokens_total.tokens);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
     /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it; the replay does not count
     /// it down.
+    pub fn replay(&self) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
+        self.replayed(0)
+    }
+
+    /// Plans the newest prompts only, at most `count`, as [`Explainer::replay`] does. The first of them is planned without a
+    /// previous prompt.
+    pub fn replay_newest(&self, count: usize) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
+        self.replayed(self.count_prompts().saturating_sub(count))
+    }
+
+    /// Returns the number of prompts that [`Explainer::replay`] plans, the request's own among them.
     #[must_use]
-    pub fn replay(&self) -> Replay<'a> {
+    pub fn count_prompts(&self) -> usize {
+        let messages = self.request.log.messages().iter().skip(1);
+        messages.filter(|message| message.role() == Role::Assistant).count() + 1
+    }
+
+    fn replayed(&self, skipped: usize) -> Replay<'a> {
         let Self { manager, request } = *self;
         Replay {
             manager,
@@ -77,7 +93,7 @@ impl<'a> Explainer<'a> {
             past: Conversation::new(),
             reported: None,
             prompts: 0,
-            skipped: 0,
+            skipped,
             turns: 0,
             ended: false,
         }
@@ -85,20 +101,6 @@ impl<'a> Explainer<'a> {
 }
 
 impl Replay<'_> {
-    /// Only the newest prompts, this many. The first of them is planned without a previous prompt.
-    #[must_use]
-    pub fn with_newest(mut self, count: usize) -> Self {
-        self.skipped = self.prompts().saturating_sub(count);
-        self
-    }
-
-    /// How many prompts the conversation has in all, the request's own as the last.
-    #[must_use]
-    pub fn prompts(&self) -> usize {
-        let messages = self.request.log.messages().iter().skip(1);
-        messages.filter(|message| message.role() == Role::Assistant).count() + 1
-    }
-
     /// Plans the prompt that is due now.
     fn plan(&mut self, last: bool) -> Result<Step, Error> {
         let mut request = PlanRequest { log: &self.past, previous: None, ..self.request.clone() };
@@ -148,12 +150,6 @@ impl Iterator for Replay<'_> {
             }
         }
         (!std::mem::replace(&mut self.ended, true)).then(|| self.plan(true))
-    }
-}
-
-impl std::fmt::Debug for Replay<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replay").field("prompts", &self.prompts).finish_non_exhaustive()
     }
 }
 

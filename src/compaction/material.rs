@@ -5,7 +5,7 @@ use super::{
     retention::RetentionBoundary,
 };
 use crate::{
-    conversation::{ActiveEntry, Compaction, CompactionKind, Conversation, SentText},
+    conversation::{Compaction, CompactionKind, Conversation, HistoryRow, SentText},
     error::{Error, Repr},
     message::Message,
     plan::anchor::Sticky,
@@ -111,7 +111,7 @@ impl Material {
         let apart = log.apart(kept.head);
         for part in log.active() {
             let piece = match part {
-                ActiveEntry::Summary(record) => {
+                HistoryRow::Compaction(record) => {
                     let place = log.archive_index().place_of(record.number);
                     if place <= from && kept.from.is_some() || place > first {
                         continue;
@@ -120,7 +120,7 @@ impl Material {
                     let is = Kind::Summary(Box::new(EarlierSummary::new(log, record)));
                     Piece { message, documents: Vec::new(), state: Vec::new(), is }
                 }
-                ActiveEntry::Message { id, .. } => {
+                HistoryRow::Message { id, .. } => {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
                         continue;
                     };
@@ -144,6 +144,8 @@ impl Material {
                     let (documents, state) = candidates.retained().texts_before(position);
                     Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
+                // The active part has no marks of the history.
+                HistoryRow::Rewound(_) | HistoryRow::CompactionUndone(_) => continue,
             };
             material.pieces.push(piece);
         }

@@ -3,6 +3,42 @@
 //!
 //! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log records what was
 //! archived.
+//!
+//! An agent that compacts its own window calls [`Compactor::tools`]:
+//!
+//! ```
+//! use context_window::{
+//!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter, ToolCall,
+//!     compaction::{BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall, MessageRange},
+//! };
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # let mut config = Config::default();
+//! # config.compaction.retain.messages = Some(2);
+//! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config)?;
+//! let mut log: Conversation = (0..6)
+//!     .flat_map(|at| [Message::user(format!("{at}? ").repeat(40)), Message::assistant(format!("{at}. ").repeat(40))])
+//!     .collect();
+//! let compactor: Compactor<'_> = manager.compactor();
+//! assert_ne!(compactor.state(&PlanRequest::like_last(&log))?, CompactionState::Waiting(BlockedBy::OpenCall));
+//!
+//! let call = ToolCall::new("c1", "compact_context", r#"{"summary": "They counted."}"#);
+//! log.push(Message::user("Go on."));
+//! log.push(Message::assistant("").with_tool_calls([call.clone()]));
+//! let answered = compactor.answer_call(&PlanRequest::like_last(&log), &call)?;
+//! if let Some(ContextCall::Compact { answer, summary }) = answered {
+//!     log.push(answer);
+//!     match compactor.compact_for_agent(&mut log, &[], RequestLimits::new(), summary.as_deref())? {
+//!         CompactionOutcome::Compacted(record) => {
+//!             let archived: &[MessageRange] = &record.archived;
+//!             assert_eq!((record.kind, archived[0].id.as_str()), (CompactionKind::Summary, "m0"));
+//!         }
+//!         blocked => panic!("{blocked:?}"),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::{
     config::{CompactionOptions, CompactionStrategy},
@@ -327,7 +363,7 @@ impl Compactor<'_> {
         replacement: Replacement,
     ) -> Result<Compaction, Error> {
         let Replacement { kind, summary, by_provider } = replacement;
-        let mut record = log.record_of(kind, kept.head, kept.from, kept.first);
+        let mut record = log.compaction_record(kind, kept.head, kept.from, kept.first);
         record.summary = summary;
         let is_opaque = by_provider.is_some();
         record.provider_summary = by_provider;

@@ -367,8 +367,9 @@ impl CompactionRequest {
             return Err(Error::new(Repr::NothingToCompact));
         }
         // A summary of many more messages than it would replace repeats what the prompt holds anyway.
-        let archived =
-            log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).messages_archived;
+        let archived = log
+            .compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first)
+            .messages_archived;
         if archived < self.summarised / 2 {
             return Err(Error::new(Repr::StaleSummary));
         }
@@ -527,7 +528,7 @@ impl CompactionRequest {
 
 /// The ids of what a boundary archives, in order.
 fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
-    let runs = log.record_of(CompactionKind::Summary, kept.head, kept.from, kept.first).archived;
+    let runs = log.compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first).archived;
     let run = |run: MessageRange| {
         let first = log.position_of(&run.id).unwrap_or_default();
         (first..).take(usize::try_from(run.count).unwrap_or(usize::MAX)).map(|at| log.message_id(at))

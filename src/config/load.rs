@@ -80,7 +80,8 @@ impl ConfigLayers {
     /// # Errors
     ///
     /// `ErrorKind::Config` when it cannot be read as UTF-8.
-    pub fn with_file(self, path: &Path) -> Result<Self, Error> {
+    pub fn with_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
         let origin = path.display().to_string();
         let text = file::text(path, MOST, "options in TOML");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;

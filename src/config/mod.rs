@@ -1,4 +1,49 @@
 //! Every option of the planner as plain data. `config/default.toml` documents the keys.
+//!
+//! ```
+//! use context_window::config::{
+//!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers, ConversationOptions, DefaultModel,
+//!     DocumentHeader, Leave, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy, Repair, RequestForm, RetainOptions,
+//!     SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions, ToolResults, TtlPolicy, UsageBase, UsageOptions,
+//! };
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! let mut config = Config::default();
+//! config.sections = Sections::shares(200, 500, 300);
+//! let documents: &mut SectionOptions = &mut config.sections.rag;
+//! documents.cap = Some(4_000);
+//!
+//! let model: &mut DefaultModel = &mut config.default_model;
+//! model.tokenizer = "chars/4".into();
+//! let conversation: &mut ConversationOptions = &mut config.conversation;
+//! (conversation.repair, conversation.tool_results) = (Repair::Drop, ToolResults::Clip);
+//! (conversation.reasoning, conversation.think_tags) = (ReasoningPolicy::Keep, ThinkTags::Keep);
+//! let rag: &mut RagOptions = &mut config.rag;
+//! (rag.fill, rag.header) = (RagFill::Prefix, DocumentHeader::Id);
+//! (rag.placement, rag.leave) = (Placement::BeforeQuestion, Leave::AtCut);
+//! config.ttl_policy = TtlPolicy::Ask;
+//! let tokens: &mut TokenOptions = &mut config.tokens;
+//! tokens.calibrate = false;
+//! let usage: &mut UsageOptions = &mut config.usage;
+//! usage.base = UsageBase::Context;
+//!
+//! let compaction: &mut CompactionOptions = &mut config.compaction;
+//! compaction.strategy = CompactionStrategy::Summary;
+//! let retain: &mut RetainOptions = &mut compaction.retain;
+//! retain.messages = Some(8);
+//! let summary: &mut SummaryOptions = &mut compaction.summary;
+//! summary.form = RequestForm::Transcript;
+//! let mut own = CompactionOverrides::default();
+//! own.percent = Some(70);
+//! compaction.models.insert("gpt-4o".into(), own);
+//! config.validate()?;
+//!
+//! // The same options as files have them, layer over layer.
+//! let loaded: LoadedConfig = ConfigLayers::new().with_text("config.toml", "[rag]\nmax_items = 5\n").load()?;
+//! assert_eq!(loaded.config.rag.max_items, Some(5));
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::{error::Error, item::Section};
 use serde::{Deserialize, Serialize};
@@ -79,7 +124,7 @@ impl Config {
     /// # Errors
     ///
     /// As [`Config::from_toml`], and when the file cannot be read.
-    pub fn from_file(path: &Path) -> Result<Self, Error> {
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_file(path)?.load()?.config)
     }
 

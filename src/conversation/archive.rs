@@ -97,7 +97,7 @@ impl Conversation {
     /// for the caller to say.
     #[doc(hidden)]
     #[must_use]
-    pub fn record_of(
+    pub fn compaction_record(
         &self,
         kind: CompactionKind,
         head: Option<u32>,
@@ -333,7 +333,7 @@ mod tests {
                     Step::Compact(from, to, head) => {
                         let of = |position: u32| Some(position).filter(|at| *at < log.len());
                         let (from, to) = (of(from).filter(|from| *from > 0), of(to));
-                        let mut record = log.record_of(CompactionKind::Summary, head.and_then(of), from, to);
+                        let mut record = log.compaction_record(CompactionKind::Summary, head.and_then(of), from, to);
                         record.summary = Some("s".into());
                         if log.would_archive(&record) {
                             let turns = &log.turns;

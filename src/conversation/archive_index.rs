@@ -21,23 +21,28 @@ pub(crate) struct ArchiveIndex {
     folded: Vec<(usize, usize)>,
 }
 
-/// Why a message is no longer sent.
+/// The reason why a message is no longer sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum ArchivedBy {
+pub(crate) enum ArchivedBy {
     /// The compaction of this number.
     Compaction(u32),
     /// The conversation was rewound to before it.
     Rewind,
 }
 
+impl ArchivedBy {
+    /// Returns the number of the compaction, or `None` if it was a rewind.
+    pub(crate) fn compaction(self) -> Option<u32> {
+        match self {
+            Self::Compaction(number) => Some(number),
+            Self::Rewind => None,
+        }
+    }
+}
+
 impl From<ArchivedBy> for ExcludedReason {
     fn from(by: ArchivedBy) -> Self {
-        let compaction = match by {
-            ArchivedBy::Compaction(number) => Some(number),
-            ArchivedBy::Rewind => None,
-        };
-        Self::Archived { compaction }
+        Self::Archived { compaction: by.compaction() }
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
 
-/// One row of what a person sees: everything, with markers where messages were archived.
+/// One row of a conversation: of its whole history, with markers of the points where messages were archived, or of its active
+/// part.
 #[derive(Debug, Clone)]
 pub enum HistoryRow<'a> {
     /// A message.
@@ -12,10 +13,13 @@ pub enum HistoryRow<'a> {
         id: ItemId,
         /// The message.
         message: &'a Message,
-        /// What archived it, if it is no longer sent.
-        archived: Option<ArchivedBy>,
+        /// True if it is no longer sent.
+        is_archived: bool,
+        /// The number of the compaction that archived it; none of an active message, and of one that was taken back.
+        compaction: Option<u32>,
     },
-    /// Messages were archived here.
+    /// A compaction: in the history where it archived messages, in the active part at the position of the messages that its summary
+    /// replaces.
     Compaction(&'a Compaction),
     /// The conversation went on from before this message.
     Rewound(&'a ItemId),
@@ -23,31 +27,18 @@ pub enum HistoryRow<'a> {
     CompactionUndone(u32),
 }
 
-/// One part of what is still sent of a conversation.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum ActiveEntry<'a> {
-    /// A message.
-    Message {
-        /// Its id.
-        id: ItemId,
-        /// The message.
-        message: &'a Message,
-    },
-    /// A summary, at the position of the messages that it replaces.
-    Summary(&'a Compaction),
-}
-
 impl Conversation {
-    /// Everything that was said, in order, with a marker wherever messages were archived or taken back.
-    pub fn display(&self) -> impl Iterator<Item = HistoryRow<'_>> {
+    /// Returns every message in order, with a marker wherever messages were archived or taken back: the view for a person.
+    pub fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut position = 0;
         self.entries().filter_map(move |entry| match entry {
             Entry::Message(message) => {
+                let archived = self.archive_index.archived(position);
                 let row = HistoryRow::Message {
                     id: self.message_id(position),
                     message,
-                    archived: self.archive_index.archived(position),
+                    is_archived: archived.is_some(),
+                    compaction: archived.and_then(ArchivedBy::compaction),
                 };
                 position += 1;
                 Some(row)
@@ -59,18 +50,21 @@ impl Conversation {
         })
     }
 
-    /// What is still sent, in its order: what the newest compaction kept before its summary, the summary, pinned messages
-    /// among the archived ones, what it kept after, and what came since.
-    pub fn active(&self) -> impl Iterator<Item = ActiveEntry<'_>> {
-        let mut parts: Vec<((u32, u8, u32), ActiveEntry<'_>)> = (0..self.len())
+    /// Returns the active part, which is still sent, in its order: the messages that the newest compaction kept before its summary,
+    /// the summary, pinned messages among the archived ones, those that it kept after, and those that came since.
+    pub fn active(&self) -> impl Iterator<Item = HistoryRow<'_>> {
+        let mut parts: Vec<((u32, u8, u32), HistoryRow<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)
             .map(|position| {
                 let (id, message) = (self.message_id(position), self.message(position));
-                (self.order_of(position), ActiveEntry::Message { id, message })
+                (
+                    self.order_of(position),
+                    HistoryRow::Message { id, message, is_archived: false, compaction: None },
+                )
             })
             .collect();
         parts.extend(self.archive_index.summaries().filter_map(|placed| {
-            Some((Self::order_of_summary(placed), ActiveEntry::Summary(self.compaction(placed.number)?)))
+            Some((Self::order_of_summary(placed), HistoryRow::Compaction(self.compaction(placed.number)?)))
         }));
         parts.sort_by_key(|(order, _)| *order);
         parts.into_iter().map(|(_, part)| part)

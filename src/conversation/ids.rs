@@ -32,7 +32,7 @@ impl Ids {
             self.claim(id, owner, messages);
             return id.clone();
         }
-        let id = ItemId::of_message(position);
+        let id = ItemId::for_message(position);
         if let Some(first) = self.given.get(&id).copied() {
             self.clash(&id, first, owner);
         }

@@ -33,10 +33,11 @@ mod display;
 mod pins;
 mod loaded;
 
-pub use archive_index::ArchivedBy;
+pub(crate) use archive_index::ArchivedBy;
 pub(crate) use archive_index::{ArchiveIndex, ResolvedCompaction};
 pub use compaction::{Compaction, CompactionKind, MessageRange};
-pub use display::{ActiveEntry, HistoryRow};
+pub use display::HistoryRow;
+#[doc(hidden)]
 pub use entry::{Entry, Event};
 use ids::Ids;
 pub(crate) use index::{ExchangeIndex, TurnIndex, index};
@@ -160,7 +161,7 @@ impl Conversation {
     ///
     /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
     /// [`StopReason`], a pair of both. Gives the reply's id, and what a user interface is to be
-    /// told. A usage report that is believed is taken note of as [`Conversation::observe`] does; one that is
+    /// told. A usage report that is believed is taken note of as [`Conversation::observe_usage`] does; one that is
     /// not is [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
@@ -218,7 +219,7 @@ impl Conversation {
                 .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
         );
         events.extend(doubted);
-        events.extend(figures.into_iter().flat_map(|figures| self.observe(figures)));
+        events.extend(figures.into_iter().flat_map(|figures| self.observe_usage(figures)));
         Committed { id, events }
     }
 
@@ -280,7 +281,7 @@ impl Conversation {
     /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
     /// messages stay. What that frees is not counted.
     pub fn start_fresh(&mut self) {
-        let record = self.record_of(CompactionKind::Fresh, None, None, None);
+        let record = self.compaction_record(CompactionKind::Fresh, None, None, None);
         record.trace("start_fresh", &TraceIds::default());
         self.record(Event::Compacted(Box::new(record)));
     }
@@ -373,7 +374,7 @@ impl Conversation {
     #[must_use]
     pub fn message_id(&self, position: u32) -> ItemId {
         let given = self.message(position).id();
-        given.cloned().unwrap_or_else(|| ItemId::of_message(position))
+        given.cloned().unwrap_or_else(|| ItemId::for_message(position))
     }
 
     #[doc(hidden)]

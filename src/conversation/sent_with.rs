@@ -8,7 +8,20 @@ use std::{
     ops::Range,
 };
 
-/// A document or a piece of state as it was sent.
+/// A document or a state entry as it was sent.
+///
+/// ```
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, RagItem, TokenCounter};
+/// use context_window::conversation::SentText;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let sent: SentText = manager.sent_document(&RagItem::new("refunds", 0.9, "Refunds take 5 days."));
+/// log.remember_documents("m0", [sent])?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@ impl Conversation {
     /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
     /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
     /// level.
-    pub fn observe(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
+    pub fn observe_usage(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
         let mut events = vec![ContextEvent::Usage(usage)];
         let (from, to) = (self.level, usage.level);
         if from != to {

@@ -55,7 +55,7 @@ fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'
     let is_it = |row: &&PlannedItem| {
         let mut blocks = row.body.reasoning().iter();
         blocks.any(|block| match seal {
-            Some(seal) => block.seal.as_deref() == Some(seal),
+            Some(seal) => block.signature.as_deref() == Some(seal),
             None => block.id.as_deref() == Some(place),
         })
     };

@@ -55,7 +55,7 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Whether a compaction was not made. Nothing was archived then (rule C5).
     #[must_use]
-    pub fn is_of_compaction(self) -> bool {
+    pub fn is_compaction(self) -> bool {
         matches!(self, Self::NoSummary | Self::Stale | Self::NotSmaller | Self::NothingToCompact | Self::Busy)
     }
 }

@@ -464,7 +464,7 @@ impl Message {
         }
         for reasoning in self.reasoning() {
             field(10, &reasoning.text);
-            for text in [&reasoning.id, &reasoning.seal].into_iter().flatten() {
+            for text in [&reasoning.id, &reasoning.signature].into_iter().flatten() {
                 field(13, text);
             }
         }

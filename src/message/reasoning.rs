@@ -1,9 +1,9 @@
-//! What a model thought before it spoke.
+//! The reasoning of a model before its reply.
 
 use super::WireFormat;
 use serde::{Deserialize, Serialize};
 
-/// A piece of reasoning that came with an assistant message, and what its provider needs to take it back.
+/// Reasoning that came with an assistant message, with the parts that its provider needs to take it back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -13,11 +13,11 @@ pub struct Reasoning {
     /// Its id, where the provider gave one (`OpenAI` Responses).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What proves or holds it, opaque: a signature (Anthropic `thinking`), the encrypted whole (Anthropic
+    /// An opaque text that proves or holds it: a signature (Anthropic `thinking`), or the encrypted whole (Anthropic
     /// `redacted_thinking`, `OpenAI` Responses).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seal: Option<String>,
-    /// Whether the seal holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
+    #[serde(rename = "seal", skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// True if the signature holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of reasoning that is not
@@ -30,21 +30,26 @@ pub struct Reasoning {
 }
 
 impl Reasoning {
-    /// Whether nothing is in it: no text that is not blank, and no seal.
+    /// Whether nothing is in it: no text that is not blank, and no signature.
     pub(crate) fn is_empty(&self) -> bool {
-        self.text.trim().is_empty() && self.seal.is_none()
+        self.text.trim().is_empty() && self.signature.is_none()
     }
 
-    /// Plain text, as compatible servers return it in `reasoning_content`.
+    /// Creates reasoning of plain text, as compatible servers return it in `reasoning_content`.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Reasoning with what proves or holds it, in the wire format it came in.
+    /// Creates reasoning with the text that proves or holds it, in the wire format it came in.
     #[must_use]
-    pub fn sealed(wire_format: WireFormat, text: impl Into<String>, seal: impl Into<String>) -> Self {
-        Self { text: text.into(), seal: Some(seal.into()), wire_format: Some(wire_format), ..Self::default() }
+    pub fn signed(wire_format: WireFormat, text: impl Into<String>, signature: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            signature: Some(signature.into()),
+            wire_format: Some(wire_format),
+            ..Self::default()
+        }
     }
 
     /// Says that the seal holds the whole.

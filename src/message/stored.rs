@@ -95,7 +95,7 @@ mod tests {
                 opaque,
             ]),
             Message::assistant("")
-                .with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "hm", "c2VhbA==").with_id("r"))
+                .with_reasoning(Reasoning::signed(WireFormat::Anthropic, "hm", "c2VhbA==").with_id("r"))
                 .with_tool_calls([ToolCall::new("c", "look", "{\"a\":").with_signature("s")]),
             Message::tool("c", "").into_failed(),
         ] {

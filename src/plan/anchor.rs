@@ -1,7 +1,7 @@
 //! The anchor of a prompt, with which the next one can repeat its beginning (rules S5, S7).
 
 use super::{
-    Upkeep,
+    RetentionCost,
     thoughts::{DropReason, DroppedReasoning},
 };
 use crate::{
@@ -332,7 +332,7 @@ pub(crate) struct Sticky<'a> {
     /// The live question is that of the last prompt.
     pub(crate) question_sent: bool,
     /// What documents and state of earlier questions cost (rule S11).
-    pub(crate) upkeep: Option<Upkeep>,
+    pub(crate) upkeep: Option<RetentionCost>,
     /// The model checks what stands before its reasoning.
     pub(crate) checks: bool,
 }

@@ -7,7 +7,7 @@ use std::fmt;
 /// The provider's own context management, as the options ask for it. Its edits are not made by the plan as well.
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults};
+/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults, plan::ContextEditing};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let mut config = Config::default();
@@ -15,7 +15,7 @@ use std::fmt;
 /// let manager = ContextWindowManager::configured(Model::named("claude-opus-5-5")?, config)?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let editing = plan.context_editing.expect("Anthropic clears tool results by itself");
+/// let editing: ContextEditing = plan.context_editing.expect("Anthropic clears tool results by itself");
 /// assert_eq!(editing.headers[0].0, "anthropic-beta");
 /// assert!(editing.context_management().to_string().contains("clear_tool_uses"));
 /// # Ok(())

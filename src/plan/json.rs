@@ -5,7 +5,7 @@ use crate::{
     message::{Role, WireFormat},
     plan::{
         BudgetSource, ContextEditing, ContextPlan, ExcludedItem, LedgerLine, Notice, Overflow, PlannedItem,
-        ReasoningReport, Remedy, SectionUse, Upkeep,
+        ReasoningReport, Remedy, RetentionCost, SectionUse,
         prefix::Prefix,
         reason::{IncludedReason, Numbers},
     },
@@ -86,7 +86,7 @@ struct Wire<'a> {
     thoughts: Option<&'a ReasoningReport>,
     /// What documents that stay cost; where none do there is nothing to say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    upkeep: Option<&'a Upkeep>,
+    upkeep: Option<&'a RetentionCost>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     headers: &'a [(String, String)],
     #[serde(skip_serializing_if = "Option::is_none")]

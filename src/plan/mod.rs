@@ -1,5 +1,76 @@
 //! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be read, rendered
 //! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
+//!
+//! ```
+//! use context_window::{
+//!     ContextWindowManager, Conversation, ItemId, ItemKind, Message, PlanRequest, RagItem, RequestLimits, Section, Source,
+//!     plan::{
+//!         BudgetSource, Composition, ContextPlan, Decision, DropReason, DroppedReasoning, ExcludedCode, ExcludedItem,
+//!         ExcludedReason, IncludedReason, ItemMessage, Kind, LargeItem, LedgerLine, LimitedBy, Never, Notice, NoticeCode,
+//!         Overflow, Overhead, PlannedItem, PolicyRule, PrefixCause, Reason, ReasoningReport, Remedy, RetentionCost,
+//!         RetrievalBudget, SectionUse,
+//!     },
+//!     provider::{Limits, LimitsSource},
+//! };
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # #[cfg(feature = "openai")] {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let hours = RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.");
+//! let request = PlanRequest::new(&log).with_rag([hours]).with_limits(RequestLimits::prompt_budget(25));
+//! let plan: ContextPlan = manager.build_plan(&request)?;
+//!
+//! // An included item, and an excluded one.
+//! let question: &PlannedItem = &plan.included[0];
+//! assert_eq!((&question.kind, question.source, question.reason), (&ItemKind::Message, Source::Conversation, IncludedReason::Required));
+//! let out: &ExcludedItem = &plan.excluded[0];
+//! assert!(matches!(out.reason, ExcludedReason::Budget { limited_by: LimitedBy::Size, .. }));
+//! assert_eq!((out.reason.code(), &out.id), (ExcludedCode::Budget, &ItemId::from("hours")));
+//! assert!(!matches!(out.reason, ExcludedReason::Policy(PolicyRule::MaxItems { .. })));
+//! assert!(matches!(plan.find("hours"), Some(Decision::Excluded(_))));
+//! assert!(matches!(plan.reason("hours"), Some(Reason::Excluded(_))));
+//! let never: Option<Never> = manager.explainer(&request).explain("hours")?.never;
+//! assert_eq!(never, None); // a larger budget brings it in
+//!
+//! // The ledger, and the sections' parts.
+//! let line: &LedgerLine = &plan.overhead[0];
+//! assert_eq!(line.what, Overhead::ReplyPriming);
+//! let documents: SectionUse = plan.section(Section::Rag);
+//! assert_eq!(documents.used, 0);
+//! let (limits, source): (Limits, LimitsSource) = (plan.limits, plan.limits_source);
+//! assert_eq!((source, limits.model_context_len, plan.budget_source), (LimitsSource::Request, 128_000, BudgetSource::Request));
+//! let notices: &[Notice] = &plan.notices;
+//! assert!(notices.iter().all(|notice| notice.code != NoticeCode::WindowCut));
+//!
+//! // A prompt that does not fit.
+//! if let Some(Overflow { remedies, .. }) = &plan.overflow {
+//!     assert!(remedies.iter().any(|remedy| matches!(remedy, Remedy::RaiseBudget { .. })));
+//! }
+//!
+//! // Views of the prompt.
+//! let parts: Composition = plan.composition(1);
+//! let largest: &LargeItem = &parts.largest[0];
+//! assert_eq!(largest.kind, Kind::User);
+//! let messages: Vec<ItemMessage> = plan.by_item();
+//! assert_eq!(messages.len(), 1);
+//!
+//! // Reasoning of earlier replies, and the cost of documents that stay.
+//! let reasoning: &ReasoningReport = &plan.thoughts;
+//! let dropped: Option<&DroppedReasoning> = reasoning.lost.first();
+//! assert!(dropped.is_none_or(|dropped| dropped.why != DropReason::ChainBroken));
+//! let kept: Option<RetentionCost> = plan.upkeep;
+//! assert!(kept.is_none());
+//!
+//! // The tokens that documents could have.
+//! let hint: RetrievalBudget = manager.retrieval_budget(&request)?;
+//! assert!(hint.most > 0);
+//! let differs = plan.repeated().and_then(|prefix| prefix.cause);
+//! assert_ne!(differs, Some(PrefixCause::Changed));
+//! # }
+//! # Ok(())
+//! # }
+//! ```
 
 pub(crate) mod reason;
 mod upkeep;
@@ -32,13 +103,13 @@ pub use composition::{GridCells, RowKey, RowKind, about, first_line, kind_of, ki
 pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
-pub use reason::{ExcludedCode, ExcludedReason, HeldBy, IncludedReason, Never, PolicyRule, Reason};
-pub use remote_context::{RemoteContext, RemoteContextKind};
+pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
+pub use remote_context::RemoteContext;
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
 pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub(crate) use trace::TraceIds;
-pub use upkeep::Upkeep;
+pub use upkeep::RetentionCost;
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
@@ -120,7 +191,7 @@ pub struct ContextPlan {
     pub context_editing: Option<ContextEditing>,
     /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
     /// has no price.
-    pub upkeep: Option<Upkeep>,
+    pub upkeep: Option<RetentionCost>,
     /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
     /// earlier messages (C11). Values of one name go into one header, with commas.
     pub headers: Vec<(String, String)>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// let manager = ContextWindowManager::for_model("claude-fable-5-2")?;
 /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let thought = Reasoning::sealed(WireFormat::Anthropic, "The handbook says so.", "c2VhbA==");
+/// let thought = Reasoning::signed(WireFormat::Anthropic, "The handbook says so.", "c2VhbA==");
 /// log.push_reply(&plan, Message::assistant("5 days.").with_reasoning(thought), None);
 /// log.push(Message::user("Thanks!"));
 ///

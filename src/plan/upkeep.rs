@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Documents and state of earlier questions in the last prompt, and what they cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Upkeep {
+pub struct RetentionCost {
     /// How many they are.
     pub items: u64,
     /// What they take; tokens.

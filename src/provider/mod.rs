@@ -1,4 +1,15 @@
 //! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
+//!
+//! ```
+//! use context_window::provider::{ModelEntry, Price, Registry};
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! let entry: &ModelEntry = Registry::built_in()?.entry("gpt-4o").expect("it is in the registry");
+//! let price: &Price = entry.price.as_ref().expect("its price is known");
+//! assert_eq!((entry.context_len, price.input), (Some(128_000), 2.5)); // US dollars a million tokens
+//! # Ok(())
+//! # }
+//! ```
 
 pub(crate) mod media_prices;
 pub(crate) mod model;
@@ -15,6 +26,6 @@ pub mod meter;
 
 #[cfg(feature = "chat-template")]
 pub use model::ChatTemplate;
+pub use model::{Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits};
 #[doc(hidden)]
-pub use model::PriceStep;
-pub use model::{Limits, LimitsSource, Model, ModelEntry, Price, Registry, RequestLimits, StatedLimits};
+pub use model::{PriceStep, StatedLimits};

@@ -57,7 +57,7 @@ impl Tally {
     /// # Errors
     ///
     /// Where one text has more than `most` values, or there are more than `most` texts.
-    pub fn go_on(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
+    pub fn count_bytes(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
         for byte in bytes {
             if self.quoted {
                 self.quoted = *byte != b'"' || self.escaped;
@@ -114,13 +114,13 @@ impl Tally {
 pub fn levels(text: &str) -> u64 {
     let mut tally = Tally::default();
     // Without a limit there is no error.
-    let _ = tally.go_on(text.as_bytes(), u64::MAX);
+    let _ = tally.count_bytes(text.as_bytes(), u64::MAX);
     tally.deepest
 }
 
 /// Fails where a JSON text has more values than `most`.
 pub fn check(text: &str, most: u64) -> Result<(), Excess> {
-    Tally::default().go_on(text.as_bytes(), most)
+    Tally::default().count_bytes(text.as_bytes(), most)
 }
 
 /// The parsed JSON text, where it is small enough to be parsed.
@@ -188,8 +188,8 @@ mod tests {
             let expected: u64 = texts.iter().map(|(value, _)| values(value) + empty(value)).sum();
             // In two goes, wherever the first one ends.
             let (mut tally, cut) = (Tally::default(), cut.index(text.len()));
-            tally.go_on(&text.as_bytes()[..cut], u64::MAX).unwrap();
-            tally.go_on(&text.as_bytes()[cut..], u64::MAX).unwrap();
+            tally.count_bytes(&text.as_bytes()[..cut], u64::MAX).unwrap();
+            tally.count_bytes(&text.as_bytes()[cut..], u64::MAX).unwrap();
             prop_assert_eq!(tally.values(), expected, "{}", text);
             prop_assert_eq!(tally.texts, texts.len() as u64);
             let largest = texts.iter().map(|(value, _)| values(value) + empty(value)).max().unwrap_or(0);

@@ -67,7 +67,7 @@ impl ContextUsage {
             reported,
             limit,
             percent: per_cent(conversation_tokens.tokens, limit),
-            level: Level::of(conversation_tokens.tokens, limits, &options),
+            level: Level::from_tokens(conversation_tokens.tokens, limits, &options),
             prompt_tokens: 0,
             budget: 0,
             model_context_len: limits.model_context_len,

@@ -1,4 +1,35 @@
 //! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the window is.
+//!
+//! ```
+//! use context_window::{
+//!     ContextWindowManager, Conversation, Message, Model, PlanRequest, Usage,
+//!     usage::{Committed, ContextStats, ContextUsage, Cost, CostTerms, Level, TokenCalibration},
+//! };
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! # #[cfg(feature = "openai")] {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let mut log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let plan = manager.build_plan(&PlanRequest::new(&log))?;
+//! let committed: Committed = log.push_reply(&plan, Message::assistant("5 days."), Usage::openai(15, 0, 4));
+//! assert_eq!(committed.id, "m1");
+//!
+//! let usage: ContextUsage = manager.usage(&PlanRequest::like_last(&log))?;
+//! let stats: ContextStats = manager.stats(&PlanRequest::like_last(&log))?;
+//! assert_eq!((usage.level, stats.billed.output), (Level::Normal, 4));
+//!
+//! // The price of a prompt of 1,000 tokens, of which 800 may be in the cache.
+//! let cost: Option<Cost> = Model::named("gpt-4o")?.input_cost(1_000, 800, CostTerms::default());
+//! assert!(cost.is_some_and(|cost| cost.billionths > 0));
+//!
+//! // A counter that counts 4 % too few tokens.
+//! let calibration = TokenCalibration::per_mille(1_040);
+//! let plan = manager.build_plan(&PlanRequest::new(&log).with_calibration(calibration))?;
+//! assert_eq!(plan.calibration, Some(calibration));
+//! # }
+//! # Ok(())
+//! # }
+//! ```
 
 use crate::{
     config::{UsageBase, UsageOptions},
@@ -194,7 +225,7 @@ impl Level {
 
     /// The level of a number of tokens. A window of 0 tokens is unknown, and normal.
     #[must_use]
-    pub fn of(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
+    pub fn from_tokens(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
         let base = options.of(limits);
         if base == 0 {
             Self::Normal
@@ -242,13 +273,13 @@ mod tests {
             max_completion_tokens: 200,
             safety_buffer: 0,
         };
-        let level = |tokens| Level::of(tokens, &limits, &UsageOptions::default());
+        let level = |tokens| Level::from_tokens(tokens, &limits, &UsageOptions::default());
         assert_eq!([0, 749, 750, 999, 1_000, u64::MAX].map(level), {
             use Level::{Approaching, AtLimit, Normal};
             [Normal, Normal, Approaching, Approaching, AtLimit, AtLimit]
         });
         let unknown = Limits { model_context_len: 0, ..limits };
-        assert_eq!(Level::of(9, &unknown, &UsageOptions::default()), Level::Normal);
+        assert_eq!(Level::from_tokens(9, &unknown, &UsageOptions::default()), Level::Normal);
     }
 
     #[test]

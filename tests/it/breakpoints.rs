@@ -30,7 +30,7 @@ fn log(steps: usize) -> Conversation {
     for step in 0..steps {
         let call =
             Message::assistant("I look.").with_tool_calls([ToolCall::new(format!("c{step}"), "look", "{}")]);
-        log.push(call.with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2ln")));
+        log.push(call.with_reasoning(Reasoning::signed(WireFormat::Anthropic, "Hm.", "c2ln")));
         log.push(Message::tool(format!("c{step}"), format!("result {step}")));
     }
     log

@@ -16,7 +16,7 @@ use context_window::{
     analysis::{Cause, Diff, Evidence},
     compaction::{BlockedBy, CompactionOutcome, CompactionState, Compactor, ContextCall, Trigger},
     config::{CompactionOptions, CompactionOverrides, CompactionStrategy, RequestForm, TtlPolicy},
-    conversation::{ActiveEntry, CompactionKind, HistoryRow},
+    conversation::{CompactionKind, HistoryRow},
     plan::Remedy,
     usage::{ContextEvent, Level, StopReason},
     *,
@@ -68,8 +68,8 @@ fn said(at: usize, size: usize) -> Message {
 fn ids(log: &Conversation) -> Vec<String> {
     log.active()
         .map(|part| match part {
-            ActiveEntry::Message { id, .. } => id.as_str().to_owned(),
-            ActiveEntry::Summary(record) => format!("#{}", record.number),
+            HistoryRow::Message { id, .. } => id.as_str().to_owned(),
+            HistoryRow::Compaction(record) => format!("#{}", record.number),
             _ => unreachable!(),
         })
         .collect()

@@ -26,7 +26,7 @@ fn agent() -> Conversation {
     for at in 0..4 {
         let call =
             ToolCall::new(format!("c{at}"), "read", format!(r#"{{"limit": 3, "path": "/src/part{at}.rs"}}"#));
-        let thought = Reasoning::sealed(WireFormat::Anthropic, "I should look there. ".repeat(4), "seal");
+        let thought = Reasoning::signed(WireFormat::Anthropic, "I should look there. ".repeat(4), "seal");
         log.push(Message::assistant("Looking.").with_reasoning(thought).with_tool_calls([call]));
         log.push(Message::tool(format!("c{at}"), "fn main() {}\n".repeat(10 * (at + 1))));
     }

@@ -8,7 +8,6 @@ use context_window::{
     message::Reasoning,
     usage::Level,
 };
-use context_window_report as report;
 use std::collections::BTreeMap;
 
 const SHIPPED: &str = include_str!("../../config/default.toml");
@@ -170,14 +169,15 @@ fn behaviour(config: &Config) -> String {
             request = request.with_previous(anchor);
         }
         match manager.build_plan(&request) {
-            Ok(plan) => report::json(&plan),
+            Ok(plan) => plan.to_json(),
             Err(error) => error.to_string(),
         }
     };
     let limits = manager.build_plan(&PlanRequest::new(&log)).map(|plan| plan.limits);
     let levels = limits.map(|limits| {
-        let levels = (0..=130)
-            .map(|percent| Level::of(limits.model_context_len / 100 * percent, &limits, &config.usage));
+        let levels = (0..=130).map(|percent| {
+            Level::from_tokens(limits.model_context_len / 100 * percent, &limits, &config.usage)
+        });
         format!("{:?}", levels.collect::<Vec<_>>())
     });
     // Roomy, tight, tight with a window from before, less than the minimum, and by estimate, before and after
@@ -201,7 +201,7 @@ fn thoughts(config: &Config) -> String {
         Ok(manager) => manager,
         Err(error) => return error.to_string(),
     };
-    let thought = Reasoning::sealed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
+    let thought = Reasoning::signed(WireFormat::Anthropic, "Hm.", "c2VhbA==");
     let call = ToolCall::new("c", "look_up", "{}");
     let log = Conversation::from([
         Message::user("Who?"),
@@ -210,9 +210,7 @@ fn thoughts(config: &Config) -> String {
         Message::assistant("").with_reasoning(thought).with_tool_calls([call]),
         Message::tool("c", "Here."),
     ]);
-    manager
-        .build_plan(&PlanRequest::new(&log))
-        .map_or_else(|error| error.to_string(), |plan| report::json(&plan))
+    manager.build_plan(&PlanRequest::new(&log)).map_or_else(|error| error.to_string(), |plan| plan.to_json())
 }
 
 /// What becomes of a conversation that grows: when it is compacted, what is asked for, and what is left of

@@ -7,7 +7,6 @@ use context_window::{
     RequestLimits, Section, TokenCounter, Tool, Usage, provider::ChatTemplate, tokens::Certainty,
     usage::TokenCalibration,
 };
-use context_window_report as report;
 use proptest::prelude::*;
 use std::sync::{
     Arc,
@@ -322,7 +321,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
     let handed = manager
         .build_plan(&PlanRequest::new(&log).with_limits(budget).with_calibration(plan.calibration.unwrap()))
         .unwrap();
-    assert_eq!(report::json(&handed), report::json(&plan));
+    assert_eq!(handed.to_json(), plan.to_json());
 }
 
 #[test]

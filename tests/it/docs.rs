@@ -348,7 +348,7 @@ fn the_diff_on_the_page_of_snapshots_is_true() {
         ];
         let request = PlanRequest::new(&log).with_rag(hits).with_limits(RequestLimits::prompt_budget(112));
         let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
-        report::snapshot(&manager.build_plan(&request).unwrap())
+        report::snapshot(&manager.build_plan(&request).unwrap()).to_string()
     };
     let before = taken("Answer from the documents.");
     assert_eq!(before.lines().collect::<Vec<_>>(), block(&page, "@r\"\n", "\");"));

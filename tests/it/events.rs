@@ -33,7 +33,7 @@ fn everything() -> Conversation {
     log.complete_turn(&plan);
     let mut usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
     usage.level = Level::Approaching;
-    log.observe(usage);
+    log.observe_usage(usage);
     let manager = manager();
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     manager.compactor().apply_summary(&mut log, &job, "Ida paid.").unwrap();
@@ -97,7 +97,7 @@ proptest! {
         }
         prop_assert_eq!(&again, &log);
         let manager = session.manager();
-        let plan = |log: &Conversation| context_window_report::json(&manager.build_plan(&session.request(log)).unwrap());
+        let plan = |log: &Conversation| manager.build_plan(&session.request(log)).unwrap().to_json();
         prop_assert_eq!(plan(&again), plan(&log));
     }
 }
@@ -204,7 +204,7 @@ fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
     let crossed = ContextEvent::LevelCrossed { from: Level::Normal, to: Level::AtLimit };
     assert_eq!(committed.events[2], crossed);
     // One event a crossing: the log remembers it.
-    assert_eq!(log.observe(figures).len(), 1);
+    assert_eq!(log.observe_usage(figures).len(), 1);
     // A report that is not believed changes no figure.
     let third = plan(&log);
     let doubted = ContextEvent::ReportNotBelieved { reported: 0, counted: third.counted() };

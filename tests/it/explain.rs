@@ -9,7 +9,7 @@ use context_window::{
     ContextPlan, ContextWindowManager, Conversation, ExcludedReason, IncludedReason, ItemId, Message, Model,
     PlanRequest, PlannedItem, RequestLimits, Section, Source,
     analysis::{Explanation, Interval},
-    plan::{Decision, HeldBy},
+    plan::{Decision, LimitedBy},
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -237,7 +237,7 @@ fn every_answer_agrees(
         one_by_one.insert((got.document, got.id.clone()), got);
     }
     let plan: serde_json::Value =
-        serde_json::from_str(&context_window_report::json(&manager.build_plan(request).unwrap())).unwrap();
+        serde_json::from_str(&manager.build_plan(request).unwrap().to_json()).unwrap();
     let rows = ["included", "excluded"].map(|list| plan[list].as_array().unwrap().clone()).concat();
     for (all, row) in manager.explainer(request).explain_all().unwrap().into_iter().zip(rows) {
         the_code_is_the_row_s(&all, row)?;
@@ -338,11 +338,11 @@ proptest! {
         for row in &plan.excluded {
             let id = if row.section == Section::Rag { format!("rag:{}", row.id) } else { format!("item:{}", row.id) };
             let Some(Decision::Excluded(row)) = plan.find(&id) else { continue };
-            let ExcludedReason::Budget { room, held_by } = row.reason else { continue };
+            let ExcludedReason::Budget { room, limited_by } = row.reason else { continue };
             let got = manager.explainer(&request).explain(&id).unwrap();
-            let (Some(tokens), true) = (got.tokens, held_by != HeldBy::Overflow) else { continue };
+            let (Some(tokens), true) = (got.tokens, limited_by != LimitedBy::Overflow) else { continue };
             // Only pins make room for a pin where pins may take no more.
-            let counts = |row: &PlannedItem| held_by != HeldBy::PinsLimit || row.section == Section::SystemPinned;
+            let counts = |row: &PlannedItem| limited_by != LimitedBy::PinsLimit || row.section == Section::SystemPinned;
             let may_go = |row: &&PlannedItem| row.reason != IncludedReason::Required && counts(row);
             let cost = |id: &ItemId| plan.included.iter().filter(may_go).find(|row| row.id == *id).unwrap().token_estimate.tokens;
             let costs: Vec<u64> = got.displaced_by.iter().map(cost).collect();

@@ -90,7 +90,7 @@ fn run(fixture: &Fixture) -> Result<String, Refused> {
         if fixture.turns > 0 {
             let _ = writeln!(out, "=== turn {turn}");
         }
-        let _ = writeln!(out, "{}\n{}", report::text(&plan), report::json(&plan));
+        let _ = writeln!(out, "{}\n{}", report::text(&plan), plan.to_json());
         let body = match fixture.body.as_deref() {
             Some("openai") => serde_json::to_string_pretty(&render::openai(&plan)).unwrap(),
             Some("openai-responses") => {

@@ -71,9 +71,9 @@ impl Talk {
         let seal = format!("s{}", self.steps);
         let thought = match plan.wire_format {
             WireFormat::OpenAiResponses => {
-                Reasoning::sealed(WireFormat::OpenAiResponses, "", seal.clone()).with_id(seal)
+                Reasoning::signed(WireFormat::OpenAiResponses, "", seal.clone()).with_id(seal)
             }
-            wire_format => Reasoning::sealed(wire_format, "", seal),
+            wire_format => Reasoning::signed(wire_format, "", seal),
         };
         let name = self.tools.last().map_or("look", |tool| &*tool.name).to_owned();
         let reply = Message::assistant("").with_tool_calls([ToolCall::new(&*id, name, "{}")]);

@@ -64,7 +64,7 @@ fn seen(log: &Conversation) -> String {
         Entry::Event(event) => format!("{event:?}"),
     });
     let mut all: Vec<String> = entries.collect();
-    all.extend(log.display().map(|row| format!("{row:?}")));
+    all.extend(log.history().map(|row| format!("{row:?}")));
     all.extend(log.active().map(|part| format!("{part:?}")));
     all.push(format!("{:?} {:?} {:?}", log.anchor(), log.level(), log.billed()));
     all.join("\n")

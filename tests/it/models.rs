@@ -125,11 +125,11 @@ fn a_catalogue_takes_no_demands_away() {
         Registry::from_toml(&entry, "own.toml").unwrap()
     };
     let demanding = own("constraints = { names = false }\n");
-    let both = own("").over(&demanding);
+    let both = own("").with_fallback(&demanding);
     assert_eq!(both.entry("one"), demanding.entry("one"));
     let agreeing = own("constraints = { names = true }\n");
     assert_ne!(agreeing, demanding);
-    assert_eq!(agreeing.clone().over(&demanding).entry("one"), agreeing.entry("one"));
+    assert_eq!(agreeing.clone().with_fallback(&demanding).entry("one"), agreeing.entry("one"));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn the_built_in_figures_are_those_of_the_catalogues() {
     // What `models import` writes can be read again, and takes nothing from what was known better.
     let built_in = Registry::built_in().unwrap();
     let file = built_in.import(&text, "models.json", "2026-11-22").unwrap().to_toml().unwrap();
-    let both = Registry::from_toml(&file, "imported.toml").unwrap().over(built_in);
+    let both = Registry::from_toml(&file, "imported.toml").unwrap().with_fallback(built_in);
     for name in ["claude-sonnet-4", "claude-opus-4", "minimax-m2", "gpt-5.1", "llama-3.1-8b-instruct"] {
         let (before, after) = (built_in.entry(name).unwrap(), both.entry(name).unwrap());
         assert_eq!((after.context_len, after.max_input), (before.context_len, before.max_input), "{name}");

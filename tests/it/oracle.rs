@@ -14,7 +14,7 @@ use crate::support::generate::{self, Session};
 use context_window::{
     ExcludedReason, Priority, Role, Section, Ttl,
     config::{RagFill, Repair, TtlPolicy},
-    plan::{HeldBy, PolicyRule},
+    plan::{LimitedBy, PolicyRule},
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

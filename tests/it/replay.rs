@@ -105,7 +105,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
         for budget in [150, 300, 100_000] {
             let request = session.request().with_limits(RequestLimits::prompt_budget(budget));
             let steps: Vec<_> = manager.explainer(&request).replay().map(Result::unwrap).collect();
-            assert_eq!(steps.len(), manager.explainer(&request).replay().prompts());
+            assert_eq!(steps.len(), manager.explainer(&request).count_prompts());
             let mut anchor = Anchor::default();
             for (at, step) in steps.iter().enumerate() {
                 let log = session.log.as_of(step.messages);
@@ -136,8 +136,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
             {
                 assert_eq!(step.plan.fingerprint(), again.plan.fingerprint(), "{name} at {budget}");
             }
-            let newest: Vec<_> =
-                manager.explainer(&request).replay().with_newest(2).map(Result::unwrap).collect();
+            let newest: Vec<_> = manager.explainer(&request).replay_newest(2).map(Result::unwrap).collect();
             assert_eq!(newest.len(), steps.len().min(2));
             let last = (steps.last().unwrap(), newest.last().unwrap());
             assert_eq!(

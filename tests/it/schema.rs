@@ -8,7 +8,6 @@ use crate::support::{data, generate};
 use boon::{Compiler, SchemaIndex, Schemas};
 use context_window::{Config, ContextWindowManager, Model, TokenCounter, WireFormat};
 use context_window_formats::Session;
-use context_window_report as report;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeSet, fs, path::PathBuf};
@@ -92,7 +91,7 @@ fn plans(
     let mut plans = Vec::new();
     for _ in 0..=fixture["turns"].as_u64().unwrap_or_default() {
         let plan = manager.build_plan(&session.request())?;
-        plans.push(serde_json::from_str(&report::json(&plan)).unwrap());
+        plans.push(serde_json::from_str(&plan.to_json()).unwrap());
         session.previous = Some(plan.anchor());
         session.log.complete_turn(&plan);
     }
@@ -193,7 +192,7 @@ proptest! {
     fn plans_of_broken_sessions_are_so_too(session in generate::session()) {
         if let Ok(plan) = session.plan() {
             let schema = Schema::named("plan");
-            schema.expect(&serde_json::from_str(&report::json(&plan)).unwrap(), "generated");
+            schema.expect(&serde_json::from_str(&plan.to_json()).unwrap(), "generated");
         }
     }
 }
@@ -277,7 +276,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
         ("plan", "/$defs/priority", "src/item.rs", "Priority"),
         ("plan", "/$defs/included/properties/reason", "src/plan/reason/mod.rs", "IncludedReason"),
         ("plan", "/$defs/excluded/properties/reason", "src/plan/reason/mod.rs", "ExcludedReason"),
-        ("plan", "/$defs/excluded/oneOf/0/properties/held_by", "src/plan/reason/mod.rs", "HeldBy"),
+        ("plan", "/$defs/excluded/oneOf/0/properties/held_by", "src/plan/reason/mod.rs", "LimitedBy"),
         ("plan", "/$defs/prefix/properties/cause", "src/plan/thoughts.rs", "PrefixCause"),
         ("session", "/$defs/message/properties/role", "crates/formats/src/session/wire.rs", "Role"),
         ("session", "/$defs/priority", "src/item.rs", "Priority"),

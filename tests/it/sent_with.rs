@@ -5,11 +5,10 @@ use context_window::{
     PlanRequest, PlannedItem, RagItem, RequestLimits, Role, Section, TokenCounter, Tool, ToolCall, Ttl,
     WireFormat,
     config::{Leave, Placement, ReasoningPolicy},
-    plan::{ExcludedReason, HeldBy, NoticeCode, PolicyRule},
+    plan::{ExcludedReason, LimitedBy, NoticeCode, PolicyRule},
     render,
 };
 use context_window_formats::{SessionFile, SessionTexts};
-use context_window_report as report;
 use context_window_store::Journal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -257,7 +256,7 @@ fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
     assert_eq!(texts.collect::<Vec<_>>(), ["d0@1", "d0"], "the old text stays where it was sent");
     let out = plan.excluded.iter().find(|row| row.id == "large").unwrap();
     assert!(
-        matches!(out.reason, ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. }),
+        matches!(out.reason, ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. }),
         "{:?}",
         out.reason
     );
@@ -275,7 +274,7 @@ fn what_was_sent_is_part_of_every_store() {
         assert_eq!(again, talk.log);
         let stored = Talk { log: again, ..Talk::new(model, &staying(), Some(900)) };
         let stored = Talk { prompts: talk.prompts, ..stored };
-        assert_eq!(report::json(&stored.plan()), report::json(&plan), "{model}");
+        assert_eq!(stored.plan().to_json(), plan.to_json(), "{model}");
 
         let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sent-with-{model}.log"));
         let _ = std::fs::remove_file(&path);

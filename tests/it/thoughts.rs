@@ -28,7 +28,7 @@ fn manager() -> ContextWindowManager {
 
 /// What the model thought, sealed under a name.
 fn thought(seal: &str) -> Reasoning {
-    Reasoning::sealed(WireFormat::Anthropic, "I should look.", seal)
+    Reasoning::signed(WireFormat::Anthropic, "I should look.", seal)
 }
 
 /// A reply with a call that was thought about, and the call's result.

@@ -13,7 +13,6 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Schema};
 use context_window::{ContextPlan, Error, PlanRequest, usage::CostTerms};
 use context_window_formats::{FieldMap, Session};
-use context_window_report as report;
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use pyo3_arrow::PyRecordBatch;
 use std::{
@@ -147,7 +146,7 @@ fn planned(
     let mut session = Session::from_json(text).map_err(said)?;
     session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
-        session.rag = FieldMap::new().with_name("documents").read(documents).map_err(said)?;
+        session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?;
     }
     if let Some(budget) = columns.budget.as_ref().filter(|budgets| budgets.is_valid(row)) {
         let budget = u64::try_from(budget.value(row))
@@ -165,7 +164,7 @@ fn planned(
     let request = session.request();
     let outcome = if settings.replay { replayed(manager, &request) } else { once(manager, &request) };
     let (last, mut outcome) = outcome.map_err(|error| error.to_string())?;
-    outcome.plan = settings.with_plan.then(|| report::json_line(&last));
+    outcome.plan = settings.with_plan.then(|| last.to_json_line());
     Ok(outcome)
 }
 

@@ -103,7 +103,7 @@ pub(crate) struct Change {
 
 impl Change {
     pub(crate) fn of(change: &analysis::Change) -> Self {
-        let [_, before, after, _, verified_by] = report::change(change);
+        let report::ChangeText { before, after, verified_by, .. } = report::change(change);
         Self {
             id: change.id.to_string(),
             document: change.document,

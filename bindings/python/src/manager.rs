@@ -64,7 +64,7 @@ impl MadeOf {
         let config = layers.load()?.config;
         let model = match &self.models {
             Some((name, text)) => {
-                Registry::from_toml(text, name)?.over(Registry::built_in()?).model(&self.model)
+                Registry::from_toml(text, name)?.with_fallback(Registry::built_in()?).model(&self.model)
             }
             None => Model::named(&self.model)?,
         };

@@ -331,7 +331,7 @@ impl Plan {
 
     /// The whole plan as JSON: the same bytes as `plan-inspect --json` gives.
     fn json(&self, py: Python<'_>) -> String {
-        py.detach(|| report::json(&self.inner))
+        py.detach(|| self.inner.to_json())
     }
 
     /// The whole plan as plain data.
@@ -342,7 +342,7 @@ impl Plan {
 
     /// Lines for a snapshot test: they hold no text of the conversation.
     fn snapshot(&self, py: Python<'_>) -> String {
-        py.detach(|| report::snapshot(&self.inner))
+        py.detach(|| report::snapshot(&self.inner).to_string())
     }
 
     /// The plan as a table for people, so many columns wide.

@@ -16,7 +16,7 @@ use serde_json::Value;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
-/// let hits = FieldMap::qdrant().with_source("payload.file").read(answer)?;
+/// let hits = FieldMap::qdrant().with_source("payload.file").read_hits(answer)?;
 /// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));
 /// # Ok(())
 /// # }
@@ -189,7 +189,7 @@ impl FieldMap {
     /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where
     /// no list of hits stands, and for hits without a text or a score that is a number. If no hit has a score, scores
     /// are assigned from the order.
-    pub fn read(&self, json: &str) -> Result<Vec<RagItem>, Error> {
+    pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
             let paths: Vec<&str> =
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn read(map: &FieldMap, json: &str) -> Vec<(String, f64, String)> {
-        let items = map.read(json).unwrap();
+        let items = map.read_hits(json).unwrap();
         items
             .iter()
             .map(|item| (item.id().as_str().to_owned(), item.score(), item.text().to_owned()))
@@ -358,12 +358,12 @@ mod tests {
         let read = read(&FieldMap::langchain(), documents);
         assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);
         let lines = "{\"id\":1,\"text\":\"a\",\"score\":2}\n{\"id\":2,\"text\":\"b\",\"score\":1}\n";
-        assert_eq!(FieldMap::new().read(lines).unwrap().len(), 2);
+        assert_eq!(FieldMap::new().read_hits(lines).unwrap().len(), 2);
     }
 
     #[test]
     fn what_cannot_be_read_says_where_and_what_was_looked_for() {
-        let error = |map: FieldMap, json: &str| map.read(json).unwrap_err().to_string();
+        let error = |map: FieldMap, json: &str| map.read_hits(json).unwrap_err().to_string();
         let shown = [
             error(FieldMap::qdrant(), "{\"a\":\n x}"),
             error(FieldMap::qdrant(), r#"{"hits":[]}"#),

@@ -45,7 +45,7 @@ impl Error {
         match &*self.0 {
             Repr::Cancelled | Repr::Summariser { .. } => true,
             Repr::Core(error) => {
-                error.kind().is_of_compaction() || error.kind() == context_window::ErrorKind::Budget
+                error.kind().is_compaction() || error.kind() == context_window::ErrorKind::Budget
             }
         }
     }

@@ -6,7 +6,7 @@ use context_window::{
     ContextPlan, Conversation, ExcludedItem, ExcludedReason, ItemId, Section, WireFormat,
     compaction::{CompactionKind, CompactionRequest, CompactionState, summary_text},
     config::{CompactionStrategy, RequestForm},
-    conversation::{ActiveEntry, Compaction, HistoryRow},
+    conversation::{Compaction, HistoryRow},
     render,
 };
 use context_window_formats::SessionFile;
@@ -238,9 +238,9 @@ fn packed(text: &str) -> Result<Vec<u8>> {
 }
 
 /// The id of an active message.
-fn id(part: ActiveEntry<'_>) -> Option<ItemId> {
+fn id(part: HistoryRow<'_>) -> Option<ItemId> {
     match part {
-        ActiveEntry::Message { id, .. } => Some(id),
+        HistoryRow::Message { id, .. } => Some(id),
         _ => None,
     }
 }
@@ -250,14 +250,14 @@ fn kept(log: &Conversation) -> String {
     let mut found: Vec<(ItemId, ItemId, u64)> = Vec::new();
     let mut archived_ids = BTreeSet::new();
     let mut open = false;
-    for row in log.display() {
-        let HistoryRow::Message { id, archived, .. } = row else { continue };
-        match found.last_mut().filter(|_| open && archived.is_none()) {
+    for row in log.history() {
+        let HistoryRow::Message { id, is_archived, .. } = row else { continue };
+        match found.last_mut().filter(|_| open && !is_archived) {
             Some((_, last, count)) => (*last, *count) = (id, *count + 1),
-            None if archived.is_none() => found.push((id.clone(), id, 1)),
+            None if !is_archived => found.push((id.clone(), id, 1)),
             None => drop(archived_ids.insert(id)),
         }
-        open = archived.is_none();
+        open = !is_archived;
     }
     let found = found.iter().map(|(first, last, count)| (first.as_str(), last.as_str(), *count));
     let pinned = log.active().filter_map(id).filter(|id| archived_ids.contains(id));

@@ -122,7 +122,7 @@ fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
     let (name, text) = input::text(path)?;
     let fields = how.rag_from.fields();
     let fields = if how.rag_distances { fields.with_distances() } else { fields };
-    Ok(fields.with_name(&name).read(&text)?)
+    Ok(fields.with_name(&name).read_hits(&text)?)
 }
 
 /// What an earlier run saved with `--save-anchor`.

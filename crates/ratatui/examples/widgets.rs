@@ -38,7 +38,7 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
     for (section, y) in plan.sections.iter().zip(4..) {
         SectionGauge::new(section).render(row(y, 1), &mut page);
     }
-    let records = session.log.display().filter_map(|row| match row {
+    let records = session.log.history().filter_map(|row| match row {
         HistoryRow::Compaction(record) => Some(record),
         _ => None,
     });
@@ -52,11 +52,11 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
     what_if.plan(&manager, &request)?; // the budget without changes
     what_if.smaller();
     let (plan, effect) = what_if.plan(&manager, &request)?;
-    let texts = ItemTexts::of(&request);
+    let texts = ItemTexts::from_request(&request);
 
     let mut list = ItemListState::new();
     list.set_filter("section:conversation").expect("a filter");
-    list.show(Shown::Out);
+    list.set_shown(Shown::Out);
     ItemList::new(&plan).with_texts(&texts).render(row(16, 4), &mut page, &mut list);
     if let Some(item) = list.row(&plan) {
         let why = what_if.changes().explain(&manager, &request, item)?;

@@ -41,7 +41,7 @@ impl NoticeAction {
     ///
     /// `turns` is how many turns "keep" means.
     #[must_use]
-    pub fn of(plan: &ContextPlan, notice: &Notice, turns: u32) -> Vec<Self> {
+    pub fn for_notice(plan: &ContextPlan, notice: &Notice, turns: u32) -> Vec<Self> {
         let turns = turns.max(1);
         let priority = |id: &ItemId| match plan.find(&format!("item:{id}")).or_else(|| plan.find(id.as_str()))
         {
@@ -103,7 +103,7 @@ impl NoticeAction {
     /// let mut log = Conversation::from([Message::user("Hi!")]);
     /// log.pin(PinnedItem::new("voucher", "Ida has a voucher.").with_ttl(Ttl::turns(0)));
     /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-    /// let actions = NoticeAction::of(&plan, &plan.notices[0], 3);
+    /// let actions = NoticeAction::for_notice(&plan, &plan.notices[0], 3);
     /// let labels: Vec<String> = actions.iter().map(NoticeAction::label).collect();
     /// assert_eq!(labels, ["re-pin", "keep 3 turns", "drop"]);
     /// actions[1].apply(&mut log)?;

@@ -6,7 +6,7 @@
 /// use context_window_ratatui::{DetailState, Move};
 ///
 /// let mut state = DetailState::default();
-/// state.go(Move::PageDown); // when PgDn is pressed
+/// state.apply_move(Move::PageDown); // when PgDn is pressed
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

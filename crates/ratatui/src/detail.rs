@@ -21,7 +21,7 @@ pub enum ItemExplanation<'a> {
     /// This one: [`RowExplanation`]. Nothing is said of any other row.
     Text {
         /// The row that it is about: [`Decision::qualified_id`].
-        of: &'a str,
+        item_id: &'a str,
         /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line, which repeats the row, is
         /// left out.
         text: &'a str,
@@ -32,7 +32,7 @@ pub enum ItemExplanation<'a> {
 
 impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
     fn from(explanation: &'a RowExplanation) -> Self {
-        Self::Text { of: &explanation.of, text: &explanation.text }
+        Self::Text { item_id: &explanation.item_id, text: &explanation.text }
     }
 }
 
@@ -48,7 +48,7 @@ pub struct DetailState {
 
 impl DetailState {
     /// Scrolls.
-    pub fn go(&mut self, step: Move) {
+    pub fn apply_move(&mut self, step: Move) {
         let most = self.lines.saturating_sub(self.height);
         self.offset = step.from(self.offset, self.height).min(most);
     }
@@ -79,7 +79,7 @@ impl DetailState {
 ///
 /// let (area, mut state) = (Rect::new(0, 0, 60, 8), DetailState::default());
 /// let mut screen = Buffer::empty(area);
-/// let texts = ItemTexts::of(&request);
+/// let texts = ItemTexts::from_request(&request);
 /// let detail = ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why);
 /// detail.render(area, &mut screen, &mut state);
 /// # let line: String = (0..60).map(|x| screen[(x, 0)].symbol()).collect();
@@ -144,7 +144,7 @@ impl<'a> ItemDetail<'a> {
         say(&format!("{place}: {}, {} tokens", words.why, words.tokens), style);
         say(&what_it_is(self.row), self.theme.faint);
         match self.explanation {
-            ItemExplanation::Text { of, text } if of == self.row.qualified_id() => {
+            ItemExplanation::Text { item_id, text } if item_id == self.row.qualified_id() => {
                 text.lines().skip(1).for_each(|line| say(&report::shown(line), Style::new()));
             }
             ItemExplanation::Failed(error) => say(&report::printable(error), self.theme.alarm),

@@ -237,7 +237,7 @@ pub(super) fn reason(row: Decision<'_>) -> &'static str {
     match row {
         Decision::Included(item) => item.reason.name(),
         Decision::Excluded(item) => match &item.reason {
-            ExcludedReason::Budget { held_by, .. } => held_by.name(),
+            ExcludedReason::Budget { limited_by, .. } => limited_by.name(),
             other => other.name(),
         },
     }

@@ -30,7 +30,7 @@ pub struct FilterLineState {
 impl FilterLineState {
     /// Goes on from the filter of this list.
     #[must_use]
-    pub fn of(list: &ItemListState) -> Self {
+    pub fn from_list(list: &ItemListState) -> Self {
         Self { text: list.filter().to_owned(), error: None }
     }
 

@@ -92,7 +92,7 @@ impl ItemListState {
 
     /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays selected where it is
     /// still there, alone or in a run.
-    pub fn refresh(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
+    pub fn refresh_rows(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
         let included = plan.included.len();
         let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
         let indexed = texts.with_index(&index);
@@ -139,7 +139,7 @@ impl ItemListState {
         self.rows = rows.into();
         self.of = Some((included, plan.excluded.len()));
         self.place.selected = self.place.selected.min(self.rows.len().saturating_sub(1));
-        self.remember(plan);
+        self.remember_plan(plan);
     }
 
     fn sort_rows(&self, plan: &ContextPlan, rows: &mut [ListRow]) {
@@ -162,7 +162,7 @@ impl ItemListState {
 
     /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too: only who moves
     /// and refreshes without a picture between has to call it.
-    pub fn remember(&mut self, plan: &ContextPlan) {
+    pub fn remember_plan(&mut self, plan: &ContextPlan) {
         match self.selected_row() {
             Some(ListRow::Item(_)) => {
                 let row = self.row(plan);
@@ -192,7 +192,7 @@ impl ItemListState {
     }
 
     /// Shows what is in, what is out, or both.
-    pub fn show(&mut self, shown: Shown) {
+    pub fn set_shown(&mut self, shown: Shown) {
         self.shown = shown;
         self.of = None;
     }
@@ -222,7 +222,7 @@ impl ItemListState {
     }
 
     /// Turns the order round.
-    pub fn reverse(&mut self) {
+    pub fn reverse_order(&mut self) {
         self.reversed = !self.reversed;
         self.of = None;
     }
@@ -234,7 +234,7 @@ impl ItemListState {
     }
 
     /// Moves the selection.
-    pub fn go(&mut self, step: Move) {
+    pub fn apply_move(&mut self, step: Move) {
         self.select(step.from(self.place.selected, self.height));
     }
 
@@ -335,7 +335,7 @@ fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
 /// state.set_filter("section:documents").expect("a filter");
 /// let area = Rect::new(0, 0, 80, 4);
 /// let mut screen = Buffer::empty(area);
-/// let texts = ItemTexts::of(&request);
+/// let texts = ItemTexts::from_request(&request);
 /// ItemList::new(&plan).with_texts(&texts).render(area, &mut screen, &mut state);
 /// # let line: String = (0..80).map(|x| screen[(x, 1)].symbol()).collect();
 /// assert!(line.starts_with("+ hours ") && line.contains("Open from"));
@@ -414,10 +414,10 @@ impl StatefulWidget for ItemList<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer, state: &mut ItemListState) {
         let (plan, none) = (self.plan, ItemTexts::new());
         if state.of != Some((plan.included.len(), plan.excluded.len())) {
-            state.refresh(plan, self.texts.unwrap_or(&none));
+            state.refresh_rows(plan, self.texts.unwrap_or(&none));
         }
         state.scroll_into(area.height);
-        state.remember(plan);
+        state.remember_plan(plan);
         let list = ContextPreview::new(plan).with_rows(&state.rows).with_theme(self.theme);
         let list = list.with_sought(&state.filter);
         let list = match self.texts {

@@ -31,6 +31,44 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A list with an explanation, and a budget that a user tries:
+//!
+//! ```
+//! use context_window::*;
+//! use context_window_ratatui::{
+//!     Attempt, ItemExplanation, ItemListState, ItemTexts, ListRow, RowExplanation, Sign, SortBy, Theme, WhatIfEffect, WhatIfState,
+//! };
+//!
+//! # fn main() -> Result<(), Error> {
+//! # let mut model = Model::custom("small");
+//! # model.tokenizer = Some("chars/4".into());
+//! # let manager = ContextWindowManager::configured(model, Config::default())?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let request = PlanRequest::new(&log).with_rag([RagItem::new("refunds", 0.9, "Refunds take 5 days.")]);
+//! let plan = manager.build_plan(&request)?;
+//!
+//! let texts = ItemTexts::from_request(&request);
+//! let mut list = ItemListState::new();
+//! list.sort_by(SortBy::Tokens);
+//! list.refresh_rows(&plan, &texts);
+//! let rows: &[ListRow] = list.rows();
+//! assert_eq!(rows.len(), 2);
+//! let row = plan.find("refunds").expect("the document is in");
+//! assert_eq!(Sign::from_row(row), Sign::In);
+//!
+//! let mut tried = WhatIfState::from_plan(&plan);
+//! let explained: RowExplanation = tried.changes().explain(&manager, &request, row)?;
+//! assert!(matches!(ItemExplanation::from(&explained), ItemExplanation::Text { item_id: "rag:refunds", .. }));
+//! let attempt: Attempt = tried.exclude(row, &texts);
+//! assert!(attempt.changed());
+//! let (_, effect): (ContextPlan, WhatIfEffect) = tried.plan(&manager, &request)?;
+//! assert_eq!(effect.went.len(), 1);
+//! let theme: Theme = Theme::plain();
+//! # let _ = theme;
+//! # Ok(())
+//! # }
+//! ```
 
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line};
 

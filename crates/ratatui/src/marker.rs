@@ -18,7 +18,7 @@ use unicode_width::UnicodeWidthStr;
 /// # log.start_fresh();
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
-/// for row in log.display() {
+/// for row in log.history() {
 ///     if let HistoryRow::Compaction(record) = row {
 ///         CompactionMarker::new(record).render(area, &mut buffer);
 ///     }
@@ -35,7 +35,7 @@ pub struct CompactionMarker<'a> {
 
 impl<'a> CompactionMarker<'a> {
     /// The marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
-    /// [`context_window::Conversation::display`].
+    /// [`context_window::Conversation::history`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }

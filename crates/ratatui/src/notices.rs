@@ -41,7 +41,7 @@ impl NoticeListState {
     }
 
     /// Selects another entry of the list.
-    pub fn go(&mut self, step: Move) {
+    pub fn apply_move(&mut self, step: Move) {
         (self.selected, self.action, self.of) = (step.from(self.selected, self.height), 0, None);
     }
 
@@ -68,7 +68,7 @@ impl NoticeListState {
         let Entry::Notice(notice) = entries.get(self.selected.min(entries.len().checked_sub(1)?))? else {
             return None;
         };
-        let actions = NoticeAction::of(plan, notice, self.turns);
+        let actions = NoticeAction::for_notice(plan, notice, self.turns);
         let is_another = self.of.as_ref().is_some_and(|of| *of != identity(notice));
         let at = if is_another { 0 } else { self.action.checked_rem(actions.len())? };
         actions.into_iter().nth(at)
@@ -203,7 +203,7 @@ impl<'a> NoticeList<'a> {
     /// The actions of a notice, as many in a line as have room.
     fn actions(&self, notice: &Notice, columns: usize, state: &NoticeListState) -> Vec<Line<'static>> {
         const INDENT: usize = 4;
-        let actions = NoticeAction::of(self.plan, notice, state.turns);
+        let actions = NoticeAction::for_notice(self.plan, notice, state.turns);
         let chosen = state.action.checked_rem(actions.len());
         let (mut lines, mut spans, mut used) = (Vec::new(), vec![Span::raw(" ".repeat(INDENT))], INDENT);
         for (at, action) in actions.iter().enumerate() {

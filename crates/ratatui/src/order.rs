@@ -97,7 +97,7 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
 fn markers_of(log: &Conversation) -> Vec<(Place, ListRow)> {
     let mut messages = 0;
     let mut markers = Vec::new();
-    for row in log.display() {
+    for row in log.history() {
         let marker = match row {
             HistoryRow::Message { .. } => {
                 messages += 1;

@@ -69,7 +69,7 @@ pub enum Sign {
 impl Sign {
     /// The sign of a row.
     #[must_use]
-    pub fn of(row: Decision<'_>) -> Self {
+    pub fn from_row(row: Decision<'_>) -> Self {
         match row {
             Decision::Excluded(_) => Self::Out,
             Decision::Included(item) if item.reason == IncludedReason::Pinned => Self::Pinned,
@@ -243,7 +243,7 @@ impl ContextPreview<'_> {
         columns: usize,
         widths: Widths,
     ) -> String {
-        let (sign, id) = (Sign::of(row).symbol(), fitted(id, widths.ids));
+        let (sign, id) = (Sign::from_row(row).symbol(), fitted(id, widths.ids));
         let mark = if self.is_changed(row) { "*" } else { " " };
         let mut text = format!("{sign}{mark}{id}{:>TOKENS$}  ", words.tokens);
         if widths.section > 0 {

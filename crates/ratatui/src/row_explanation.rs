@@ -3,15 +3,15 @@
 /// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowExplanation {
-    pub(super) of: String,
+    pub(super) item_id: String,
     pub(super) text: String,
 }
 
 impl RowExplanation {
     /// The row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
     #[must_use]
-    pub fn of(&self) -> &str {
-        &self.of
+    pub fn item_id(&self) -> &str {
+        &self.item_id
     }
 
     /// The explanation, its first line naming the row. Printable.

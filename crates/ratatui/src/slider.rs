@@ -28,7 +28,7 @@ const LABEL: &str = "what-if ";
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(400));
-/// let mut state = WhatIfState::of(&manager.build_plan(&request)?);
+/// let mut state = WhatIfState::from_plan(&manager.build_plan(&request)?);
 /// state.smaller();
 /// let (_plan, effect) = state.plan(&manager, &request)?;
 ///

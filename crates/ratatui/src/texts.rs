@@ -54,7 +54,7 @@ impl<'a> ItemTexts<'a> {
 
     /// Everything that this request holds.
     #[must_use]
-    pub fn of(request: &'a PlanRequest<'_>) -> Self {
+    pub fn from_request(request: &'a PlanRequest<'_>) -> Self {
         Self {
             log: Some(request.log),
             documents: &request.rag,

@@ -14,7 +14,7 @@ use ratatui_core::{
 /// Something that an application says beside the conversation: an error, what a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRemark {
-    /// How many rows [`Conversation::display`] had then: it stands after so many.
+    /// How many rows [`Conversation::history`] had then: it stands after so many.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
     pub text: String,
@@ -39,7 +39,7 @@ pub struct TranscriptRemark {
 /// let remarks = [TranscriptRemark { after: 2, text: "saved".into(), is_error: false }];
 /// let mut state = TranscriptState::default();
 /// Transcript::new(&log).with_remarks(&remarks).with_reply("", "And").render(area, &mut buffer, &mut state);
-/// state.go(Move::PageUp); // when PgUp is pressed
+/// state.apply_move(Move::PageUp); // when PgUp is pressed
 /// # let line = |y| (0..40).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>();
 /// assert_eq!((line(5).trim_end(), line(7).trim_end()), ("· saved", "  And"));
 /// ```
@@ -65,7 +65,7 @@ pub struct TranscriptState {
 
 impl TranscriptState {
     /// Moves in it; [`Move::Last`] goes to the end, where it stays when something new comes.
-    pub fn go(&mut self, step: Move) {
+    pub fn apply_move(&mut self, step: Move) {
         // It is counted from the end, so steps lead the other way.
         self.below = match step {
             Move::Up => self.below.saturating_add(1),
@@ -142,7 +142,7 @@ impl<'a> Transcript<'a> {
 
     fn blocks(&self) -> Vec<Block<'a>> {
         let (mut blocks, mut remarks) = (Vec::new(), self.remarks.iter().peekable());
-        for (place, row) in self.log.display().enumerate() {
+        for (place, row) in self.log.history().enumerate() {
             while let Some(remark) = remarks.next_if(|remark| remark.after <= place) {
                 blocks.push(Block::Remark(remark));
             }
@@ -157,8 +157,8 @@ impl<'a> Transcript<'a> {
         let (theme, answers) = (self.theme, self.answers);
         let mut page = Page { theme, answers, columns: usize::from(columns).max(8), lines: Vec::new() };
         match block {
-            Block::Row(HistoryRow::Message { id, message, archived }) => {
-                page.message(id, message, archived.is_some());
+            Block::Row(HistoryRow::Message { id, message, is_archived, .. }) => {
+                page.message(id, message, *is_archived);
             }
             Block::Row(HistoryRow::Compaction(record)) => {
                 let marker = CompactionMarker::new(record).with_theme(self.theme);

@@ -43,10 +43,10 @@ impl fmt::Display for Attempt {
 /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(400));
 /// let plan = manager.build_plan(&request)?;
 ///
-/// let mut state = WhatIfState::of(&plan);
+/// let mut state = WhatIfState::from_plan(&plan);
 /// assert!(state.smaller()); // when `<` is pressed: 1 % of 400 less
 /// assert_eq!(state.changes().budget(), Some(396));
-/// let texts = ItemTexts::of(&request);
+/// let texts = ItemTexts::from_request(&request);
 /// let attempt = state.toggle_pin(plan.find("m0").unwrap(), &texts);
 /// assert_eq!(attempt.to_string(), "pinned m0 and its exchange");
 /// let tried = state.changes().plan(&manager, &request)?; // the same request under these changes
@@ -74,7 +74,7 @@ impl Default for WhatIfState {
 impl WhatIfState {
     /// Nothing is tried with this plan, which was made without changes.
     #[must_use]
-    pub fn of(base: &ContextPlan) -> Self {
+    pub fn from_plan(base: &ContextPlan) -> Self {
         let mut state = Self::default();
         state.set_base(base);
         state
@@ -165,16 +165,16 @@ impl WhatIfState {
     /// This prompt budget in tokens, at least 1.
     pub fn set_budget(&mut self, budget: u64) -> bool {
         let budget = Some(budget.max(1)).filter(|budget| *budget != self.own);
-        self.set(self.changes.clone().with_budget(budget))
+        self.set_changes(self.changes.clone().with_budget(budget))
     }
 
     /// The session's own prompt budget.
     pub fn reset_budget(&mut self) -> bool {
-        self.set(self.changes.clone().with_budget(None))
+        self.set_changes(self.changes.clone().with_budget(None))
     }
 
     /// Tries these changes instead; [`WhatIfState::undo`] takes that back.
-    pub fn set(&mut self, changes: WhatIf) -> bool {
+    pub fn set_changes(&mut self, changes: WhatIf) -> bool {
         if changes == self.changes {
             return false;
         }
@@ -231,7 +231,7 @@ impl WhatIfState {
         if changes.pins.remove(&id).is_none() {
             changes.pins.insert(id, !pinned);
         }
-        Attempt { changed: self.set(changes), said }
+        Attempt { changed: self.set_changes(changes), said }
     }
 
     /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item is inside of a
@@ -258,7 +258,7 @@ impl WhatIfState {
         if changes.expired.remove(&id).is_none() {
             changes.expired.insert(id, !expired);
         }
-        Attempt { changed: self.set(changes), said }
+        Attempt { changed: self.set_changes(changes), said }
     }
 
     /// Leaves an item out: a document is not in the request, a message or note expires. What is left out already comes back
@@ -267,7 +267,7 @@ impl WhatIfState {
         let id = row.id().clone();
         if row.is_document() {
             let said = format!("{id} left out");
-            return Attempt { changed: self.set(self.changes.clone().with_excluded(id, true)), said };
+            return Attempt { changed: self.set_changes(self.changes.clone().with_excluded(id, true)), said };
         }
         match row {
             Decision::Included(item) if item.reason == IncludedReason::Required => {
@@ -290,14 +290,14 @@ impl WhatIfState {
             changes.pins.remove(id);
         }
         let said = format!("{id} is in the request again");
-        Attempt { changed: self.set(changes), said }
+        Attempt { changed: self.set_changes(changes), said }
     }
 
     /// Tries what a notice offers.
     pub fn try_action(&mut self, action: &NoticeAction, log: &Conversation) -> bool {
         let (changes, id) = (self.changes.clone(), action.id().clone());
         let is_note = log.has_note(&id);
-        self.set(match action {
+        self.set_changes(match action {
             NoticeAction::Drop { .. } if is_note => changes.with_pin(id, false),
             NoticeAction::Drop { .. } => changes.with_expired(id, true),
             NoticeAction::RePin { .. } if !is_note => changes.with_pin(id, true),

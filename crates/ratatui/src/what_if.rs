@@ -153,13 +153,17 @@ impl WhatIf {
 
     /// Whether a document stays in the request.
     #[must_use]
-    pub fn keeps(&self, document: &RagItem) -> bool {
+    pub fn keeps_document(&self, document: &RagItem) -> bool {
         !self.excluded.contains(document.id())
     }
 
     /// Asks something about a request under these changes. Another budget is tried as if the last prompt had been made under it
     /// too, as explanations do (rule S5).
-    pub fn ask<T>(&self, request: &PlanRequest<'_>, ask: impl FnOnce(&PlanRequest<'_>) -> T) -> T {
+    pub fn apply_to_request<T>(
+        &self,
+        request: &PlanRequest<'_>,
+        ask: impl FnOnce(&PlanRequest<'_>) -> T,
+    ) -> T {
         if self.is_empty() {
             return ask(request);
         }
@@ -168,7 +172,7 @@ impl WhatIf {
         self.apply(&mut log);
         let mut tried = request.clone();
         (tried.log, tried.limits) = (&log, self.limits(request.limits));
-        tried.rag.retain(|document| self.keeps(document));
+        tried.rag.retain(|document| self.keeps_document(document));
         if let (Some(budget), Some(anchor)) = (self.budget, previous) {
             tried.previous = Some(anchor.with_prompt_budget(budget));
         }
@@ -185,7 +189,7 @@ impl WhatIf {
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
     ) -> Result<ContextPlan, Error> {
-        self.ask(request, |request| manager.build_plan(request))
+        self.apply_to_request(request, |request| manager.build_plan(request))
     }
 
     /// Why a row of that plan is in or out, and which budgets would change that, as text for an
@@ -200,10 +204,10 @@ impl WhatIf {
         request: &PlanRequest<'_>,
         row: Decision<'_>,
     ) -> Result<RowExplanation, Error> {
-        self.ask(request, |request| {
+        self.apply_to_request(request, |request| {
             let of = row.qualified_id();
             let text = report::explanation(&manager.explainer(request).explain(&of)?).to_string();
-            Ok(RowExplanation { of, text })
+            Ok(RowExplanation { item_id: of, text })
         })
     }
 }

@@ -6,25 +6,66 @@ use context_window::{
     plan::ExcludedCode,
 };
 
-/// The columns of [`change`].
-pub const CHANGE_HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
+/// A change between two plans in words.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits, analysis::Diff};
+/// use context_window_report as report;
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let request = PlanRequest::new(&log).with_rag([RagItem::new("refunds", 0.9, "Refunds take 5 days.")]);
+/// let smaller = request.clone().with_limits(RequestLimits::prompt_budget(20));
+/// let diff = Diff::between(&manager.explainer(&request), &manager.explainer(&smaller))?;
+/// let change = report::change(&diff.changes[0]);
+/// assert_eq!((change.item.as_str(), change.after.as_str()), ("refunds", "dropped: budget"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangeText {
+    /// The item's id.
+    pub item: String,
+    /// Its state in the earlier plan.
+    pub before: String,
+    /// Its state in the later plan.
+    pub after: String,
+    /// The cause of the change.
+    pub cause: String,
+    /// The check that showed the cause.
+    pub verified_by: String,
+}
 
-/// A change between two plans in words, one text for each of [`CHANGE_HEADINGS`].
+impl ChangeText {
+    /// The headings of a table's columns, in the order of [`ChangeText::into_cells`].
+    pub const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
+
+    /// Converts the change into the cells of a table's row.
+    #[must_use]
+    pub fn into_cells(self) -> [String; 5] {
+        let Self { item, before, after, cause, verified_by } = self;
+        [item, before, after, cause, verified_by]
+    }
+}
+
+/// Describes a change between two plans.
 #[must_use]
-pub fn change(change: &Change) -> [String; 5] {
+pub fn change(change: &Change) -> ChangeText {
     let namespace = if change.document && change.shares_id { "rag:" } else { "" };
     let shown = match change.evidence {
         Evidence::Alone => "this change alone",
         Evidence::Needed => "all others",
         _ => "step by step",
     };
-    [
-        format!("{namespace}{}", short(change.id.as_str())),
-        state(change.from),
-        state(change.to) + if change.text_changed { ", text changed" } else { "" },
-        cause(change.cause).into(),
-        shown.into(),
-    ]
+    ChangeText {
+        item: format!("{namespace}{}", short(change.id.as_str())),
+        before: state(change.from),
+        after: state(change.to) + if change.text_changed { ", text changed" } else { "" },
+        cause: cause(change.cause).into(),
+        verified_by: shown.into(),
+    }
 }
 
 /// The state of an item, as people read it.

@@ -2,14 +2,32 @@
 
 use super::{compaction, message_lines, printable, shown};
 use context_window::{Conversation, conversation::HistoryRow};
+use std::fmt;
 
-/// See [`super::history`].
-pub(super) fn markdown(log: &Conversation) -> String {
+/// A conversation as Markdown; print it with `{}`. Made by [`super::history`].
+#[derive(Debug, Clone, Copy)]
+pub struct History<'a> {
+    log: &'a Conversation,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn new(log: &'a Conversation) -> Self {
+        Self { log }
+    }
+}
+
+impl fmt::Display for History<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&markdown(self.log))
+    }
+}
+
+fn markdown(log: &Conversation) -> String {
     let mut text = String::new();
-    for row in log.display() {
+    for row in log.history() {
         match row {
-            HistoryRow::Message { id, message, archived } => {
-                let away = if archived.is_some() { ", archived" } else { "" };
+            HistoryRow::Message { id, message, is_archived, .. } => {
+                let away = if is_archived { ", archived" } else { "" };
                 text +=
                     &["### ", message.role().name(), " (", &printable(id.as_str()), away, ")\n\n"].concat();
                 // A message's text must not look like a heading or a marker of this page.

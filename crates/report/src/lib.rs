@@ -1,4 +1,30 @@
-//! What is known of a plan, printed: text and a web page for people, JSON for machines.
+//! Reports of a plan: text, Markdown and a web page for people, lines for tests. Each prints itself by `Display`.
+//!
+//! ```
+//! use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+//! use context_window_report::{self as report, Explained, Grid, History, Markdown, RowText, Snapshot, Text};
+//!
+//! # fn main() -> Result<(), context_window::Error> {
+//! let manager = ContextWindowManager::for_model("gpt-4o")?;
+//! let log = Conversation::from([Message::user("How long do refunds take?")]);
+//! let request = PlanRequest::new(&log);
+//! let plan = manager.build_plan(&request)?;
+//!
+//! let text: Text<'_> = report::text(&plan).with_width(100);
+//! let markdown: Markdown<'_> = report::markdown(&plan);
+//! let grid: Grid<'_> = report::grid(&plan);
+//! let snapshot: Snapshot<'_> = report::snapshot(&plan);
+//! let history: History<'_> = report::history(&log);
+//! println!("{text}\n{markdown}\n{grid}\n{snapshot}\n{history}");
+//!
+//! let row: RowText = report::row(&plan, plan.find("m0").expect("the question is in"));
+//! assert_eq!(row.id, "m0");
+//! let explanation = manager.explainer(&request).explain("m0")?;
+//! let explained: Explained<'_> = report::explanation(&explanation);
+//! assert!(explained.to_string().contains("m0"));
+//! # Ok(())
+//! # }
+//! ```
 
 pub use context_window::text::plain::{dollars, grouped};
 use context_window::{
@@ -26,18 +52,20 @@ mod html;
 mod markdown;
 mod text;
 
-pub use change::{CHANGE_HEADINGS, change};
+pub use change::{ChangeText, change};
 pub use columns::{cut, cut_ids, fitted, fitted_id, wrapped};
 pub use explanation::Explained;
 pub use grid::Grid;
 #[doc(hidden)]
 pub use grid::columns as grid_columns;
+pub use history::History;
 #[cfg(feature = "html")]
 pub use html::{Error, Html, TablePage};
 pub use markdown::{Markdown, markdown_cell};
 pub use message::{call_line, message_lines, shown};
 pub use percent::{percent, percentages, share, usage_percent};
 pub use row::{RowText, repeats, row, section, source, ttl, why};
+pub use snapshot::Snapshot;
 pub use text::Text;
 #[doc(hidden)]
 pub use words::large_item;
@@ -55,25 +83,13 @@ pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
     Markdown::new(plan)
 }
 
-/// The plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
+/// Renders the plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
 #[must_use]
 pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
 }
 
-/// The plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash per included row.
-#[must_use]
-pub fn json(plan: &ContextPlan) -> String {
-    plan.to_json()
-}
-
-/// As [`json`], on one line: for a column of a table, or a line of a log.
-#[must_use]
-pub fn json_line(plan: &ContextPlan) -> String {
-    plan.to_json_line()
-}
-
-/// The plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
+/// Renders the plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
 /// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
 /// lines on any machine, and columns are not aligned, so a change in one row changes no other line.
 ///
@@ -98,11 +114,26 @@ pub fn json_line(plan: &ContextPlan) -> String {
 /// # }
 /// ```
 #[must_use]
-pub fn snapshot(plan: &ContextPlan) -> String {
-    snapshot::snapshot(plan)
+pub fn snapshot(plan: &ContextPlan) -> Snapshot<'_> {
+    Snapshot::new(plan)
 }
 
-/// The plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+/// Renders the plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+/// use context_window_report::{self as report, Error, Html};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let manager = ContextWindowManager::for_model("gpt-4o")?;
+/// let log = Conversation::from([Message::user("How long do refunds take?")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// let html: Html<'_> = report::html(&plan).with_title("Refunds");
+/// let page: Result<String, Error> = html.render();
+/// assert!(page?.contains("<title>Refunds"));
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(feature = "html")]
 #[must_use]
 pub fn html(plan: &ContextPlan) -> Html<'_> {
@@ -138,11 +169,11 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     }
 }
 
-/// A conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
+/// Renders a conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
 /// are quotations, so that none can pass for a heading or a marker.
 #[must_use]
-pub fn history(log: &Conversation) -> String {
-    history::markdown(log)
+pub fn history(log: &Conversation) -> History<'_> {
+    History::new(log)
 }
 
 /// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.

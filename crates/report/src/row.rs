@@ -5,7 +5,7 @@ use context_window::{
     ContextPlan, ExcludedItem, ExcludedReason, IncludedReason, ItemId, ItemKind, PlannedItem, Priority, Role,
     Section, Source, TokenCount, Ttl,
     analysis::Prefix,
-    plan::{Decision, HeldBy, PolicyRule, PrefixCause},
+    plan::{Decision, LimitedBy, PolicyRule, PrefixCause},
     tokens::Certainty,
 };
 use std::{collections::BTreeSet, fmt::Write as _};
@@ -210,7 +210,7 @@ fn bound(item: &ExcludedItem) -> String {
     let weighed = match &item.reason {
         ExcludedReason::Budget {
             room,
-            held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
+            limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
         } => item.token_estimate.tokens == room.saturating_add(1),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { .. } | PolicyRule::MaxSourceTokens { .. }) => true,
         _ => false,

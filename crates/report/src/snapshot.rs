@@ -6,10 +6,27 @@ use super::{
     words::{overhead, signed},
 };
 use context_window::{ContextPlan, plan::Decision};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
-/// See [`super::snapshot`].
-pub(super) fn snapshot(plan: &ContextPlan) -> String {
+/// A plan as lines for a snapshot test; print it with `{}`. Made by [`super::snapshot`].
+#[derive(Debug, Clone, Copy)]
+pub struct Snapshot<'a> {
+    plan: &'a ContextPlan,
+}
+
+impl<'a> Snapshot<'a> {
+    pub(super) fn new(plan: &'a ContextPlan) -> Self {
+        Self { plan }
+    }
+}
+
+impl fmt::Display for Snapshot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&snapshot(self.plan))
+    }
+}
+
+fn snapshot(plan: &ContextPlan) -> String {
     let (mut text, rows) = (String::new(), Rows::new(plan));
     let included = plan.included.iter().map(Decision::Included);
     let excluded = plan.excluded.iter().map(Decision::Excluded);

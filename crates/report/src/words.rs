@@ -5,7 +5,7 @@ use super::{columns::cut, dollars, grouped, printable, row::beginning, row::numb
 use context_window::{
     ContextPlan, IncludedReason, ItemId, WireFormat,
     analysis::{Advice, AdvisedChange},
-    plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, Upkeep},
+    plan::{BudgetSource, Composition, Kind, LargeItem, Notice, Overflow, Overhead, RetentionCost},
     text::plain::{self, per_cent, percentages as percentages_of},
     usage::TokenCalibration,
 };
@@ -128,7 +128,7 @@ fn what_it_is(item: &LargeItem) -> String {
 }
 
 /// What documents of earlier questions cost (rule S11).
-pub(super) fn upkeep(upkeep: Upkeep) -> String {
+pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
          the prompt without them costs {}",

@@ -22,7 +22,7 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
     let mut position = u32::try_from(messages).unwrap_or(u32::MAX);
     for entry in entries {
         if let Some(message) = entry.message() {
-            let id = message.id().cloned().unwrap_or_else(|| ItemId::of_message(position));
+            let id = message.id().cloned().unwrap_or_else(|| ItemId::for_message(position));
             topics.extend([Topic::Order, Topic::Item(id)]);
             position = position.saturating_add(1);
         }

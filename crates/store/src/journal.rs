@@ -131,8 +131,8 @@ impl Journal {
     ///
     /// As [`Journal::create`].
     #[doc(hidden)]
-    pub fn begin(file: File, path: &Path, log: &Conversation) -> Result<Self, Error> {
-        let mut journal = Self::locked(file, path)?;
+    pub fn begin(file: File, path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
+        let mut journal = Self::locked(file, path.as_ref())?;
         journal.append(&[Written::ContextWindowLog(VERSION)])?;
         journal.save(log)?;
         Ok(journal)

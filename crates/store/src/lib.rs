@@ -7,7 +7,7 @@
 //! ```
 //! # #[cfg(feature = "sqlite")] {
 //! use context_window::Message;
-//! use context_window_store::SessionStore;
+//! use context_window_store::{Conflict, SessionCheck, SessionStore, SessionSummary};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("context-window-doc-{}", std::process::id()));
@@ -19,11 +19,45 @@
 //! let (mut log, revision) = store.load_or_new("ada")?;
 //! log.push(Message::user("How long do refunds take?"));
 //! let revision = store.save("ada", &mut log, revision)?; // on disk when this returns
-//! assert_eq!(store.load("ada")?, (log, revision));
+//! assert_eq!(store.load("ada")?, (log.clone(), revision));
+//!
+//! // A writer that is behind is told who is ahead.
+//! let error = store.save("ada", &mut log, 0).unwrap_err();
+//! let conflict: Option<&Conflict> = error.conflict();
+//! assert!(conflict.is_some_and(|conflict| conflict.found == revision));
+//! let summary: Option<SessionSummary> = store.summary("ada")?;
+//! let check: SessionCheck = store.check("ada")?;
+//! assert!(summary.is_some_and(|summary| summary.messages == 1) && check.faults.is_empty());
 //! # std::fs::remove_dir_all(folder).unwrap();
 //! # Ok(())
 //! # }
 //! # main().unwrap();
+//! # }
+//! ```
+//!
+//! A log in one file:
+//!
+//! ```
+//! use context_window::Message;
+//! use context_window_store::{Journal, LogDamage, LogState, LostLine, TruncatedTail, check_log};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("context-window-log-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let path = folder.join("talk.log");
+//! let (mut journal, mut log) = Journal::open(&path)?;
+//! let unfinished: Option<&TruncatedTail> = journal.truncated_tail();
+//! assert!(unfinished.is_none());
+//! log.push(Message::user("Hello"));
+//! journal.save(&log)?; // on disk when this returns
+//! drop(journal);
+//!
+//! let state: LogState = check_log(&path)?;
+//! let damage: Option<LogDamage> = state.damage;
+//! let lost: Vec<LostLine> = damage.map(|damage| damage.lost).unwrap_or_default();
+//! assert_eq!((state.messages, lost.len()), (1, 0));
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok(())
 //! # }
 //! ```
 

@@ -49,8 +49,10 @@ pub struct LostLine {
 /// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogState {
-    /// Messages and events up to the damage.
-    pub entries: (usize, usize),
+    /// Messages up to the damage.
+    pub messages: usize,
+    /// Events up to the damage.
+    pub events: usize,
     /// The rest of the file, if it cannot be used.
     pub damage: Option<LogDamage>,
     /// The file that holds what was cut.
@@ -126,7 +128,8 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
         let lost = lost_lines(line, &bytes[end..]);
         LogDamage { line, detail, lost, is_first_line: false, second: None }
     });
-    Ok((LogState { entries: log.lengths(), damage, copy: None }, end))
+    let (messages, events) = log.lengths();
+    Ok((LogState { messages, events, damage, copy: None }, end))
 }
 
 /// Returns the state of a file whose first line is not that of a log: of a log if records follow it.
@@ -138,7 +141,8 @@ fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(LogSta
     let lost = lost_lines(1, &bytes[..first]);
     let second = mended.damage.map(|Damage { line, detail }| (line, detail));
     let damage = LogDamage { line: 1, detail: Some(detail), lost, is_first_line: true, second };
-    Ok((LogState { entries: mended.log.lengths(), damage: Some(damage), copy: None }, first))
+    let (messages, events) = mended.log.lengths();
+    Ok((LogState { messages, events, damage: Some(damage), copy: None }, first))
 }
 
 fn lost_lines(first: usize, bytes: &[u8]) -> Vec<LostLine> {

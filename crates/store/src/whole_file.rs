@@ -69,7 +69,8 @@ fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
 ///
 /// The error of the disk.
 #[doc(hidden)]
-pub fn create_part(path: &Path) -> io::Result<(PathBuf, File)> {
+pub fn create_part(path: impl AsRef<Path>) -> io::Result<(PathBuf, File)> {
+    let path = path.as_ref();
     create_beside(path, create_private)
 }
 
@@ -118,7 +119,8 @@ fn create_first(
 ///
 /// The error of the disk.
 #[doc(hidden)]
-pub fn sync_folder(path: &Path) -> io::Result<()> {
+pub fn sync_folder(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
 }

@@ -151,7 +151,7 @@ impl TokenCounter {
     /// the first 8 digits of a hash of the file, so that plans tell two of them apart.
     ///
     /// ```no_run
-    /// let counter = context_window_tokens::TokenCounter::huggingface("models/qwen3".as_ref())?;
+    /// let counter = context_window_tokens::TokenCounter::huggingface("models/qwen3")?;
     /// # Ok::<(), context_window_tokens::Error>(())
     /// ```
     ///
@@ -159,7 +159,8 @@ impl TokenCounter {
     ///
     /// Returns an error if the file cannot be read, is no tokenizer, or drops merges at random.
     #[cfg(feature = "hf")]
-    pub fn huggingface(path: &std::path::Path) -> Result<Self, Error> {
+    pub fn huggingface(path: impl AsRef<std::path::Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
         let (name, json) = huggingface::read(path)?;
         Self::from_huggingface_json(&name, &path.display().to_string(), &json)
     }

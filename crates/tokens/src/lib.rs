@@ -2,11 +2,11 @@
 //! your own.
 //!
 //! ```
-//! use context_window_tokens::{Certainty, TokenCounter};
+//! use context_window_tokens::{Certainty, TokenCount, TokenCounter};
 //!
 //! # fn main() -> Result<(), context_window_tokens::Error> {
 //! let counter = TokenCounter::chars_per_4();
-//! let count = counter.count("How long do refunds take?")?;
+//! let count: TokenCount = counter.count("How long do refunds take?")?;
 //! assert_eq!((count.tokens, count.certainty), (7, Certainty::Estimate));
 //! # Ok(())
 //! # }

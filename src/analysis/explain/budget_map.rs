@@ -26,7 +26,6 @@ pub struct BudgetMap {
 }
 
 /// An item of a [`BudgetMap`].
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct MappedItem {
@@ -43,7 +42,6 @@ pub struct MappedItem {
 }
 
 /// Budgets at which the prompt is the same.
-#[doc(hidden)]
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetStep {
@@ -55,17 +53,27 @@ pub struct BudgetStep {
     pub total: TokenCount,
     /// What is sent beside the items.
     pub overhead: Vec<LedgerLine>,
-    /// What is in here, and was not in the step before or had other tokens there: its place in [`BudgetMap::items`], its
-    /// tokens, and those of its reasoning. Of the first step, all that is in.
-    pub enters: Vec<(usize, u64, u64)>,
-    /// What was in in the step before and is not in here, by its place in [`BudgetMap::items`].
+    /// The included items that were not in the step before, or had other tokens there. Of the first step, all included items.
+    pub enters: Vec<EnteringItem>,
+    /// The items of the step before that are not in here, by their places in [`BudgetMap::items`].
     pub leaves: Vec<usize>,
     /// The sections, in the order of [`Section::ALL`].
     pub sections: Vec<MappedSection>,
 }
 
+/// An item that is in from a [`BudgetStep`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EnteringItem {
+    /// Its place in [`BudgetMap::items`].
+    pub place: usize,
+    /// Its tokens.
+    pub tokens: u64,
+    /// The tokens of its reasoning.
+    pub reasoning: u64,
+}
+
 /// A section at the budgets of a [`BudgetStep`]; tokens.
-#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappedSection {
@@ -160,6 +168,7 @@ impl Explainer<'_> {
     /// # Errors
     ///
     /// Whatever planning runs into.
+    #[doc(hidden)]
     pub fn budget_map(&self, most_steps: usize) -> Result<BudgetMap, Error> {
         let (manager, request) = (self.manager, self.request);
         let present = manager.plan(request)?;
@@ -223,7 +232,13 @@ fn steps(seen: impl Iterator<Item = Seen>) -> Vec<BudgetStep> {
     let mut before: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for now in seen {
         let changed = now.rows.iter().filter(|(place, tokens)| before.get(place) != Some(tokens));
-        let enters: Vec<_> = changed.map(|(place, (tokens, thought))| (*place, *tokens, *thought)).collect();
+        let enters: Vec<_> = changed
+            .map(|(place, (tokens, thought))| EnteringItem {
+                place: *place,
+                tokens: *tokens,
+                reasoning: *thought,
+            })
+            .collect();
         let leaves: Vec<_> = before.keys().filter(|place| !now.rows.contains_key(place)).copied().collect();
         match steps.last_mut() {
             Some(last)

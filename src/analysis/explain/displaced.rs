@@ -4,7 +4,7 @@ use crate::{
     item::{ItemId, Section},
     plan::{
         ContextPlan, ExcludedItem, PlannedItem,
-        reason::{ExcludedReason, HeldBy, IncludedReason, PolicyRule},
+        reason::{ExcludedReason, IncludedReason, LimitedBy, PolicyRule},
     },
 };
 
@@ -12,11 +12,11 @@ use crate::{
 pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
-        ExcludedReason::Budget { held_by: HeldBy::Overflow, .. } => {
+        ExcludedReason::Budget { limited_by: LimitedBy::Overflow, .. } => {
             return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }
         // Only other pins take what pins may take, and only other documents what those of one question may.
-        ExcludedReason::Budget { room, held_by: HeldBy::PinsLimit | HeldBy::QuestionLimit } => {
+        ExcludedReason::Budget { room, limited_by: LimitedBy::PinsLimit | LimitedBy::QuestionLimit } => {
             return make_room(last_in(plan, row.section), tokens, *room);
         }
         ExcludedReason::Budget { room, .. } => *room,

@@ -30,7 +30,7 @@ mod tracks;
 mod budget_map;
 
 pub use advice::{Advice, AdvisedChange};
-pub use budget_map::{BudgetMap, BudgetStep, MappedItem, MappedSection};
+pub use budget_map::{BudgetMap, BudgetStep, EnteringItem, MappedItem, MappedSection};
 use gathered::Rounds;
 use key::Key;
 pub use relief::ConfirmedRemedy;
@@ -306,7 +306,7 @@ fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result
     if let Some(reason) = subject.key.map(|key| sweep.ineligible(key)).transpose()?.flatten() {
         return Ok(Never::Reason(reason));
     }
-    Ok(Never::UpTo(row.reason.clone(), sweep.most))
+    Ok(Never::UpTo { reason: row.reason.clone(), largest_budget: sweep.most })
 }
 
 fn reason_of(row: Decision<'_>) -> Reason {

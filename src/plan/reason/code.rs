@@ -1,6 +1,6 @@
 //! Reasons as data: a code that stays, and its numbers, beside the words for people.
 
-use super::{ExcludedReason, HeldBy, IncludedReason, PolicyRule};
+use super::{ExcludedReason, IncludedReason, LimitedBy, PolicyRule};
 use crate::{item::ItemId, text::plain::grouped};
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -12,8 +12,8 @@ pub(crate) struct Numbers<'a> {
     rule: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     room: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    held_by: Option<HeldBy>,
+    #[serde(rename = "held_by", skip_serializing_if = "Option::is_none")]
+    limited_by: Option<LimitedBy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,8 +34,8 @@ impl<'a> Numbers<'a> {
     pub(crate) fn new(reason: &'a ExcludedReason) -> Self {
         let none = Self::default();
         match reason {
-            ExcludedReason::Budget { room, held_by } => {
-                Self { room: Some(*room), held_by: Some(*held_by), ..none }
+            ExcludedReason::Budget { room, limited_by } => {
+                Self { room: Some(*room), limited_by: Some(*limited_by), ..none }
             }
             ExcludedReason::TtlExpired { asked } => Self { asked: Some(*asked), ..none },
             ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
@@ -106,16 +106,21 @@ impl Serialize for Reason {
     }
 }
 
-/// Why the answer is the same at every prompt budget.
+/// The reason why the answer is the same at every prompt budget.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Never {
     /// It is in at every budget.
     AlwaysIn,
-    /// What keeps it out has nothing to do with room.
+    /// Its reason does not depend on the budget.
     Reason(ExcludedReason),
-    /// Out at every budget up to this one, the largest of the model; tokens.
-    UpTo(ExcludedReason, u64),
+    /// Out at every budget that the model can have.
+    UpTo {
+        /// The reason at the largest budget.
+        reason: ExcludedReason,
+        /// The largest budget of the model, in tokens.
+        largest_budget: u64,
+    },
 }
 
 /// As an object with a `code`: `always_in`, or the code of what keeps it out, with `up_to` where that is every budget up to
@@ -128,7 +133,7 @@ impl Serialize for Never {
                 Coded { code: "always_in", numbers, up_to: None }.serialize(serializer)
             }
             Self::Reason(reason) => reason.serialize(serializer),
-            Self::UpTo(reason, most) => {
+            Self::UpTo { reason, largest_budget: most } => {
                 let numbers = Numbers::new(reason);
                 Coded { code: reason.name(), numbers, up_to: Some(*most) }.serialize(serializer)
             }
@@ -151,23 +156,25 @@ impl fmt::Display for Never {
         let (reason, most) = match self {
             Self::AlwaysIn => return f.write_str("required in every plan of this request"),
             Self::Reason(reason) => return reason.fmt(f),
-            Self::UpTo(reason, most) => (reason, most),
+            Self::UpTo { reason, largest_budget } => (reason, largest_budget),
         };
         let held = match reason {
-            ExcludedReason::Budget { held_by: HeldBy::Cap, .. } => "the section's cap keeps it out at every",
-            ExcludedReason::Budget { held_by: HeldBy::PinsLimit, .. } => {
+            ExcludedReason::Budget { limited_by: LimitedBy::Cap, .. } => {
+                "the section's cap keeps it out at every"
+            }
+            ExcludedReason::Budget { limited_by: LimitedBy::PinsLimit, .. } => {
                 "what pins may take keeps it out at every"
             }
-            ExcludedReason::Budget { held_by: HeldBy::QuestionLimit, .. } => {
+            ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "what one question's documents may take keeps it out at every"
             }
             // With another budget than the last prompt's the window is not continued (rule S5), which is not told here.
-            ExcludedReason::Budget { held_by: HeldBy::StickyWindow, .. } => {
+            ExcludedReason::Budget { limited_by: LimitedBy::StickyWindow, .. } => {
                 return f.write_str(
                     "the sticky window keeps it out; a prompt with another budget begins a new one",
                 );
             }
-            ExcludedReason::Budget { held_by: HeldBy::StickyDocuments, .. } => {
+            ExcludedReason::Budget { limited_by: LimitedBy::StickyDocuments, .. } => {
                 "the documents kept for this question keep it out at every"
             }
             ExcludedReason::Policy(_) => "the policy keeps it out at every",

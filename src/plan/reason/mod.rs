@@ -43,7 +43,7 @@ impl IncludedReason {
 
 // Which level a new reason belongs to:
 //
-// - `HeldBy`: too few tokens; another budget may let the item in.
+// - `LimitedBy`: too few tokens; another budget may let the item in.
 // - `PolicyRule`: a rule leaves the item out, whatever the budget.
 // - `ExcludedReason`: neither of the two; a new kind, with a code of its own in `ExcludedCode`.
 //
@@ -65,8 +65,8 @@ pub enum ExcludedReason {
     Budget {
         /// Tokens that the rules had left for it.
         room: u64,
-        /// What else stands in its way.
-        held_by: HeldBy,
+        /// The limit that keeps it out.
+        limited_by: LimitedBy,
     },
     /// Its TTL is used up (rules T1, T2).
     TtlExpired {
@@ -87,11 +87,11 @@ pub enum ExcludedReason {
     },
 }
 
-/// What keeps an item out of the prompt, besides the tokens left (rule B6).
+/// The limit that keeps an item out of the prompt, besides the tokens left (rule B6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum HeldBy {
+pub enum LimitedBy {
     /// Nothing but its size: it is larger than what is left.
     Size,
     /// The window is contiguous and takes whole turns (rule S4): something newer did not fit.
@@ -112,7 +112,7 @@ pub enum HeldBy {
     Overflow,
 }
 
-impl HeldBy {
+impl LimitedBy {
     /// The name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -253,34 +253,34 @@ impl ExcludedReason {
 impl fmt::Display for ExcludedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Budget { room, held_by } => match held_by {
-                HeldBy::Size => write!(f, "too large; {} tokens left", grouped(*room)),
-                HeldBy::Window => {
+            Self::Budget { room, limited_by } => match limited_by {
+                LimitedBy::Size => write!(f, "too large; {} tokens left", grouped(*room)),
+                LimitedBy::Window => {
                     write!(f, "older; {} tokens left, the next older turn needs more", grouped(*room))
                 }
-                HeldBy::Cap => {
+                LimitedBy::Cap => {
                     write!(f, "too large; {} tokens left under the section's cap", grouped(*room))
                 }
-                HeldBy::PinsLimit => {
+                LimitedBy::PinsLimit => {
                     write!(f, "too large; {} tokens left of what pins may take", grouped(*room))
                 }
-                HeldBy::QuestionLimit => {
+                LimitedBy::QuestionLimit => {
                     write!(
                         f,
                         "too large; {} tokens left of what one question's documents may take",
                         grouped(*room)
                     )
                 }
-                HeldBy::Prefix => {
+                LimitedBy::Prefix => {
                     write!(f, "after a document that did not fit; {} tokens left", grouped(*room))
                 }
-                HeldBy::StickyWindow => {
+                LimitedBy::StickyWindow => {
                     write!(f, "before the sticky window; {} tokens left", grouped(*room))
                 }
-                HeldBy::StickyDocuments => {
+                LimitedBy::StickyDocuments => {
                     write!(f, "last documents kept for this question; {} tokens left", grouped(*room))
                 }
-                HeldBy::Overflow => f.write_str("required items exceed the budget"),
+                LimitedBy::Overflow => f.write_str("required items exceed the budget"),
             },
             Self::TtlExpired { asked: false } => f.write_str("expired"),
             Self::TtlExpired { asked: true } => f.write_str("expired, kept one more turn before"),

@@ -5,7 +5,7 @@ use crate::{
     item::ItemId,
     plan::{
         Notice, NoticeCode,
-        reason::{ExcludedReason, HeldBy},
+        reason::{ExcludedReason, LimitedBy},
     },
     planner::{
         budget::Budgets,
@@ -33,13 +33,13 @@ pub(super) fn notices(
     let mut notices = Vec::new();
     // A pinned message that the window holds is in all the same.
     for pin in candidates.index().pins.iter().filter(|pin| !chosen.has(pin.id)) {
-        let Some(ExcludedReason::Budget { room, held_by }) = chosen.reasons.pins.get(&pin.id) else {
+        let Some(ExcludedReason::Budget { room, limited_by }) = chosen.reasons.pins.get(&pin.id) else {
             continue;
         };
-        let of_what = match held_by {
-            HeldBy::Size => "",
-            HeldBy::Cap => " under the section's cap (sections.system_pinned.cap)",
-            HeldBy::PinsLimit => " of what pins may take (sections.system_pinned.pins_limit)",
+        let of_what = match limited_by {
+            LimitedBy::Size => "",
+            LimitedBy::Cap => " under the section's cap (sections.system_pinned.cap)",
+            LimitedBy::PinsLimit => " of what pins may take (sections.system_pinned.pins_limit)",
             _ => continue,
         };
         let needs = match tokens(pin, costs, chosen, budgets.available.total())? {

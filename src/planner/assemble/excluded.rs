@@ -9,7 +9,7 @@ use crate::{
     message::Message,
     plan::{
         ExcludedItem,
-        reason::{ExcludedReason, HeldBy, PolicyRule},
+        reason::{ExcludedReason, LimitedBy, PolicyRule},
     },
     planner::{
         candidates::{CandidateId, Candidates},
@@ -154,7 +154,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
     let weighed_against = match reason {
         ExcludedReason::Budget {
             room,
-            held_by: HeldBy::Size | HeldBy::Cap | HeldBy::PinsLimit | HeldBy::QuestionLimit,
+            limited_by: LimitedBy::Size | LimitedBy::Cap | LimitedBy::PinsLimit | LimitedBy::QuestionLimit,
         } => Some(*room),
         ExcludedReason::Policy(PolicyRule::MaxItemTokens { limit }) => Some(*limit),
         ExcludedReason::Policy(PolicyRule::MaxSourceTokens { used, limit }) => {

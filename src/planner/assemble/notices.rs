@@ -7,7 +7,7 @@ use crate::{
     message::WireFormat,
     plan::{
         ExcludedItem, Notice, NoticeCode,
-        reason::{ExcludedReason, HeldBy, PolicyRule},
+        reason::{ExcludedReason, LimitedBy, PolicyRule},
     },
     planner::{candidates::Candidates, rendering::ToolResultRendering, select::Window},
     provider::{meter::Meter, model::LimitsSource},
@@ -161,8 +161,9 @@ fn about_the_results(
 
 /// Returns a notice if results are to be cleared, the window is too large, and no last prompt is known (rule S7).
 fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
-    let by_window =
-        |row: &ExcludedItem| matches!(row.reason, ExcludedReason::Budget { held_by: HeldBy::Window, .. });
+    let by_window = |row: &ExcludedItem| {
+        matches!(row.reason, ExcludedReason::Budget { limited_by: LimitedBy::Window, .. })
+    };
     let says_so = candidates.index().clears_results()
         && candidates.lost_window.is_none()
         && excluded.iter().any(by_window);

@@ -6,7 +6,7 @@ use crate::{
     item::{ItemId, ItemKind},
     message::{Message, Role, Tool},
     plan::{
-        NewState, PlannedItem, TOOLS, Target, Upkeep,
+        NewState, PlannedItem, RetentionCost, TOOLS, Target,
         anchor::{SentAgain, Sticky},
     },
     planner::{rendering::ToolResultRendering, request::PlanRequest},
@@ -30,7 +30,7 @@ pub(crate) struct RetainedItems<'a> {
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
-    upkeep: Option<Upkeep>,
+    upkeep: Option<RetentionCost>,
     /// The live question, while nothing was answered to it: the texts that it was sent with are chosen again.
     unanswered: Option<u32>,
     /// Documents that the request brings again, with the positions of the messages after them.
@@ -129,7 +129,7 @@ impl<'a> RetainedItems<'a> {
     }
 
     /// Returns the costs of the retained texts of earlier questions (rule S11).
-    pub(crate) fn upkeep(&self) -> Option<Upkeep> {
+    pub(crate) fn upkeep(&self) -> Option<RetentionCost> {
         self.upkeep
     }
 

@@ -7,14 +7,14 @@
 use crate::{
     conversation::{Conversation, Place},
     item::ItemId,
-    plan::{TOOLS, Target, Upkeep, anchor::Anchor, reasoning_tokens},
+    plan::{RetentionCost, TOOLS, Target, anchor::Anchor, reasoning_tokens},
     planner::request::PlanRequest,
     provider::model::Model,
 };
 
 /// Returns the costs of the retained texts of the last prompt, at a new question. Returns `None` if there are none, the model
 /// has no price, the prompt went to another model, or a question is being worked on.
-pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<Upkeep> {
+pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind the last prompt is none that is gone on from.
     if log.archive_events() > 0 && !log.sent_since_the_record() {
@@ -63,7 +63,7 @@ pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
     let spent = billionths(read_again * u128::from(rates.cache_read));
     let written_anew = u128::from(behind) * u128::from(rates.cache_write.saturating_sub(rates.cache_read));
     let leaving = billionths(written_anew + u128::from(thought) * u128::from(rates.output));
-    Some(Upkeep { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
+    Some(RetentionCost { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
 }
 
 /// Checks if a state entry would be sent again: the request has it, or it is a system text or tools (rule S12).

@@ -8,7 +8,7 @@ use crate::{
     config::RagFill,
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy, PolicyRule},
+    plan::reason::{ExcludedReason, LimitedBy, PolicyRule},
     planner::{
         budget::{BudgetVariable, Budgets},
         candidates::{CandidateId, CandidateIndex, Rank, Slot},
@@ -114,16 +114,16 @@ impl<W: Walker> Selector<'_, W> {
             if let Some(rule) = self.policy_against(id, origin, &offer)? {
                 offer.excluded.push((rank, ExcludedReason::Policy(rule)));
             } else if is_stopped {
-                let held_by = HeldBy::Prefix;
-                offer.excluded.push((rank, ExcludedReason::Budget { room: left, held_by }));
+                let limited_by = LimitedBy::Prefix;
+                offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
             } else if let Weight::Exactly(tokens) = self.offer(id, left, room)? {
                 offer.left -= tokens;
                 offer.count(origin, tokens);
                 offer.fitting.push((slot, tokens));
             } else {
                 is_stopped = fill == RagFill::Prefix;
-                let held_by = room.held_by(HeldBy::Size);
-                offer.excluded.push((rank, ExcludedReason::Budget { room: left, held_by }));
+                let limited_by = room.limited_by(LimitedBy::Size);
+                offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
             }
         }
         Ok(offer)
@@ -205,7 +205,7 @@ fn hold_the_others<W: Walker>(
     excluded: Vec<(Rank, ExcludedReason)>,
     chosen: &mut Selection<W>,
 ) {
-    let held = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyDocuments };
+    let held = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyDocuments };
     let by_policy = excluded.into_iter().filter(|(_, reason)| matches!(reason, ExcludedReason::Policy(_)));
     let mut by_policy = by_policy.peekable();
     let Selection { included, reasons, .. } = chosen;

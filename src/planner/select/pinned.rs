@@ -14,7 +14,7 @@
 use super::{Kept, Room, Selection, Selector, Walker};
 use crate::{
     error::Error,
-    plan::reason::{ExcludedReason, HeldBy},
+    plan::reason::{ExcludedReason, LimitedBy},
     planner::candidates::{CandidateId, Pin},
     provider::weight::Weight,
 };
@@ -47,8 +47,8 @@ impl<W: Walker> Selector<'_, W> {
                     }
                 }
                 None => {
-                    let held_by = offered.held_by(HeldBy::Size);
-                    chosen.reasons.pins.insert(pin.id, ExcludedReason::Budget { room: left, held_by });
+                    let limited_by = offered.limited_by(LimitedBy::Size);
+                    chosen.reasons.pins.insert(pin.id, ExcludedReason::Budget { room: left, limited_by });
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy},
+    plan::reason::{ExcludedReason, LimitedBy},
     planner::{budget::Budgets, candidates::CandidateId},
 };
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl Selector<'_, OneBudget> {
 
     /// Excludes everything but the minimum unexamined, because the minimum exceeds the budget.
     fn exclude_all(&self, chosen: &mut Selection) {
-        let reason = ExcludedReason::Budget { room: 0, held_by: HeldBy::Overflow };
+        let reason = ExcludedReason::Budget { room: 0, limited_by: LimitedBy::Overflow };
         for pin in &self.index.pins {
             if !chosen.has(pin.id) {
                 chosen.reasons.pins.insert(pin.id, reason.clone());

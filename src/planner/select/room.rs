@@ -3,7 +3,7 @@
 //! Input: the tokens left of the variables that limit an offer. Output: the tokens of the offer, and the reason for a
 //! candidate that does not fit. Rules: none of its own.
 
-use crate::{plan::reason::HeldBy, planner::budget::BudgetVariable};
+use crate::{plan::reason::LimitedBy, planner::budget::BudgetVariable};
 
 /// The tokens that a section is offered.
 ///
@@ -74,11 +74,11 @@ impl Room {
     }
 
     /// Returns the reason for a candidate that does not fit: the section's cap, or a limit, if that makes the room so small.
-    pub(super) fn held_by(self, otherwise: HeldBy) -> HeldBy {
+    pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
-            _ if self.under_cap < self.uncapped() => HeldBy::Cap,
-            Some((BudgetVariable::PinsLimit, most)) if most < self.left => HeldBy::PinsLimit,
-            Some((BudgetVariable::QuestionLimit, most)) if most < self.left => HeldBy::QuestionLimit,
+            _ if self.under_cap < self.uncapped() => LimitedBy::Cap,
+            Some((BudgetVariable::PinsLimit, most)) if most < self.left => LimitedBy::PinsLimit,
+            Some((BudgetVariable::QuestionLimit, most)) if most < self.left => LimitedBy::QuestionLimit,
             _ => otherwise,
         }
     }

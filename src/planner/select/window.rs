@@ -18,7 +18,7 @@ use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     item::Section,
-    plan::reason::{ExcludedReason, HeldBy},
+    plan::reason::{ExcludedReason, LimitedBy},
     planner::{
         budget::{BudgetVariable, Budgets},
         candidates::CandidateId,
@@ -31,7 +31,7 @@ impl<W: Walker> Selector<'_, W> {
     /// Includes as much of the conversation as fits, unless the window starts where the last one did.
     pub(super) fn include_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         match chosen.window.found {
-            Window::Fresh => self.walk(room, HeldBy::Window, None, chosen),
+            Window::Fresh => self.walk(room, LimitedBy::Window, None, chosen),
             // Pins that were included meanwhile may have opened the way to something, within the mark.
             Window::Cut { low, .. } => self.cut(room, low, chosen),
             Window::Sticky => Ok(()),
@@ -69,7 +69,7 @@ impl<W: Walker> Selector<'_, W> {
         let left = left_of(low, Section::Conversation, chosen);
         let newest = self.newest_answered(room, left, chosen)?;
         let room = room.at_most(newest.unwrap_or(left), BudgetVariable::LowMark);
-        self.walk(room, HeldBy::StickyWindow, self.index.window_start, chosen)
+        self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
     }
 
     /// Walks from the live turn backwards (rule S4). Whatever is included already is free, so a later call with
@@ -78,7 +78,7 @@ impl<W: Walker> Selector<'_, W> {
     fn walk(
         &self,
         room: Room,
-        otherwise: HeldBy,
+        otherwise: LimitedBy,
         floor: Option<CandidateId>,
         chosen: &mut Selection<W>,
     ) -> Result<(), Error> {
@@ -95,7 +95,8 @@ impl<W: Walker> Selector<'_, W> {
         for turn in TurnIndex::each(turns.start..from).rev() {
             if walk.include_turn(turn)?.is_break() {
                 self.walker.walk_ends(&walk, turn)?;
-                let reason = ExcludedReason::Budget { room: walk.left, held_by: room.held_by(otherwise) };
+                let reason =
+                    ExcludedReason::Budget { room: walk.left, limited_by: room.limited_by(otherwise) };
                 walk.chosen.reasons.before_window = Some(reason);
                 break;
             }
@@ -293,7 +294,7 @@ impl<W: Walker> Selection<W> {
     pub(crate) fn resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
         self.window.awaited = awaited;
         self.window.found = Window::Sticky;
-        let reason = ExcludedReason::Budget { room: left, held_by: HeldBy::StickyWindow };
+        let reason = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyWindow };
         self.reasons.before_window = Some(reason);
     }
 }

@@ -329,7 +329,7 @@ impl TargetProfile {
             }
             KeptReasoning::Always => true,
         };
-        let sealed = reasoning.seal.is_some() && reasoning.wire_format == Some(self.wire_format);
+        let sealed = reasoning.signature.is_some() && reasoning.wire_format == Some(self.wire_format);
         let something = !reasoning.text.trim().is_empty();
         now && match self.wire_format {
             // A piece without its seal is refused, and so is an item without its id.
@@ -338,7 +338,7 @@ impl TargetProfile {
                 sealed && reasoning.id.is_some() || message.is_reasoning_written(at, self.wire_format)
             }
             WireFormat::Gemini => message.is_reasoning_written(at, self.wire_format),
-            _ => something && reasoning.seal.is_none(),
+            _ => something && reasoning.signature.is_none(),
         }
     }
 

@@ -458,7 +458,7 @@ fn sealed(message: &Message) -> u64 {
         if let Some(tokens) = reasoning.tokens {
             return tokens.saturating_sub((reasoning.text.len() as u64).div_ceil(SEALED_BYTES));
         }
-        let seal = reasoning.seal.as_ref().map_or(0, |seal| seal.len() as u64);
+        let seal = reasoning.signature.as_ref().map_or(0, |seal| seal.len() as u64);
         let shown = reasoning.wire_format == Some(WireFormat::Anthropic) && !reasoning.redacted;
         let bytes = if shown && !reasoning.text.is_empty() {
             0

@@ -82,6 +82,7 @@ pub struct RequestLimits {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
     /// The limits that the body of a logged request states. Those above hold before them.
+    #[doc(hidden)]
     #[serde(skip_serializing_if = "StatedLimits::is_none")]
     pub stated: StatedLimits,
 }

@@ -27,7 +27,7 @@ const HINTS: usize = 8;
 ///     "[[model]]\nname = \"in-house\"\ncontext_len = 32_000\nmax_output = 4_000\ntokenizer = \"bytes\"\n",
 ///     "models.toml",
 /// )?;
-/// let registry = Registry::built_in()?.clone().over(&own);
+/// let registry = Registry::built_in()?.clone().with_fallback(&own);
 /// assert_eq!(registry.model("in-house").tokenizer.as_deref(), Some("bytes"));
 /// # Ok(())
 /// # }
@@ -104,16 +104,17 @@ impl Registry {
     /// # Errors
     ///
     /// As [`Registry::from_toml`], and when the file cannot be read.
-    pub fn from_file(path: &Path) -> Result<Self, Error> {
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
         let origin = path.display().to_string();
         let text = file::text(path, MOST, "models in TOML, written by hand or by `models import`");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
         Self::from_toml(&text, &origin)
     }
 
-    /// These models over those of another registry: where both know a name, this one's entry holds.
+    /// Adds the models of another registry that this one does not know. If both know a name, this one's entry holds.
     #[must_use]
-    pub fn over(mut self, other: &Self) -> Self {
+    pub fn with_fallback(mut self, other: &Self) -> Self {
         // A catalogue says nothing of what a model demands.
         for own in &mut self.model {
             let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format)
@@ -308,7 +309,7 @@ mod tests {
     fn the_users_entry_holds() {
         let text = "[[model]]\nname = \"gpt-4o\"\nprovider = \"me\"\ncontext_len = 9\nsource = \"me\"\ndate = \"today\"\n";
         let own = Registry::from_toml(text, "own.toml").unwrap();
-        let both = own.over(Registry::built_in().unwrap());
+        let both = own.with_fallback(Registry::built_in().unwrap());
         assert_eq!(both.entry("gpt-4o").unwrap().provider, "me");
         assert!(both.entry("gpt-5").is_some());
     }

@@ -39,6 +39,22 @@ impl Tokens {
 /// A chat template in Jinja, as models on Hugging Face bring it, with what it needs beside the messages.
 ///
 /// Give it to [`crate::Model::with_template`]: plans are then priced by rendering it.
+///
+/// ```
+/// use context_window::{ContextWindowManager, Conversation, Config, Message, Model, PlanRequest, TokenCounter};
+/// use context_window::{provider::ChatTemplate, render};
+///
+/// # fn main() -> Result<(), context_window::Error> {
+/// let source = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>";
+/// let template = ChatTemplate::new("own", source).with_variable("enable_thinking", false);
+/// let model = Model::custom("own").with_template(template.clone());
+/// let manager = ContextWindowManager::new(model, TokenCounter::bytes(), Config::default())?;
+/// let log = Conversation::from([Message::user("Hello")]);
+/// let plan = manager.build_plan(&PlanRequest::new(&log))?;
+/// assert_eq!(render::chat_template(&plan, &template)?, "<user>Hello<assistant>");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChatTemplate {
     origin: Arc<str>,
@@ -63,7 +79,8 @@ impl ChatTemplate {
     /// # Errors
     ///
     /// `ErrorKind::Template` when neither file is there, or they cannot be read.
-    pub fn from_folder(folder: &Path) -> Result<Self, Error> {
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        let folder = folder.as_ref();
         let own = folder.join("chat_template.jinja");
         let config = folder.join("tokenizer_config.json");
         let settings = if config.exists() { read_json(&config)? } else { Value::Null };

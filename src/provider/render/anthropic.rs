@@ -192,7 +192,7 @@ impl Serialize for Block<'_> {
 }
 
 fn thinking(reasoning: &Reasoning) -> Block<'_> {
-    let seal = reasoning.seal.as_deref().unwrap_or_default();
+    let seal = reasoning.signature.as_deref().unwrap_or_default();
     if reasoning.redacted {
         Block::RedactedThinking { data: seal }
     } else {
@@ -280,7 +280,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
             Fill::Value("input", object(&call.arguments).get().into()),
         ],
         Component::Reasoning { reasoning, .. } => {
-            let seal = reasoning.seal.as_deref().unwrap_or_default();
+            let seal = reasoning.signature.as_deref().unwrap_or_default();
             vec![
                 Fill::text("thinking", &reasoning.text),
                 Fill::text("signature", seal),

@@ -406,7 +406,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
             fills
         }
         Component::Reasoning { reasoning, .. } => {
-            let mut fills = signed(reasoning.seal.as_deref());
+            let mut fills = signed(reasoning.signature.as_deref());
             fills.push(Fill::text("text", &reasoning.text));
             fills
         }

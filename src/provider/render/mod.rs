@@ -44,14 +44,14 @@ use responses::ResponsesBody;
 /// wrote keep their spelling there: `1e2` and integers of any length.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render, usage::CacheLife};
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render::{self, Body}, usage::CacheLife};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// # #[cfg(feature = "openai")] {
 /// let manager = ContextWindowManager::for_model("claude-haiku-5-5")?;
 /// let log = Conversation::from([Message::system("Be brief."), Message::user("Hello")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
-/// let body = render::body(&plan, plan.wire_format).with_breakpoints(CacheLife::FiveMinutes);
+/// let body: Body<'_> = render::body(&plan, plan.wire_format).with_breakpoints(CacheLife::FiveMinutes);
 /// let value = serde_json::to_value(&body).expect("a body is plain data");
 /// assert_eq!(value["messages"][0]["content"][0]["text"], "Hello");
 /// assert!(body.to_string().starts_with(r#"{"system":[{"type":"text","text":"Be brief."}]"#));

@@ -157,7 +157,7 @@ fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
 }
 
 fn reasoning_fills(reasoning: &Reasoning) -> Vec<Fill<'_>> {
-    vec![Fill::text("encrypted_content", reasoning.seal.as_deref().unwrap_or_default())]
+    vec![Fill::text("encrypted_content", reasoning.signature.as_deref().unwrap_or_default())]
 }
 
 /// Returns the item of a result: as it was written, or of the type that its call wants.
@@ -286,7 +286,7 @@ fn reasoning(reasoning: &Reasoning) -> Item<'_> {
     Item::Reasoning {
         id: reasoning.id.as_deref().unwrap_or_default(),
         summary: summary.into_iter().collect(),
-        encrypted_content: reasoning.seal.as_deref(),
+        encrypted_content: reasoning.signature.as_deref(),
     }
 }
 

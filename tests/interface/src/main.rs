@@ -1,16 +1,18 @@
-//! Guards of the public interfaces: three tests for each published crate of the workspace, on what rustdoc
+//! Guards of the public interfaces: four tests for each published crate of the workspace, on what rustdoc
 //! says of it.
 //!
 //! - `CRATE::listing`: the public items are those of the reviewed file `CRATE.txt`, beside this package's manifest.
 //!   After a wanted change, `UPDATE_INTERFACE=1 cargo test -p context-window-interface` writes the files. Review the
 //!   diff of them.
 //! - `CRATE::sizes`: the interface is not larger than `limits.rs` allows.
+//! - `CRATE::examples`: each public type is named in an example.
 //! - `CRATE::foreign`: no public item names a type of an unstable dependency, apart from those that `limits.rs` lists.
 //!
 //! The JSON of rustdoc is an unstable format. The listing needs the compiler named in `document.rs`.
 
 mod crates;
 mod document;
+mod examples;
 mod foreign;
 mod limits;
 mod listing;
@@ -38,6 +40,7 @@ fn main() {
         trials.push(trial(&published, "listing", listing::check));
         trials.push(trial(&published, "sizes", sizes::check));
         trials.push(trial(&published, "foreign", foreign::check));
+        trials.push(trial(&published, "examples", examples::check));
     }
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -43,6 +43,13 @@ fn is_type(item: &Item) -> bool {
 }
 
 impl Document {
+    /// Returns the names of the types that the documentation shows.
+    pub(crate) fn shown_types(&self) -> impl Iterator<Item = &str> {
+        let shown = self.shown();
+        let types = self.own_items().filter(move |item| is_type(item) && shown.contains(&item.id));
+        types.filter_map(|item| item.name.as_deref())
+    }
+
     /// Returns the ids of the items that the documentation shows. Hidden ones, and those in hidden modules,
     /// are not for people.
     fn shown(&self) -> BTreeSet<Id> {

@@ -181,7 +181,7 @@ fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
 fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
     let opus = manager("claude-opus-5-5");
     let mut log = talk();
-    let thought = |seal: &str| Reasoning::sealed(WireFormat::Anthropic, "", seal);
+    let thought = |seal: &str| Reasoning::signed(WireFormat::Anthropic, "", seal);
     let plan = opus.build_plan(&PlanRequest::new(&log)).unwrap();
     log.push_reply(&plan, Message::assistant("On the hook.").with_reasoning(thought("before")), None);
     log.push(Message::user("Thanks."));

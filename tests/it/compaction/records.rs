@@ -17,7 +17,7 @@ fn a_rewind_across_a_compaction_brings_the_messages_back() {
     assert!(log.rewind_before("nobody").is_err());
     log.push(said(16, 60));
     assert_eq!(ids(&log), [range(0, 8), vec!["m16".into()]].concat());
-    let markers = log.display().filter(|row| !matches!(row, HistoryRow::Message { .. })).count();
+    let markers = log.history().filter(|row| !matches!(row, HistoryRow::Message { .. })).count();
     assert_eq!((markers, log.messages().len()), (3, 17));
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
     let reasons: Vec<String> = plan.excluded.iter().map(|row| row.reason.to_string()).collect();

@@ -118,9 +118,9 @@ proptest! {
             prop_assert_eq!(alone, asked);
 
             // A second look tells nothing new.
-            let told = log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap());
+            let told = log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap());
             prop_assert!(told.len() <= 2);
-            prop_assert_eq!(log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap()).len(), 1);
+            prop_assert_eq!(log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap()).len(), 1);
 
             // Read back, from a store that is written entry by entry.
             stored.extend(log.events_from(stored.len()));
@@ -156,12 +156,12 @@ proptest! {
         for size in sizes {
             log.push(Message::user("u".repeat(size)));
             let before = manager.usage(&request(&log, settings, &tools)).unwrap();
-            told.extend(log.observe(before));
+            told.extend(log.observe_usage(before));
             let plan = manager.build_plan(&request(&log, settings, &tools)).unwrap();
             let usage = reported.map(|percent| Usage::openai(plan.counted() * percent / 100, 0, size as u64));
             told.extend(log.push_reply(&plan, Message::assistant("a".repeat(size)), usage).events);
             let after = manager.usage(&PlanRequest::like_last(&log)).unwrap();
-            told.extend(log.observe(after));
+            told.extend(log.observe_usage(after));
         }
         let crossed: Vec<(Level, Level)> = told.into_iter().filter_map(|event| match event {
             ContextEvent::LevelCrossed { from, to } => Some((from, to)),

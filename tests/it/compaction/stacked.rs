@@ -66,7 +66,7 @@ fn text(name: &str, bytes: usize) -> String {
 
 fn summaries(log: &Conversation) -> Vec<Compaction> {
     let summary = |part| match part {
-        ActiveEntry::Summary(record) => Some(record.clone()),
+        HistoryRow::Compaction(record) => Some(record.clone()),
         _ => None,
     };
     log.active().filter_map(summary).filter(|record| record.summary.is_some()).collect()
@@ -142,7 +142,7 @@ fn live(steps: &[Step], form: RequestForm, seen: &mut Seen) -> Result<(), TestCa
                 let active: Vec<ItemId> = log
                     .active()
                     .filter_map(|part| match part {
-                        ActiveEntry::Message { id, .. } => Some(id),
+                        HistoryRow::Message { id, .. } => Some(id),
                         _ => None,
                     })
                     .collect();

@@ -16,9 +16,9 @@ const STRATEGIES: [(CompactionStrategy, CompactionKind); 4] = [
 
 /// The messages that a compaction archived, by the marks of the display.
 fn archived(log: &Conversation) -> Vec<ItemId> {
-    log.display()
+    log.history()
         .filter_map(|row| match row {
-            HistoryRow::Message { id, archived: Some(_), .. } => Some(id),
+            HistoryRow::Message { id, is_archived: true, .. } => Some(id),
             _ => None,
         })
         .collect()
@@ -205,7 +205,7 @@ fn an_undo_keeps_what_came_since() {
     log.push(said(17, 60));
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
     assert_eq!(manager.compactor().apply_summary(&mut log, &job, "Again.").unwrap().number, 3);
-    let page = context_window_report::history(&log);
+    let page = context_window_report::history(&log).to_string();
     assert!(page.contains("**Compaction #2 undone**") && page.contains("**Compaction #1 undone**"), "{page}");
 }
 

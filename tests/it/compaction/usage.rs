@@ -14,7 +14,7 @@ fn levels_tell_each_crossing_once_and_percent_is_honest() {
         log.push(said(at, 100));
         let usage = manager.usage(&PlanRequest::new(&log).with_limits(limits(1_100))).unwrap();
         assert_eq!(usage.percent, (at as u64 + 1) * 10);
-        for event in log.observe(usage) {
+        for event in log.observe_usage(usage) {
             if let ContextEvent::LevelCrossed { from, to } = event {
                 told.push((at + 1, from, to));
             }
@@ -33,7 +33,7 @@ fn the_lights_of_a_window_of_200k_are_amber_at_150k_and_red_at_200k() {
     let log = Conversation::new();
     let request = PlanRequest::new(&log).with_limits(RequestLimits::new().with_model_context_len(200_000));
     let limits = bytes(Config::default()).build_plan(&request).unwrap().limits;
-    let level = |tokens| Level::of(tokens, &limits, &options);
+    let level = |tokens| Level::from_tokens(tokens, &limits, &options);
     assert_eq!([149_999, 150_000, 199_999, 200_000].map(level), {
         use Level::{Approaching, AtLimit, Normal};
         [Normal, Approaching, Approaching, AtLimit]

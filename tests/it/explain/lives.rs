@@ -184,7 +184,7 @@ impl Life {
             if let Some(size) = step.thinks {
                 reply = reply.with_reasoning(match format {
                     WireFormat::OpenAiChat => Reasoning::from("r".repeat(size)),
-                    format => Reasoning::sealed(format, "r".repeat(size), format!("seal{number}")),
+                    format => Reasoning::signed(format, "r".repeat(size), format!("seal{number}")),
                 });
             }
             let call = format!("c{number}");
@@ -345,7 +345,7 @@ fn reasoning_that_is_withheld_is_that_of_each_budget() {
     let format = model.wire_format;
     let manager = ContextWindowManager::new(model, generate::bytes(), Config::default()).unwrap();
     let reply = |at: usize| {
-        let thought = Reasoning::sealed(format, "t".repeat(60), format!("seal{at}"));
+        let thought = Reasoning::signed(format, "t".repeat(60), format!("seal{at}"));
         Message::assistant(format!("Answer {at}.")).with_reasoning(thought)
     };
     let turn = |at: usize| [Message::user(format!("Question {at}?")), reply(at)];

@@ -151,7 +151,7 @@ fn the_names_of_a_users_file_come_first() {
         "[[model]]\nname = \"openai:gpt-4o\"\nprovider = \"me\"\ncontext_len = 9\n\
          [[model]]\nname = \"{long}\"\nprovider = \"me\"\ncontext_len = 8\n"
     );
-    let own = Registry::from_toml(&text, "own.toml").unwrap().over(Registry::built_in().unwrap());
+    let own = Registry::from_toml(&text, "own.toml").unwrap().with_fallback(Registry::built_in().unwrap());
     assert_eq!(own.entry("OpenAI:gpt-4o").unwrap().context_len, Some(9));
     assert_eq!(own.entry("gpt-4o").unwrap().context_len, Some(128_000));
     assert_eq!(own.entry(&long).unwrap().context_len, Some(8));

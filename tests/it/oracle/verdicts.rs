@@ -207,17 +207,17 @@ pub fn planned(session: &Session, oracle: &Oracle<'_>, plan: &context_window::Co
     }
     for row in &plan.excluded {
         let reason = match &row.reason {
-            ExcludedReason::Budget { held_by, .. } => format!(
+            ExcludedReason::Budget { limited_by, .. } => format!(
                 "budget/{}",
-                match held_by {
-                    HeldBy::Size => "size",
-                    HeldBy::Window => "window",
-                    HeldBy::Cap => "cap",
-                    HeldBy::PinsLimit => "pins_limit",
-                    HeldBy::Prefix => "prefix",
-                    HeldBy::Overflow => "overflow",
-                    HeldBy::StickyWindow => "sticky_window",
-                    HeldBy::StickyDocuments => "sticky_documents",
+                match limited_by {
+                    LimitedBy::Size => "size",
+                    LimitedBy::Window => "window",
+                    LimitedBy::Cap => "cap",
+                    LimitedBy::PinsLimit => "pins_limit",
+                    LimitedBy::Prefix => "prefix",
+                    LimitedBy::Overflow => "overflow",
+                    LimitedBy::StickyWindow => "sticky_window",
+                    LimitedBy::StickyDocuments => "sticky_documents",
                     _ => "?",
                 }
             ),

@@ -135,11 +135,11 @@ fn part() -> impl Strategy<Value = Part> {
 fn reasoning() -> impl Strategy<Value = Reasoning> {
     prop_oneof![
         2 => text().prop_map(Reasoning::text),
-        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "I think.", "c2ln")),
-        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "cmVkYWN0ZWQ=").into_redacted()),
-        1 => Just(Reasoning::sealed(WireFormat::Anthropic, "", "bm90IHNob3du")),
-        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "Summary.", "ZW5j").with_id("rs_1")),
-        1 => Just(Reasoning::sealed(WireFormat::OpenAiResponses, "", "ZW5j")),
+        1 => Just(Reasoning::signed(WireFormat::Anthropic, "I think.", "c2ln")),
+        1 => Just(Reasoning::signed(WireFormat::Anthropic, "", "cmVkYWN0ZWQ=").into_redacted()),
+        1 => Just(Reasoning::signed(WireFormat::Anthropic, "", "bm90IHNob3du")),
+        1 => Just(Reasoning::signed(WireFormat::OpenAiResponses, "Summary.", "ZW5j").with_id("rs_1")),
+        1 => Just(Reasoning::signed(WireFormat::OpenAiResponses, "", "ZW5j")),
     ]
 }
 

@@ -56,7 +56,7 @@ impl Talk {
     ) {
         let (plan, body) = self.plan(request);
         let made: Vec<(String, Vec<Value>)> =
-            thoughts.iter().filter_map(|thought| Some((thought.seal.clone()?, Vec::new()))).collect();
+            thoughts.iter().filter_map(|thought| Some((thought.signature.clone()?, Vec::new()))).collect();
         self.server.made(&body, &made);
         let id = format!("c{}", self.replies);
         self.replies += 1;
@@ -178,7 +178,7 @@ fn a_repair_that_touches_the_past() {
 #[test]
 fn the_seal_decides() {
     let mut talk = Talk::new(manager(), "Where is it?");
-    let empty = Reasoning::sealed(WireFormat::Anthropic, "", "v9.~not/base64~");
+    let empty = Reasoning::signed(WireFormat::Anthropic, "", "v9.~not/base64~");
     talk.step_with(&[empty], Some("Not here."));
     assert_eq!(talk.sent(), ["v9.~not/base64~"]);
     let (plan, _) = talk.plan(|request| request);
@@ -347,7 +347,7 @@ fn bound_reasoning_stays_with_its_sender() {
         let mut log = Conversation::from([Message::user("Where is it?")]);
         let plan = manager.build_plan(&request(&log)).unwrap();
         let format = plan.wire_format;
-        let reasoning = Reasoning::sealed(format, "", "sealed").with_id("rs_1");
+        let reasoning = Reasoning::signed(format, "", "sealed").with_id("rs_1");
         log.push_reply(&plan, Message::assistant("Here.").with_reasoning(reasoning), None);
         log.push(Message::user("Thanks."));
         let sent = |request: PlanRequest<'_>| manager.build_plan(&request).unwrap().thoughts.sent == 1;
@@ -371,7 +371,7 @@ fn a_thought_weighs_what_its_reply_reported() {
         let mut log = Conversation::from([Message::user("Where is it?")]);
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
         let reply =
-            Message::assistant("Here.").with_reasoning(Reasoning::sealed(WireFormat::Anthropic, "", "seal"));
+            Message::assistant("Here.").with_reasoning(Reasoning::signed(WireFormat::Anthropic, "", "seal"));
         log.push_reply(&plan, reply, ReplyReport::from_json(&report));
         log.push(Message::user("Thanks."));
         let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();

@@ -171,7 +171,7 @@ impl Life {
             let seal = format!("seal{}x{nth}", self.replies);
             let text = if self.dice.below(2) == 0 { "" } else { "Hm." };
             reply = reply
-                .with_reasoning(Reasoning::sealed(self.format, text, &*seal).with_id(format!("rs_{seal}")));
+                .with_reasoning(Reasoning::signed(self.format, text, &*seal).with_id(format!("rs_{seal}")));
             seals.push((seal, Vec::new()));
         }
         self.server.made(&body, &seals);

@@ -2,7 +2,7 @@
 
 use context_window::{
     Config, ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, PlanRequest, Role,
-    Section, Source, plan::HeldBy, render,
+    Section, Source, plan::LimitedBy, render,
 };
 use context_window_report as report;
 use std::collections::{BTreeMap, BTreeSet};
@@ -167,7 +167,10 @@ fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>)
         let from = ids.iter().position(|id| id == row.id.as_str()).ok_or("unknown row")?;
         let window = matches!(
             row.reason,
-            ExcludedReason::Budget { held_by: HeldBy::Window | HeldBy::Cap | HeldBy::StickyWindow, .. }
+            ExcludedReason::Budget {
+                limited_by: LimitedBy::Window | LimitedBy::Cap | LimitedBy::StickyWindow,
+                ..
+            }
         );
         let late_result = case.messages[from].role() == Role::Tool;
         law(!window || from < start || late_result, || {
@@ -181,7 +184,7 @@ fn the_kept_window_is_contiguous_and_starts_with_a_user_message(case: &Case<'_>)
 fn nothing_excluded_for_budget_would_fit(case: &Case<'_>) -> Result<(), String> {
     let left = case.plan.left_over();
     for row in &case.plan.excluded {
-        if let ExcludedReason::Budget { room, held_by: HeldBy::Size } = row.reason {
+        if let ExcludedReason::Budget { room, limited_by: LimitedBy::Size } = row.reason {
             let block = if case.plan.included.iter().any(|row| row.section == Section::Rag) { 0 } else { 64 };
             // What merging saves is not there for what would end the merge, a first document opens the block, and what
             // joins save is known only when everything is rendered.
@@ -221,7 +224,7 @@ fn same_request_same_bytes(case: &Case<'_>) -> Result<(), String> {
 /// Everything that a plan prints.
 pub fn all_bytes(plan: &ContextPlan) -> String {
     let body = serde_json::to_string(&render::openai(plan)).unwrap();
-    format!("{}\n{}\n{body}", report::text(plan), report::json(plan))
+    format!("{}\n{}\n{body}", report::text(plan), plan.to_json())
 }
 
 /// The id of each message: its own, or `m` and its position.

@@ -133,13 +133,13 @@ impl Goose {
                 let thought = fields.need("thinking")?.text()?;
                 let signature = fields.text("signature")?.filter(|signature| !signature.is_empty());
                 Some(Piece::Thought(match signature {
-                    Some(signature) => Reasoning::sealed(WireFormat::Anthropic, thought, signature),
+                    Some(signature) => Reasoning::signed(WireFormat::Anthropic, thought, signature),
                     None => Reasoning::text(thought),
                 }))
             }
             "redactedThinking" => {
                 let data = fields.need("data")?.text()?;
-                Some(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted()))
+                Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
             }
             "reasoning" => Piece::thought(fields.need("text")?.text()?),
             "toolRequest" | "frontendToolRequest" => self.call(&fields, reading)?.map(Piece::Call),

@@ -222,9 +222,9 @@ fn thought(fields: &Fields<'_>) -> Result<Piece, Fault> {
     };
     let id = extra.name("id")?;
     Ok(Piece::Thought(match (extra.text("signature")?, extra.text("encrypted_content")?) {
-        (Some(signature), _) => Reasoning::sealed(WireFormat::Anthropic, text, signature),
+        (Some(signature), _) => Reasoning::signed(WireFormat::Anthropic, text, signature),
         (None, Some(encrypted)) => {
-            let sealed = Reasoning::sealed(WireFormat::OpenAiResponses, text, encrypted);
+            let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
             id.into_iter().fold(sealed, Reasoning::with_id)
         }
         (None, None) => Reasoning::text(text),

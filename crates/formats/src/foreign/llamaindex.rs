@@ -213,11 +213,11 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
 fn sealed(text: String, information: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let encrypted = information.text("encrypted_content")?;
     let sealed = match (information.text("signature")?, encrypted) {
-        (Some(signature), _) => Reasoning::sealed(WireFormat::Anthropic, text, signature),
+        (Some(signature), _) => Reasoning::signed(WireFormat::Anthropic, text, signature),
         (None, Some(encrypted)) => {
             let id = information.name("id")?;
             id.into_iter()
-                .fold(Reasoning::sealed(WireFormat::OpenAiResponses, text, encrypted), Reasoning::with_id)
+                .fold(Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted), Reasoning::with_id)
         }
         (None, None) => return Ok(Piece::thought(text)),
     };

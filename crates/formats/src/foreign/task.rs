@@ -194,13 +194,13 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
             let thought = fields.need("thinking")?.text()?;
             let signature = fields.text("signature")?.filter(|signature| !signature.is_empty());
             usual(Piece::Thought(match signature {
-                Some(signature) => Reasoning::sealed(WireFormat::Anthropic, thought, signature),
+                Some(signature) => Reasoning::signed(WireFormat::Anthropic, thought, signature),
                 None => Reasoning::text(thought),
             }))
         }
         "redacted_thinking" => {
             let data = fields.need("data")?.text()?;
-            usual(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted()))
+            usual(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
         }
         "reasoning" => own(Some(Piece::Thought(reasoning(&fields)?))),
         // It proves a thought to Gemini, and is no content by itself.
@@ -278,7 +278,7 @@ fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, Fault> {
     let id = fields.name("id")?;
     Ok(match fields.text("encrypted_content")? {
         Some(seal) => {
-            let reasoning = Reasoning::sealed(WireFormat::OpenAiResponses, text, seal);
+            let reasoning = Reasoning::signed(WireFormat::OpenAiResponses, text, seal);
             match id {
                 Some(id) => reasoning.with_id(id),
                 None => reasoning,

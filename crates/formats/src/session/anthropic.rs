@@ -124,12 +124,12 @@ pub(crate) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
         }),
         "thinking" => serde_json::from_str(json).map(|Thinking { thinking, signature }| {
             Piece::Reasoning(match signature {
-                Some(signature) => Reasoning::sealed(WireFormat::Anthropic, thinking, signature),
+                Some(signature) => Reasoning::signed(WireFormat::Anthropic, thinking, signature),
                 None => Reasoning::text(thinking),
             })
         }),
         "redacted_thinking" => serde_json::from_str(json).map(|Redacted { data }| {
-            Piece::Reasoning(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted())
+            Piece::Reasoning(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted())
         }),
         "image" => serde_json::from_str(json).map(|Image { source }| {
             let url = match source {

@@ -38,7 +38,7 @@ pub(crate) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
 impl Sum {
     fn add(&mut self, json: &str, what: impl Fn() -> String) -> Result<(), Fault> {
         let mut tally = size::Tally::default();
-        let known = tally.go_on(json.as_bytes(), size::VALUES_OF_A_TREE);
+        let known = tally.count_bytes(json.as_bytes(), size::VALUES_OF_A_TREE);
         known.map_err(|_| (what(), size::too_many("it", size::VALUES_OF_A_TREE)))?;
         self.values += tally.values();
         if self.values > size::VALUES {

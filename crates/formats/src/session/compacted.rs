@@ -167,7 +167,7 @@ impl Block {
         };
         let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
         let (head, from) = (position(&self.head)?, position(&self.from)?);
-        let mut record = log.record_of(self.kind, head, from, first);
+        let mut record = log.compaction_record(self.kind, head, from, first);
         // Numbers are never given twice, and one that leaves none after it is no number.
         let number = self.compaction_number.filter(|number| *number < u32::MAX / 2);
         record.number = number.unwrap_or(record.number).max(record.number);

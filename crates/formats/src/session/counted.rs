@@ -5,7 +5,7 @@ use context_window::text::{size, size::Tally};
 
 /// Counts the values of what was read, as far as a session may have them.
 pub(crate) fn count_values(tally: &mut Tally, bytes: &[u8], name: &str) -> Result<(), Error> {
-    tally.go_on(bytes, size::VALUES).map_err(|excess| {
+    tally.count_bytes(bytes, size::VALUES).map_err(|excess| {
         Error::input(format!("{name}:{}", excess.line), size::too_many("the session", size::VALUES))
     })
 }

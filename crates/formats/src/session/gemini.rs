@@ -284,7 +284,7 @@ impl Said {
                 let mut reasoning = Reasoning::text(text);
                 reasoning.wire_format = Some(WireFormat::Gemini);
                 // A signature alone says nothing to others.
-                reasoning.seal = thought_signature.filter(|_| reasoning.text.trim().is_empty());
+                reasoning.signature = thought_signature.filter(|_| reasoning.text.trim().is_empty());
                 self.reasonings.push(reasoning);
                 PieceKind::Reasoning
             }

@@ -50,7 +50,7 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
         match entry {
             Entry::Message(message) => {
                 // A message goes by its position unless it was given another name.
-                let is_default = message.id() == Some(&ItemId::of_message(log.messages().len() as u32));
+                let is_default = message.id() == Some(&ItemId::for_message(log.messages().len() as u32));
                 let message = message.clone();
                 ids.push(log.push(if is_default { message.without_id() } else { message }));
             }

@@ -7,8 +7,7 @@ use super::{
 };
 use crate::{error::Error, format::ReadOptions, scan};
 use context_window::{
-    Conversation, ItemId, Message, Model, RagItem, WireFormat, plan::RemoteContextKind,
-    provider::StatedLimits, text::plain,
+    Conversation, ItemId, Message, Model, RagItem, WireFormat, provider::StatedLimits, text::plain,
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet};
@@ -95,7 +94,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let compaction = beside.and_then(|(_, value)| compacted::beside(value.get()));
     let is_sharegpt = logged.as_ref().is_some_and(|logged| logged.is_sharegpt);
     let is_read = |key: &str| match key {
-        "conversation" => remote.iter().any(|remote| remote.kind == RemoteContextKind::Conversation),
+        "conversation" => remote.iter().any(|remote| remote.body_key() == "conversation"),
         // The messages are those of the first key that holds any.
         "contents" | "systemInstruction" | "system_instruction" => session.messages.is_none(),
         "input" | "instructions" => session.messages.is_none() && session.contents.is_none(),

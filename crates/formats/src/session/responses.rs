@@ -410,7 +410,7 @@ fn reasoning(item: &Item) -> Reasoning {
     let summary: Vec<&str> = item.summary.iter().flatten().map(|part| part.text.as_str()).collect();
     let text = summary.join("\n\n");
     let mut reasoning = match &item.encrypted_content {
-        Some(seal) => Reasoning::sealed(WireFormat::OpenAiResponses, text, seal),
+        Some(seal) => Reasoning::signed(WireFormat::OpenAiResponses, text, seal),
         None => Reasoning::text(text),
     };
     reasoning.wire_format = Some(WireFormat::OpenAiResponses);

@@ -1,10 +1,7 @@
 //! Limits that the body of a logged request states, and context that its provider adds (rule B8).
 
 use super::wire;
-use context_window::{
-    plan::{RemoteContext, RemoteContextKind},
-    provider::StatedLimits,
-};
+use context_window::{plan::RemoteContext, provider::StatedLimits};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -130,16 +127,16 @@ impl Body {
 
     /// Returns the context that the provider adds to this body.
     pub(super) fn remote(&self, session: &wire::Session) -> Vec<RemoteContext> {
-        use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
         let of_responses = session.messages.is_none() && session.contents.is_none();
         let has_input = of_responses && session.input.is_some();
-        let one = |kind, id: Option<String>| id.map(|id| RemoteContext::new(kind, id));
         let mut remote: Vec<RemoteContext> = [
-            one(PreviousResponse, text(&self.previous_response_id)),
+            text(&self.previous_response_id).map(RemoteContext::previous_response),
             // Logs have a conversation and a prompt of their own; those of Responses stand beside `input`.
-            one(Conversation, id(&self.conversation).filter(|id| has_input || id.starts_with("conv_"))),
-            one(StoredPrompt, text(&inside(&self.prompt, "id")).filter(|_| of_responses)),
-            one(CachedContent, text(&self.cached).or_else(|| text(&self.cached_content))),
+            id(&self.conversation)
+                .filter(|id| has_input || id.starts_with("conv_"))
+                .map(RemoteContext::conversation),
+            text(&inside(&self.prompt, "id")).filter(|_| of_responses).map(RemoteContext::stored_prompt),
+            text(&self.cached).or_else(|| text(&self.cached_content)).map(RemoteContext::cached_content),
         ]
         .into_iter()
         .flatten()
@@ -154,7 +151,7 @@ impl Body {
             text(&inside(&server, "name")).or_else(|| text(&inside(&server, "url")))
         };
         let names = servers.into_iter().take(MOST_SERVERS).filter_map(name);
-        remote.extend(names.map(|name| RemoteContext::new(McpServer, name)));
+        remote.extend(names.map(RemoteContext::mcp_server));
         remote
     }
 }

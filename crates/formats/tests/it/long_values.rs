@@ -301,7 +301,7 @@ fn no_long_value_of_a_call_makes_a_long_sentence() {
             [json!(long), json!({long.as_str(): 1}), json!([{"text": 1, long.as_str(): long}]), json!([long])]
         {
             FieldMap::new()
-                .read(&hits.to_string())
+                .read_hits(&hits.to_string())
                 .err()
                 .into_iter()
                 .for_each(|error| assert_short("hits", error));

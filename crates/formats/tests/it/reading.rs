@@ -1,6 +1,6 @@
 //! Nothing vanishes on reading: what a session file holds is in the log, or a note says that it is not.
 
-use context_window::{Message, Role, conversation::ActiveEntry};
+use context_window::{Message, Role, conversation::HistoryRow};
 use context_window_formats::{FileFormat, ReadOptions, Session, SessionFile};
 use std::fmt::Write as _;
 
@@ -47,7 +47,7 @@ fn what_stands_beside_a_compaction_is_a_message_after_it() {
     );
     let record = read.log.compactions().next().unwrap();
     assert_eq!((record.messages_archived, record.first_active.as_ref()), (1, None));
-    let active = read.log.active().filter(|entry| matches!(entry, ActiveEntry::Message { .. })).count();
+    let active = read.log.active().filter(|entry| matches!(entry, HistoryRow::Message { .. })).count();
     assert_eq!(active, 2);
     assert!(read.ignored().is_empty(), "{:?}", read.ignored());
 

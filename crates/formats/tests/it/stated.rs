@@ -1,9 +1,6 @@
 //! Limits that a logged body states, and context that its provider adds (rule B8): one small body for each spelling.
 
-use context_window::{
-    Config, ContextPlan, ContextWindowManager, Model, TokenCounter,
-    plan::{NoticeCode, RemoteContextKind},
-};
+use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, plan::NoticeCode};
 use context_window_formats::{Session, SessionTexts, session_json};
 
 const HI: &str = r#""messages": [{"role": "user", "content": "Hi"}]"#;
@@ -108,50 +105,50 @@ fn an_unknown_model_says_whether_default_limits_apply() {
 
 #[test]
 fn context_that_the_provider_adds_is_a_notice() {
-    use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
     let input = r#""input": [{"role": "user", "content": "And now?"}]"#;
     let contents = r#""contents": [{"role": "user", "parts": [{"text": "And now?"}]}]"#;
-    for (body, kind, id, missing) in [
+    for (body, key, id, missing) in [
         (
             format!("{input}, \"previous_response_id\": \"resp_1\""),
-            PreviousResponse,
+            "previous_response_id",
             "resp_1",
             "messages up to that response",
         ),
         (
             format!("{input}, \"conversation\": \"conv_1\""),
-            Conversation,
+            "conversation",
             "conv_1",
             "items of that conversation",
         ),
         (
             format!("{input}, \"conversation\": {{\"id\": \"conv_1\"}}"),
-            Conversation,
+            "conversation",
             "conv_1",
             "items of that conversation",
         ),
         (
             format!("{input}, \"prompt\": {{\"id\": \"pmpt_1\", \"version\": \"2\"}}"),
-            StoredPrompt,
+            "prompt",
             "pmpt_1",
             "messages of that prompt",
         ),
         (
             format!("{contents}, \"cachedContent\": \"cachedContents/1\""),
-            CachedContent,
+            "cachedContent",
             "cachedContents/1",
             "cached contents",
         ),
         (
             format!("{HI}, \"mcp_servers\": [{{\"name\": \"tides\"}}]"),
-            McpServer,
+            "mcp_servers",
             "tides",
             "tools of that server",
         ),
     ] {
         let session = Session::from_json(&format!("{{{body}}}")).unwrap();
-        let named: Vec<_> = session.remote.iter().map(|remote| (remote.kind, remote.id.as_str())).collect();
-        assert_eq!(named, [(kind, id)], "{body}");
+        let named: Vec<_> =
+            session.remote.iter().map(|remote| (remote.body_key(), remote.id.as_str())).collect();
+        assert_eq!(named, [(key, id)], "{body}");
         let plan = planned("gpt-5", &session);
         let text = notice(&plan, NoticeCode::RemoteContext).unwrap();
         assert!(

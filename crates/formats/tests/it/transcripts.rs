@@ -43,7 +43,7 @@ fn shown(message: &Message) -> String {
         };
     }
     for reasoning in message.reasoning() {
-        let _ = write!(out, "\n      thought {:?} sealed {:?}", reasoning.text, reasoning.seal);
+        let _ = write!(out, "\n      thought {:?} sealed {:?}", reasoning.text, reasoning.signature);
     }
     for call in message.tool_calls() {
         let _ = write!(out, "\n      call {} {} {}", call.id, call.name, call.arguments);
@@ -62,10 +62,10 @@ fn report(session: &Session) -> String {
             let _ = writeln!(out, "  {id} system text {text:?}");
         }
     }
-    for row in session.log.display() {
+    for row in session.log.history() {
         let _ = match row {
-            HistoryRow::Message { id, message, archived } => {
-                let sign = if archived.is_some() { '-' } else { ' ' };
+            HistoryRow::Message { id, message, is_archived, .. } => {
+                let sign = if is_archived { '-' } else { ' ' };
                 writeln!(out, "{sign} {id} {}", shown(message))
             }
             HistoryRow::Compaction(record) => writeln!(

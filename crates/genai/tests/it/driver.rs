@@ -6,7 +6,7 @@ mod server;
 use context_window::{
     compaction::CompactionRequest,
     config::{CompactionStrategy, RequestForm},
-    conversation::{ActiveEntry, Compaction, CompactionKind, HistoryRow, ProviderSummary},
+    conversation::{Compaction, CompactionKind, HistoryRow, ProviderSummary},
     *,
 };
 use context_window_genai::{Error, ErrorKind, Summariser};
@@ -150,7 +150,7 @@ impl World {
 
 /// Every message that was ever said, in order.
 fn said(log: &Conversation) -> Vec<String> {
-    let messages = log.display().filter_map(|row| match row {
+    let messages = log.history().filter_map(|row| match row {
         HistoryRow::Message { message, .. } => Some(format!("{message:?}")),
         _ => None,
     });
@@ -159,7 +159,7 @@ fn said(log: &Conversation) -> Vec<String> {
 
 /// All that a log shows, and all that is active in it.
 fn shape(log: &Conversation) -> (Vec<String>, Vec<String>) {
-    let shown = log.display().map(|row| format!("{row:?}")).collect();
+    let shown = log.history().map(|row| format!("{row:?}")).collect();
     (shown, log.active().map(|part| format!("{part:?}")).collect())
 }
 
@@ -280,7 +280,7 @@ async fn a_job_arrives_whole_and_its_summary_comes_back() {
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!((record.kind, record.summary.as_deref()), (CompactionKind::Summary, Some(SUMMARY)));
         assert_eq!(record.messages_archived, world.job.messages_archived());
-        let summaries = world.log.active().filter(|part| matches!(part, ActiveEntry::Summary(_))).count();
+        let summaries = world.log.active().filter(|part| matches!(part, HistoryRow::Compaction(_))).count();
         assert_eq!(summaries, 1);
     }
 }

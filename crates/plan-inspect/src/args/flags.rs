@@ -222,7 +222,7 @@ impl Models {
             Some(path) => {
                 let own = Registry::from_file(path)?;
                 let tokenizers = own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect();
-                (own.over(built_in), tokenizers)
+                (own.with_fallback(built_in), tokenizers)
             }
             None => (built_in.clone(), Vec::new()),
         };

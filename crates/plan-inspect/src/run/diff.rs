@@ -117,13 +117,13 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
             Tone::Warning => "left",
             _ => "",
         };
-        (class, report::change(change).to_vec())
+        (class, report::change(change).into_cells().to_vec())
     });
     let head = head(diff, plans);
     let mut page = report::TablePage::new(format!("{} → {}", names[0], names[1]))
         .with_lines(head.lines().map(str::to_owned));
     if !diff.changes.is_empty() {
-        page = page.with_table(report::CHANGE_HEADINGS.map(str::to_owned).to_vec(), rows.collect());
+        page = page.with_table(report::ChangeText::HEADINGS.map(str::to_owned).to_vec(), rows.collect());
     }
     if let Some(change) = &diff.tools {
         page = page.with_table(vec!["tools".to_owned()], vec![("", vec![tools(change)])]);
@@ -205,11 +205,11 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
     for line in head(diff, plans).lines() {
         text = text + "- " + &report::markdown_cell(line) + "\n";
     }
-    let changes = diff.changes.iter().map(|change| report::change(change).to_vec());
+    let changes = diff.changes.iter().map(|change| report::change(change).into_cells().to_vec());
     let thoughts = diff.thoughts.iter();
     let thoughts = thoughts.map(|one| vec![one.id.to_string(), one.from.to_string(), one.to.to_string()]);
     for (headings, rows) in [
-        (report::CHANGE_HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
+        (report::ChangeText::HEADINGS.to_vec(), changes.collect::<Vec<_>>()),
         (vec!["thought of", "from", "to"], thoughts.collect()),
     ] {
         if rows.is_empty() {
@@ -231,9 +231,9 @@ fn text(diff: &analysis::Diff, screen: &Screen) -> String {
         let same = is_broken || diff.tools.is_some();
         return if same { "no item has another state or text\n" } else { "no differences\n" }.into();
     }
-    let columns = report::CHANGE_HEADINGS.map(|heading| (heading, Align::Left));
+    let columns = report::ChangeText::HEADINGS.map(|heading| (heading, Align::Left));
     let mut table = Table::new(&columns).within(screen.limit()).in_colour(screen.colour());
-    diff.changes.iter().for_each(|change| table.row_in(tone(change), report::change(change)));
+    diff.changes.iter().for_each(|change| table.row_in(tone(change), report::change(change).into_cells()));
     let changes = if diff.changes.len() == 1 { "change" } else { "changes" };
     let mut text = String::new();
     if !diff.changes.is_empty() {

@@ -8,10 +8,7 @@ use crate::{
     prepared::say_ignored,
 };
 use anyhow::Result;
-use context_window::{
-    Conversation,
-    conversation::{ArchivedBy, HistoryRow},
-};
+use context_window::{Conversation, conversation::HistoryRow};
 use context_window_report as report;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -21,7 +18,7 @@ pub(crate) fn run(args: &History, screen: &Screen) -> Result<ExitCode> {
     let session = input::sessions(&args.session, args.reading.options())?.session(args.id.as_deref())?;
     print(&match args.format {
         HistoryFormat::Text => text(&session.log, args.expand, screen),
-        HistoryFormat::Markdown => report::history(&session.log),
+        HistoryFormat::Markdown => report::history(&session.log).to_string(),
         HistoryFormat::Json => json(&session.log)?,
     })?;
     say_ignored(&session);
@@ -33,7 +30,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
     let paint = |code: &str, line: &str| {
         if colour { format!("\u{1b}[{code}m{line}\u{1b}[0m\n") } else { format!("{line}\n") }
     };
-    let longest = log.display().filter_map(|row| match row {
+    let longest = log.history().filter_map(|row| match row {
         HistoryRow::Message { id, .. } => Some(report::brief(id.as_str()).width()),
         _ => None,
     });
@@ -41,17 +38,17 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
     let column = if whole { column } else { column.min((width / 4).max(16)) };
     let mut text = String::new();
     let ids: Vec<String> = log
-        .display()
+        .history()
         .filter_map(|row| match row {
             HistoryRow::Message { id, .. } => Some(report::printable(id.as_str())),
             _ => None,
         })
         .collect();
     let mut ids = report::cut_ids((1..).zip(ids.iter().map(String::as_str)), column).into_iter();
-    for row in log.display() {
+    for row in log.history() {
         match row {
-            HistoryRow::Message { message, archived, .. } => {
-                let sign = if archived.is_some() && !colour { "-" } else { " " };
+            HistoryRow::Message { message, is_archived, .. } => {
+                let sign = if is_archived && !colour { "-" } else { " " };
                 let id = ids.next().unwrap_or_default();
                 let fill = " ".repeat(column - id.width());
                 let head = format!("{sign} {id}{fill}  {:9}  ", message.role().name());
@@ -60,7 +57,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
                     let line = head + &shown(&line);
                     let line = if whole { line } else { report::cut(&line, width) };
                     let line = line.trim_end().to_owned();
-                    text.push_str(&if archived.is_some() { paint("2", &line) } else { line + "\n" });
+                    text.push_str(&if is_archived { paint("2", &line) } else { line + "\n" });
                 }
             }
             HistoryRow::Compaction(record) => {
@@ -91,16 +88,16 @@ fn rule(said: &str, width: usize) -> String {
 
 fn json(log: &Conversation) -> Result<String> {
     let rows: Vec<Value> = log
-        .display()
+        .history()
         .map(|row| match row {
-            HistoryRow::Message { id, message, archived } => json!({
+            HistoryRow::Message { id, message, is_archived, compaction } => json!({
                 "kind": "message",
                 "id": id,
-                "archived": archived.is_some(),
-                "archived_by": match archived {
-                    Some(ArchivedBy::Compaction(number)) => json!(number),
-                    Some(ArchivedBy::Rewind) => json!("rewind"),
-                    _ => Value::Null,
+                "archived": is_archived,
+                "archived_by": match compaction {
+                    Some(number) => json!(number),
+                    None if is_archived => json!("rewind"),
+                    None => Value::Null,
                 },
                 "role": message.role(),
                 "text": lines(message, true).join("\n"),

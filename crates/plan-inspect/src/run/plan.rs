@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
             text.with_top(args.top).with_rows(rows).with_grid(args.grid).to_string()
         }
         Format::Markdown => report::markdown(&plan).to_string(),
-        Format::Json => json::inert(&report::json(&plan)) + "\n",
+        Format::Json => json::inert(&plan.to_json()) + "\n",
         Format::Messages => messages(&plan, model, args.breakpoints)?,
         Format::Html => page(args, &prepared, &request, &plan)?,
     };

@@ -38,8 +38,7 @@ pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
 
 fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
     let name = report::printable(&args.log.display().to_string());
-    let whole =
-        format!("{} and {}", counted(checked.entries.0, "message"), counted(checked.entries.1, "event"));
+    let whole = format!("{} and {}", counted(checked.messages, "message"), counted(checked.events, "event"));
     let Some(damage) = &checked.damage else { return format!("{name} is whole: {whole}\n") };
     let line = damage.line;
     let found = match &damage.detail {
@@ -120,8 +119,8 @@ fn as_json(checked: &LogState) -> Result<String> {
         })
     });
     json::indented(&json!({
-        "messages": checked.entries.0,
-        "events": checked.entries.1,
+        "messages": checked.messages,
+        "events": checked.events,
         "damage": damage,
         "copy": checked.copy.as_ref().map(|copy| copy.display().to_string()),
     }))

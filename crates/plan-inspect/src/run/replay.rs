@@ -253,14 +253,14 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     let prepared = Prepared::new(session, &args.terms, args.terms.target.model.as_deref())?;
     let request = prepared.request();
     let mut prompts = Vec::new();
-    let replay = prepared.manager.explainer(&request).replay();
-    let all = replay.prompts();
+    let explainer = prepared.manager.explainer(&request);
+    let all = explainer.count_prompts();
     let newest = match args.newest {
         Some(newest) => newest,
         None => prompts_within(&prepared, MOST_ROWS)?,
     };
     let not_examined = if args.newest.is_none() { all - newest.min(all) } else { 0 };
-    for step in replay.with_newest(newest) {
+    for step in explainer.replay_newest(newest) {
         prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
     }
     let compactions = prepared.session.log.compactions().count() as u64;
@@ -480,8 +480,7 @@ fn page(args: &Replay) -> Result<String> {
     let request = prepared.request();
     let newest = args.newest.unwrap_or(ON_A_PAGE).min(ON_A_PAGE);
     let shown = Progress::spinner("replaying");
-    let steps: Result<Vec<Step>, _> =
-        prepared.manager.explainer(&request).replay().with_newest(newest).collect();
+    let steps: Result<Vec<Step>, _> = prepared.manager.explainer(&request).replay_newest(newest).collect();
     let steps = steps?;
     drop(shown);
     let first = steps.first().map_or(1, |step| step.prompt);

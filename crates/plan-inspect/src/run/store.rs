@@ -224,7 +224,7 @@ fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
 /// The next plan, as JSON, or why there is none.
 fn next_plan(log: &Conversation) -> Result<String, String> {
     let plan = planned(log, RequestLimits::default());
-    plan.map(|plan| report::json(&plan)).map_err(|error| error.to_string())
+    plan.map(|plan| plan.to_json()).map_err(|error| error.to_string())
 }
 
 /// A plan for the model of the newest prompt, with the options that come with the crate.

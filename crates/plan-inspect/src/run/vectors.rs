@@ -194,7 +194,7 @@ fn outcome(plan: &ContextPlan) -> Value {
         .map(|row| {
             let last = row.last_id.as_ref().unwrap_or(&row.id);
             let detail = match &row.reason {
-                ExcludedReason::Budget { held_by, .. } => held_by.name(),
+                ExcludedReason::Budget { limited_by, .. } => limited_by.name(),
                 ExcludedReason::Policy(rule) => rule.name(),
                 ExcludedReason::Duplicate { of } => of.as_str(),
                 _ => "",

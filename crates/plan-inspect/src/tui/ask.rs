@@ -206,7 +206,7 @@ fn asked<T>(
 ) -> Result<T> {
     let prepared = &subject.prepared;
     let At::Past(past) = at else {
-        return what_if.ask(&prepared.request(), |request| ask(&prepared.manager, request));
+        return what_if.apply_to_request(&prepared.request(), |request| ask(&prepared.manager, request));
     };
     let mut session = as_of(&prepared.session, past.messages);
     session.previous = Some(match &past.before {
@@ -220,7 +220,7 @@ fn asked<T>(
         None => Anchor::default(),
     });
     let request = session.request().with_limits(prepared.limits());
-    what_if.ask(&request, |request| ask(&prepared.manager, request))
+    what_if.apply_to_request(&request, |request| ask(&prepared.manager, request))
 }
 
 /// The session as it was: what belongs to its last prompt only is not there.
@@ -315,7 +315,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     /// Who looks at a screen looks no further back.
     const NEWEST: usize = 1_000;
     let request = subject.prepared.request();
-    for step in subject.prepared.manager.explainer(&request).replay().with_newest(NEWEST) {
+    for step in subject.prepared.manager.explainer(&request).replay_newest(NEWEST) {
         let answer = match step {
             Ok(step) => Answer::Step { epoch, mark: Box::new(Mark::of(&step, &subject.prepared.model)) },
             Err(error) => {

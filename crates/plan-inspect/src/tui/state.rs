@@ -270,7 +270,7 @@ impl App {
             self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
-        self.what_if.set(saved.what_if());
+        self.what_if.set_changes(saved.what_if());
     }
 
     /// The first questions.
@@ -384,14 +384,14 @@ impl App {
             _ => return,
         };
         let texts = texts(&self.subject, &self.planned).with_changes(self.what_if.changes());
-        self.list.refresh(plan, &texts);
+        self.list.refresh_rows(plan, &texts);
     }
 
     /// Keeps in mind which item is selected, before the list changes.
     pub(crate) fn remember_item(&mut self) {
         let mut list = mem::take(&mut self.list);
         if let Some(plan) = self.listed() {
-            list.remember(plan);
+            list.remember_plan(plan);
         }
         self.list = list;
     }

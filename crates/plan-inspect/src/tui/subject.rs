@@ -66,7 +66,7 @@ impl Subject {
 
     /// With what is known of its conversation.
     fn indexed(mut self) -> Self {
-        self.prompts = self.prepared.manager.explainer(&self.prepared.request()).replay().prompts();
+        self.prompts = self.prepared.manager.explainer(&self.prepared.request()).count_prompts();
         self
     }
 

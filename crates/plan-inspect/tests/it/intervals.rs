@@ -160,7 +160,7 @@ fn spans(map: &BudgetMap, planned: &BTreeMap<u64, ContextPlan>) -> Result<Vec<Sp
             return Err(format!("a step from {} to {} where {from} comes next", step.from, step.to));
         }
         held.retain(|at, _| !step.leaves.contains(at));
-        held.extend(step.enters.iter().map(|(at, tokens, thought)| (*at, (*tokens, *thought))));
+        held.extend(step.enters.iter().map(|item| (item.place, (item.tokens, item.reasoning))));
         let of_map = held.iter().map(|(at, (tokens, _))| {
             let item = &map.items[*at];
             (item.section, item.document, item.id.to_string(), *tokens)

@@ -110,7 +110,7 @@ fn plan_inspect_plans_what_the_application_planned() {
                 rows.map(|row| format!("{} {} {}", row["id"], row["section"], row["token_estimate"]))
                     .collect()
             };
-            let own: Value = serde_json::from_str(&context_window_report::json(&plan)).unwrap();
+            let own: Value = serde_json::from_str(&plan.to_json()).unwrap();
             assert_eq!(rows(&seen["included"]), rows(&own["included"]), "{model} {budget}");
         }
     }

@@ -168,7 +168,7 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
     }
     for (at, line) in seen.iter().enumerate() {
         let row = plan.row_at(at).unwrap();
-        assert!(line.starts_with(Sign::of(row).symbol()), "{line}");
+        assert!(line.starts_with(Sign::from_row(row).symbol()), "{line}");
     }
     let mut once = seen.clone();
     once.dedup();

@@ -55,7 +55,7 @@ impl Texts {
             pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
         }
         for reasoning in message.reasoning() {
-            let seal = reasoning.seal.as_deref().unwrap_or_default();
+            let seal = reasoning.signature.as_deref().unwrap_or_default();
             match reasoning.text.as_str() {
                 "" => pieces.push(self.piece("encrypted reasoning", seal, true)),
                 text => pieces.push(self.piece("reasoning", text, false)),

@@ -130,7 +130,7 @@ impl Budgets {
         let numbers: Vec<usize> = map.items.iter().map(|item| catalog.mapped(item)).collect();
         let steps = map.steps.iter().map(|step| {
             let enters = step.enters.iter();
-            let enters = enters.flat_map(|(at, tokens, thought)| [numbers[*at] as u64, *tokens, *thought]);
+            let enters = enters.flat_map(|item| [numbers[item.place] as u64, item.tokens, item.reasoning]);
             let leaves = step.leaves.iter().map(|at| numbers[*at]);
             let sections = step.sections.iter();
             let sections =

@@ -9,7 +9,7 @@ use crate::support::rules;
 use context_window::{
     compaction::CompactionRequest,
     config::CompactionStrategy,
-    conversation::{ActiveEntry, ArchivedBy, Entry, Event, HistoryRow},
+    conversation::{Entry, Event, HistoryRow},
     events::LogEvent,
     usage::ContextEvent,
     *,
@@ -143,8 +143,8 @@ impl World {
         assert_eq!(again.events().collect::<Vec<_>>(), self.log.events().collect::<Vec<_>>());
         let all = |log: &Conversation| {
             let plan = self.manager.build_plan(&self.request(log)).unwrap();
-            let display = format!("{:?}", log.display().collect::<Vec<_>>());
-            (context_window_report::json(&plan), display, log.level(), log.billed())
+            let display = format!("{:?}", log.history().collect::<Vec<_>>());
+            (plan.to_json(), display, log.level(), log.billed())
         };
         assert_eq!(all(&again), all(&self.log));
     }
@@ -191,9 +191,10 @@ impl World {
         assert!(
             undone <= newest
                 && undone.is_some()
-                    >= self.log.display().any(|row| {
-                        matches!(row, HistoryRow::Message { archived: Some(ArchivedBy::Compaction(_)), .. })
-                    })
+                    >= self
+                        .log
+                        .history()
+                        .any(|row| { matches!(row, HistoryRow::Message { compaction: Some(_), .. }) })
         );
         assert!(undone.is_none() || self.log.active().count() + 1 >= active);
     }
@@ -245,7 +246,7 @@ impl World {
         self.log.push_reply(&plan, reply, usage);
         self.log.complete_turn(&plan);
         let usage = self.manager.usage(&self.request(&self.log)).unwrap();
-        let events = self.log.observe(usage);
+        let events = self.log.observe_usage(usage);
         assert!(matches!(events[0], ContextEvent::Usage(_)) && events.len() <= 2);
     }
 
@@ -321,7 +322,7 @@ impl World {
                 self.compactions += 1;
             }
             Err(error) => {
-                assert!(error.kind().is_of_compaction(), "{error}");
+                assert!(error.kind().is_compaction(), "{error}");
                 unchanged(&self.log);
             }
         }
@@ -331,9 +332,11 @@ impl World {
     fn by_hand(&mut self) -> Option<CompactionRequest> {
         let active: Vec<ItemId> = self
             .log
-            .display()
+            .history()
             .filter_map(|row| match row {
-                HistoryRow::Message { id, message, archived: None } if !message.role().instructs() => {
+                HistoryRow::Message { id, message, is_archived: false, .. }
+                    if !message.role().instructs() =>
+                {
                     Some(id)
                 }
                 _ => None,
@@ -366,8 +369,8 @@ impl World {
         }
         let at = self.said.len() as u64 - 1 - self.dice.roll(self.said.len().min(20) as u64);
         let id = ItemId::from(format!("m{at}"));
-        let rewound = self.log.display().any(
-            |row| matches!(row, HistoryRow::Message { id: of, archived: Some(ArchivedBy::Rewind), .. } if of == id),
+        let rewound = self.log.history().any(
+            |row| matches!(row, HistoryRow::Message { id: of, is_archived: true, compaction: None, .. } if of == id),
         );
         assert_eq!(self.log.rewind_before(id).is_err(), rewound);
     }
@@ -408,12 +411,10 @@ impl World {
         let log = self.reopen();
         assert_eq!(self.journal.truncated_tail(), None);
         assert_eq!(
-            format!("{:?}", log.display().collect::<Vec<_>>()),
-            format!("{:?}", self.log.display().collect::<Vec<_>>())
+            format!("{:?}", log.history().collect::<Vec<_>>()),
+            format!("{:?}", self.log.history().collect::<Vec<_>>())
         );
-        let plan = |log: &Conversation| {
-            context_window_report::json(&self.manager.build_plan(&self.request(log)).unwrap())
-        };
+        let plan = |log: &Conversation| self.manager.build_plan(&self.request(log)).unwrap().to_json();
         assert_eq!(plan(&log), plan(&self.log), "planned alike");
         assert_eq!((log.level(), log.billed()), (self.log.level(), self.log.billed()));
         self.load_from_stores();
@@ -439,14 +440,7 @@ impl World {
                 let now = format!("{:?}", self.manager.compactor().now(&self.request(log)).unwrap());
                 let usage = format!("{:?}", self.manager.usage(&self.request(log)).unwrap());
                 let parts = format!("{:?}", log.active().collect::<Vec<_>>());
-                [
-                    context_window_report::json(&plan),
-                    context_window_report::json(&listed),
-                    due,
-                    now,
-                    usage,
-                    parts,
-                ]
+                [plan.to_json(), listed.to_json(), due, now, usage, parts]
             };
             let expected = all(&self.log);
             assert_eq!(all(&loaded.0), expected);
@@ -491,11 +485,11 @@ impl World {
         // The display is complete.
         let (mut shown, mut markers) = (Vec::new(), 0);
         let mut archived = BTreeSet::new();
-        for row in log.display() {
+        for row in log.history() {
             match row {
-                HistoryRow::Message { id, archived: by, .. } => {
+                HistoryRow::Message { id, is_archived, .. } => {
                     assert_eq!(id.as_str(), format!("m{}", shown.len()));
-                    if by.is_some() {
+                    if is_archived {
                         archived.insert(shown.len());
                     }
                     shown.push(id);
@@ -523,8 +517,8 @@ impl World {
         let found: Vec<Part> = log
             .active()
             .map(|part| match part {
-                ActiveEntry::Message { message, .. } => Part::Message(position(message)),
-                ActiveEntry::Summary(record) => Part::Summary(record.number),
+                HistoryRow::Message { message, .. } => Part::Message(position(message)),
+                HistoryRow::Compaction(record) => Part::Summary(record.number),
                 _ => unreachable!(),
             })
             .filter(|part| !matches!(part, Part::Message(at) if archived.contains(at)))
@@ -585,7 +579,7 @@ impl World {
             .sum();
         // What a pin keeps may be out for another reason, with its exchange.
         let kept = self.log.active().filter(|part| {
-            let ActiveEntry::Message { id, .. } = part else { return false };
+            let HistoryRow::Message { id, .. } = part else { return false };
             id.as_str()[1..].parse::<usize>().is_ok_and(|at| archived.contains(&at))
         });
         let kept = kept.count() as u64;

@@ -33,7 +33,7 @@ fn manager() -> ContextWindowManager {
 #[test]
 fn messages_of_earlier_versions_are_read() {
     let part = Part::Opaque { wire_format: WireFormat::Anthropic, json: "{}".into() };
-    let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::sealed(
+    let message = Message::assistant("a").with_parts([part]).with_reasoning(Reasoning::signed(
         WireFormat::Anthropic,
         "hm",
         "c2VhbA==",
@@ -145,7 +145,7 @@ fn log() -> Conversation {
     log.pin_message("m3", Priority::High).unwrap();
     manager().compactor().compact_if_due(&mut log, &[], RequestLimits::new()).unwrap().unwrap();
     let usage = manager().usage(&PlanRequest::like_last(&log)).unwrap();
-    log.observe(usage);
+    log.observe_usage(usage);
     log.push(Message::user("more"));
     log
 }
@@ -159,9 +159,7 @@ fn resumed_it_is_the_same_conversation() {
     assert_eq!(journal.truncated_tail(), None);
     let all = |log: &Conversation| format!("{:?}", log.entries().collect::<Vec<_>>());
     assert_eq!(all(&again), all(&log));
-    let plan = |log: &Conversation| {
-        context_window_report::json(&manager().build_plan(&PlanRequest::new(log)).unwrap())
-    };
+    let plan = |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).unwrap().to_json();
     assert_eq!(plan(&again), plan(&log));
     assert_eq!(again.anchor(), log.anchor(), "the window starts where it did");
     assert_eq!((again.level(), again.billed()), (log.level(), log.billed()));
@@ -335,7 +333,7 @@ fn every_kind_of_entry() -> Conversation {
     log.push(Message::tool("c1", "5 days").with_name("refund_policy"));
     log.push(Message::assistant("5 days."));
     log.complete_turn(&plan);
-    log.observe(manager.usage(&PlanRequest::like_last(&log)).unwrap());
+    log.observe_usage(manager.usage(&PlanRequest::like_last(&log)).unwrap());
     log.unpin("ask");
     log.push(Message::user("Thanks!"));
     log.push(Message::assistant("You are welcome."));
@@ -373,5 +371,5 @@ fn a_log_of_version_1_is_read_and_written_as_it_was() {
     };
     // A log of that time knew neither the settings of its prompts nor the limit of a compaction.
     assert_eq!(entries(&log), entries(&made).replace("limit: 3600,", "limit: 0,"));
-    assert_eq!(log.display().count(), made.display().count());
+    assert_eq!(log.history().count(), made.history().count());
 }

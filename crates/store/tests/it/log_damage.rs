@@ -204,7 +204,7 @@ fn a_cut_keeps_a_copy_and_the_log_opens() {
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
         let checked = check_log(&path).unwrap();
-        assert_eq!((checked.entries, &checked.copy), ((line - 2, 0), &None));
+        assert_eq!((checked.messages, checked.events, &checked.copy), (line - 2, 0, &None));
         let damage = checked.damage.unwrap();
         let lines: Vec<usize> = damage.lost.iter().map(|lost| lost.line).collect();
         assert_eq!((damage.line, lines), (line, (line..=9).collect()));

@@ -141,7 +141,7 @@ impl Remote {
         if !matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini) {
             return end.captured_reasoning_content.as_deref().map(Reasoning::text).into_iter().collect();
         }
-        let sealed = |text: &str, seal: &str| Reasoning::sealed(self.wire_format, text, seal);
+        let sealed = |text: &str, seal: &str| Reasoning::signed(self.wire_format, text, seal);
         let mut thoughts: Vec<Reasoning> = Vec::new();
         for part in end.captured_content.iter().flat_map(|content| content.parts()) {
             match part {

@@ -86,7 +86,7 @@ impl Chat {
     fn pin(&mut self, what: &str) -> Said {
         ensure!(!what.is_empty(), "expected a text to pin, or the id of a message, such as m3");
         let is_it = |row| matches!(row, HistoryRow::Message { id, .. } if id.as_str() == what);
-        if self.log.display().any(is_it) {
+        if self.log.history().any(is_it) {
             self.log.pin_message(what, Priority::Normal)?;
             return Ok(format!("{what} is pinned."));
         }
@@ -157,7 +157,7 @@ impl Chat {
             return Ok(format!("Compaction {number} is taken back."));
         }
         let instructs = |row| matches!(row, HistoryRow::Message { id: own, message, .. } if own == id && message.role().instructs());
-        ensure!(!self.log.display().any(instructs), "{id} tells the model what to do; it stays");
+        ensure!(!self.log.history().any(instructs), "{id} tells the model what to do; it stays");
         self.log.rewind_before(id)?;
         self.documents.clear();
         Ok(format!("The conversation goes on from before {id}."))
@@ -190,7 +190,7 @@ impl Chat {
         let (first, second) = (before.request(&self.args), after.request(&self.args));
         let diff = Diff::between(&before.manager.explainer(&first), &after.manager.explainer(&second))?;
         let lines = diff.changes.iter().map(|change| {
-            let [item, before, after, cause, _] = report::change(change);
+            let report::ChangeText { item, before, after, cause, .. } = report::change(change);
             format!("{item}: {before} -> {after} ({cause})\n")
         });
         let mut said: String = lines.collect();

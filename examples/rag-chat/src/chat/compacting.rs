@@ -25,7 +25,7 @@ impl Chat {
             Ok(usage) => usage,
             Err(error) => return self.fail(error.to_string()),
         };
-        let events = self.log.observe(usage);
+        let events = self.log.observe_usage(usage);
         self.tell(events);
         if self.compacting.is_some() {
             return;

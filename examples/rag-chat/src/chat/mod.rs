@@ -136,7 +136,7 @@ impl Chat {
 
     /// The documents that `/drop` does not leave out.
     fn kept_documents(&self) -> Vec<RagItem> {
-        self.documents.iter().filter(|document| self.left_out.keeps(document)).cloned().collect()
+        self.documents.iter().filter(|document| self.left_out.keeps_document(document)).cloned().collect()
     }
 
     /// Why an item of the prompt is in or out.
@@ -230,7 +230,7 @@ impl Chat {
     }
 
     fn remark(&mut self, text: String, is_error: bool) {
-        self.remarks.push(TranscriptRemark { after: self.log.display().count(), text, is_error });
+        self.remarks.push(TranscriptRemark { after: self.log.history().count(), text, is_error });
     }
 
     /// Plans again after a change, and saves it.

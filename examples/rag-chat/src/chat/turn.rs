@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::chunks::TOKENS_EACH;
 use crate::event::Event;
 use context_window::config::ReasoningPolicy;
-use context_window::conversation::ActiveEntry;
+use context_window::conversation::HistoryRow;
 use context_window::usage::{ReplyReport, StopReason, is_context_overflow, is_reasoning_refusal};
 use context_window::{ContextPlan, ContextWindowManager, Conversation, Message, PlanRequest, RagItem, Role};
 use context_window_report as report;
@@ -73,7 +73,7 @@ impl Sent {
 /// Whether the newest message that is still sent is a question, which has no reply then.
 pub(super) fn is_open(log: &Conversation) -> bool {
     let last = log.active().last();
-    matches!(last, Some(ActiveEntry::Message { message, .. }) if message.role() == Role::User)
+    matches!(last, Some(HistoryRow::Message { message, .. }) if message.role() == Role::User)
 }
 
 impl Chat {
@@ -106,7 +106,7 @@ impl Chat {
     /// The question that is `back` questions before the newest, of those that are still sent.
     fn question(&self, back: usize) -> String {
         let questions = self.log.active().filter_map(|entry| match entry {
-            ActiveEntry::Message { message, .. } if message.role() == Role::User => Some(message.text()),
+            HistoryRow::Message { message, .. } if message.role() == Role::User => Some(message.text()),
             _ => None,
         });
         let questions: Vec<&str> = questions.collect();

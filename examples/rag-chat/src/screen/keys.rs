@@ -28,8 +28,8 @@ impl Screen {
             (KeyCode::Char('d'), true) => return false,
             (KeyCode::Tab, _) if self.filter.is_none() => self.next_focus(chat, false),
             (KeyCode::BackTab, _) if self.filter.is_none() => self.next_focus(chat, true),
-            (KeyCode::PageUp, _) if self.focus == Focus::Line => self.transcript.go(Move::PageUp),
-            (KeyCode::PageDown, _) if self.focus == Focus::Line => self.transcript.go(Move::PageDown),
+            (KeyCode::PageUp, _) if self.focus == Focus::Line => self.transcript.apply_move(Move::PageUp),
+            (KeyCode::PageDown, _) if self.focus == Focus::Line => self.transcript.apply_move(Move::PageDown),
             _ => match self.focus {
                 Focus::Line => return self.write(chat, *key),
                 Focus::Items => self.look(chat, key.code),
@@ -93,7 +93,7 @@ impl Screen {
             KeyCode::Enter if chat.preview.is_some() && self.input.value().is_empty() => chat.decide(true),
             KeyCode::Enter => {
                 let line = self.input.value_and_reset();
-                self.transcript.go(Move::Last);
+                self.transcript.apply_move(Move::Last);
                 if !line.trim().is_empty() && self.earlier.last() != Some(&line) {
                     self.earlier.push(line.clone());
                 }
@@ -102,7 +102,7 @@ impl Screen {
             }
             KeyCode::Esc => {
                 chat.decide(false);
-                self.transcript.go(Move::Last);
+                self.transcript.apply_move(Move::Last);
             }
             KeyCode::Up | KeyCode::Down => match line::move_row(&self.input, key.code == KeyCode::Down) {
                 Some(moved) => self.input = moved,
@@ -162,10 +162,10 @@ impl Screen {
                         let _ = self.list.set_filter("");
                     }
                     KeyCode::Char('s') => self.list.sort_next(),
-                    KeyCode::Char('r' | 'S') => self.list.reverse(),
-                    KeyCode::Char('a') => self.list.show(Shown::All),
-                    KeyCode::Char('i') => self.list.show(Shown::In),
-                    KeyCode::Char('o') => self.list.show(Shown::Out),
+                    KeyCode::Char('r' | 'S') => self.list.reverse_order(),
+                    KeyCode::Char('a') => self.list.set_shown(Shown::All),
+                    KeyCode::Char('i') => self.list.set_shown(Shown::In),
+                    KeyCode::Char('o') => self.list.set_shown(Shown::Out),
                     KeyCode::Char(change @ ('p' | 'x')) => self.change_item(chat, change == 'p'),
                     _ => {}
                 }
@@ -173,8 +173,8 @@ impl Screen {
             }
         };
         match &mut self.detail {
-            Some(detail) => detail.go(step),
-            None => self.list.go(step),
+            Some(detail) => detail.apply_move(step),
+            None => self.list.apply_move(step),
         }
     }
 
@@ -190,7 +190,7 @@ impl Screen {
     fn answer(&mut self, chat: &mut Chat, key: KeyCode) {
         match key {
             KeyCode::Up | KeyCode::Down => {
-                self.notices.go(if key == KeyCode::Up { Move::Up } else { Move::Down });
+                self.notices.apply_move(if key == KeyCode::Up { Move::Up } else { Move::Down });
                 self.follow_notice(chat);
             }
             KeyCode::Left => self.notices.previous_action(),

@@ -132,7 +132,7 @@ impl Screen {
 
     /// Follows the plan after it changed.
     fn refresh(&mut self, chat: &Chat) {
-        self.list.refresh(&chat.plan, &ItemTexts::of(&chat.request()));
+        self.list.refresh_rows(&chat.plan, &ItemTexts::from_request(&chat.request()));
         if !self.has(self.focus, chat) {
             self.focus = Focus::Line;
         }
@@ -144,14 +144,15 @@ impl Screen {
         let notices = &chat.plan.notices;
         let known =
             self.notice.as_ref().and_then(|known| notices.iter().position(|now| *known == about(now)));
-        let asking =
-            || notices.iter().position(|notice| !NoticeAction::of(&chat.plan, notice, TURNS).is_empty());
+        let asking = || {
+            notices.iter().position(|notice| !NoticeAction::for_notice(&chat.plan, notice, TURNS).is_empty())
+        };
         let Some(at) = known.or_else(asking) else { return };
         self.notice = notices.get(at).map(about);
         let place = NoticeList::new(&chat.plan).len() - notices.len() + at;
         if self.notices.selected() != place {
-            self.notices.go(Move::First);
-            self.notices.go(Move::By(place.cast_signed()));
+            self.notices.apply_move(Move::First);
+            self.notices.apply_move(Move::By(place.cast_signed()));
         }
     }
 
@@ -174,7 +175,7 @@ impl Screen {
 
     /// Whether a notice has something to choose.
     fn asks(&self, chat: &Chat) -> bool {
-        let of = |notice| NoticeAction::of(&chat.plan, notice, TURNS);
+        let of = |notice| NoticeAction::for_notice(&chat.plan, notice, TURNS);
         chat.plan.notices.iter().any(|notice| !of(notice).is_empty())
     }
 }

@@ -115,7 +115,7 @@ fn conversation(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Scr
 /// What is in the prompt: as a grid, above the items or beside them as there is room, and item by item.
 fn prompt(frame: &mut Frame<'_>, area: Rect, chat: &Chat, screen: &mut Screen) {
     let request = chat.request();
-    let texts = ItemTexts::of(&request);
+    let texts = ItemTexts::from_request(&request);
     let least = if frame.area().width >= WIDE { LIST.0 } else { LIST.1 };
     let [grid, list] = if screen.detail.is_some() {
         [Rect::default(), area]

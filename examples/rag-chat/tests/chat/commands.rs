@@ -17,7 +17,7 @@ fn pins_stay_expire_and_ask() {
         run.chat.plan.notices.iter().find(|notice| notice.code == NoticeCode::TtlQuestion).cloned()
     };
     let notice = asks(&run).expect("a question");
-    let actions = NoticeAction::of(&run.chat.plan, &notice, 3);
+    let actions = NoticeAction::for_notice(&run.chat.plan, &notice, 3);
     run.chat.answer(&actions[1]);
     assert!(asks(&run).is_none() && is_in(&run), "kept for three turns more");
     run.enter("/unpin note-1");

@@ -37,7 +37,7 @@ impl Turn {
                 let parts = [std::mem::take(&mut before.text), more.text];
                 before.text =
                     parts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
-                before.seal = more.seal.or(before.seal.take());
+                before.signature = more.signature.or(before.signature.take());
             }
             (_, piece) => self.pieces.push(piece),
         }
@@ -83,14 +83,14 @@ pub(super) fn thought(text: String, beside: Option<&Value>) -> Option<Piece> {
         beside?.as_object()?.values().find_map(of)
     };
     if let Some(data) = seal("redactedData") {
-        return Some(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted()));
+        return Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()));
     }
     if let Some(signature) = seal("signature") {
-        return Some(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, text, signature)));
+        return Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature)));
     }
     let id = seal("itemId");
     if let Some(encrypted) = seal("reasoningEncryptedContent") {
-        let sealed = Reasoning::sealed(WireFormat::OpenAiResponses, text, encrypted);
+        let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
         return Some(Piece::Thought(match id {
             Some(id) => sealed.with_id(id),
             None => sealed,

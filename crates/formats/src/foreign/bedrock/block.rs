@@ -119,7 +119,7 @@ fn thought(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Faul
     let text = fields.get("reasoningText");
     fields.finish(reading)?;
     if let Some(redacted) = redacted {
-        let sealed = Reasoning::sealed(WireFormat::Anthropic, "", media::bytes(&redacted)?).into_redacted();
+        let sealed = Reasoning::signed(WireFormat::Anthropic, "", media::bytes(&redacted)?).into_redacted();
         return Ok(Some(Piece::Thought(sealed)));
     }
     let Some(inside) = text else {
@@ -129,7 +129,7 @@ fn thought(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Faul
     let (text, signature) = (fields.need("text")?.text()?, fields.text("signature")?);
     fields.finish(reading)?;
     Ok(match signature.filter(|signature| !signature.is_empty()) {
-        Some(signature) => Some(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, text, signature))),
+        Some(signature) => Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature))),
         None => Piece::thought(text),
     })
 }

@@ -110,7 +110,7 @@ fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> 
     fields.ignore(&["status"]);
     let (id, text) = (fields.name("id")?, texts.join("\n\n"));
     if let Some(encrypted) = fields.text("encrypted_content")? {
-        let sealed = Reasoning::sealed(WireFormat::OpenAiResponses, text, encrypted);
+        let sealed = Reasoning::signed(WireFormat::OpenAiResponses, text, encrypted);
         return Ok(Some(Piece::Thought(id.into_iter().fold(sealed, Reasoning::with_id))));
     }
     let extras = fields.get("extras").map(|extras| extras.object()).transpose()?;
@@ -121,7 +121,7 @@ fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> 
 /// Makes a thought; its signature is one of Anthropic unless Google made it.
 fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece> {
     match signature.filter(|_| !provider.contains("google")) {
-        Some(signature) => Some(Piece::Thought(Reasoning::sealed(WireFormat::Anthropic, text, signature))),
+        Some(signature) => Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature))),
         None => Piece::thought(text),
     }
 }

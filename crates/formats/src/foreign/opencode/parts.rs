@@ -159,16 +159,16 @@ fn thought(text: String, about: Option<Node<'_>>) -> Result<Option<Reasoning>, F
     };
     if let Some(own) = of("anthropic") {
         if let Some(data) = own.text("redactedData") {
-            return Ok(Some(Reasoning::sealed(WireFormat::Anthropic, "", data).into_redacted()));
+            return Ok(Some(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()));
         }
         if let Some(signature) = own.text("signature") {
-            return Ok(Some(Reasoning::sealed(WireFormat::Anthropic, text, signature)));
+            return Ok(Some(Reasoning::signed(WireFormat::Anthropic, text, signature)));
         }
     }
     if let Some(own) = of("openai")
         && let Some(seal) = own.text("reasoningEncryptedContent")
     {
-        let reasoning = Reasoning::sealed(WireFormat::OpenAiResponses, text, seal);
+        let reasoning = Reasoning::signed(WireFormat::OpenAiResponses, text, seal);
         return Ok(Some(match own.text("itemId") {
             Some(id) => reasoning.with_id(id),
             None => reasoning,

@@ -157,7 +157,7 @@ pub(super) fn thought(fields: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let (id, signature) = (fields.name("id")?, fields.text("signature")?.filter(|own| !own.is_empty()));
     let Some(signature) = signature else { return Ok(Piece::thought(text)) };
     let provider = fields.text("provider_name")?.unwrap_or_default();
-    let of = |wire_format| Reasoning::sealed(wire_format, text.clone(), signature.clone());
+    let of = |wire_format| Reasoning::signed(wire_format, text.clone(), signature.clone());
     let thought = match &*provider {
         "" | "anthropic" | "bedrock" if id.as_deref() == Some("redacted_thinking") => {
             of(WireFormat::Anthropic).into_redacted()

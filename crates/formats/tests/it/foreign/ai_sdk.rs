@@ -40,7 +40,10 @@ fn messages_of_the_user_interface() {
         ],
     );
     let thought = session.log.messages().iter().flat_map(|message| message.reasoning()).next().unwrap();
-    assert_eq!((thought.wire_format, thought.seal.as_deref()), (Some(WireFormat::Anthropic), Some("c2ln")));
+    assert_eq!(
+        (thought.wire_format, thought.signature.as_deref()),
+        (Some(WireFormat::Anthropic), Some("c2ln"))
+    );
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn a_request() {
     assert_eq!(session.limits.stated.max_completion_tokens, Some(500));
     assert_eq!(session.tools.len(), 1);
     let thoughts: Vec<_> = session.log.messages().iter().flat_map(|message| message.reasoning()).collect();
-    assert_eq!((thoughts[0].seal.as_deref(), thoughts[1].redacted), (Some("c2ln"), true));
+    assert_eq!((thoughts[0].signature.as_deref(), thoughts[1].redacted), (Some("c2ln"), true));
 }
 
 fn messages(text: &str) -> Value {

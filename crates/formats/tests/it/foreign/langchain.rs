@@ -21,7 +21,10 @@ fn constructors_are_read_with_each_call_once() {
     let session = sample("langchain.json");
     assert_says(&session, TALK, &[]);
     let thought = &session.log.messages()[2].reasoning()[0];
-    assert_eq!((thought.wire_format, thought.seal.as_deref()), (Some(WireFormat::Anthropic), Some("c2ln")));
+    assert_eq!(
+        (thought.wire_format, thought.signature.as_deref()),
+        (Some(WireFormat::Anthropic), Some("c2ln"))
+    );
     assert_eq!(session.model.as_deref(), Some("gpt-4o"));
     let ids: Vec<_> =
         session.log.messages().iter().filter_map(|message| Some(message.id()?.to_string())).collect();

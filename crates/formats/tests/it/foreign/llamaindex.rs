@@ -23,7 +23,7 @@ fn blocks_are_read() {
         ],
         &[],
     );
-    assert_eq!(session.log.messages()[2].reasoning()[0].seal.as_deref(), Some("c2ln"));
+    assert_eq!(session.log.messages()[2].reasoning()[0].signature.as_deref(), Some("c2ln"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn items_are_read() {
         &[],
     );
     assert_eq!(session.wire_format, Some(WireFormat::OpenAiResponses));
-    assert_eq!(session.log.messages()[1].reasoning()[0].seal.as_deref(), Some("ZW5j"));
+    assert_eq!(session.log.messages()[1].reasoning()[0].signature.as_deref(), Some("ZW5j"));
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn an_export_is_read_as_it_is_sent() {
         ],
     );
     assert_eq!((session.id.as_deref(), session.model.as_deref()), (Some("ses_1"), Some("claude-sonnet-4-5")));
-    assert_eq!(session.log.messages()[1].reasoning()[0].seal.as_deref(), Some("SIG"));
+    assert_eq!(session.log.messages()[1].reasoning()[0].signature.as_deref(), Some("SIG"));
 }
 
 #[test]

@@ -28,7 +28,10 @@ fn requests_and_responses_are_read() {
         &[],
     );
     let thought = &session.log.messages()[2].reasoning()[0];
-    assert_eq!((thought.wire_format, thought.seal.as_deref()), (Some(WireFormat::Anthropic), Some("c2ln")));
+    assert_eq!(
+        (thought.wire_format, thought.signature.as_deref()),
+        (Some(WireFormat::Anthropic), Some("c2ln"))
+    );
     assert_eq!(session.model.as_deref(), Some("gpt-4o"));
 }
 

@@ -99,7 +99,7 @@ fn reasoning_of_openai_keeps_its_encrypted_content() {
         &[],
     );
     let thought = &session.log.messages()[1].reasoning()[0];
-    assert_eq!((thought.id.as_deref(), thought.seal.as_deref()), (Some("rs_1"), Some("c2VhbA==")));
+    assert_eq!((thought.id.as_deref(), thought.signature.as_deref()), (Some("rs_1"), Some("c2VhbA==")));
     assert_eq!(thought.wire_format, Some(WireFormat::OpenAiResponses));
 }
 

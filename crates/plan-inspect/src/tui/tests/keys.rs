@@ -163,9 +163,9 @@ fn the_items_are_the_session() {
         let mut it = screen(arguments, (100, 30), "5");
         let ids: Vec<String> = listed(&it).into_iter().map(|(id, _)| id).collect();
         let log = it.app.subject.session().log.clone();
-        let markers = log.display().filter(|row| !matches!(row, HistoryRow::Message { .. }));
+        let markers = log.history().filter(|row| !matches!(row, HistoryRow::Message { .. }));
         assert_eq!(ids.iter().filter(|id| id.contains('(')).count(), markers.count(), "{ids:?}");
-        let messages = log.display().filter_map(|row| match row {
+        let messages = log.history().filter_map(|row| match row {
             HistoryRow::Message { id, .. } => Some(id.to_string()),
             _ => None,
         });

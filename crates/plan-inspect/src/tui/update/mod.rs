@@ -275,7 +275,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::ShowIn => choose(app, Shown::In),
         Action::ShowOut => choose(app, Shown::Out),
         Action::Sort => list_anew(app, ItemListState::sort_next),
-        Action::Reverse => list_anew(app, ItemListState::reverse),
+        Action::Reverse => list_anew(app, ItemListState::reverse_order),
         Action::PreviousPrompt => return to_prompt(app, |place, _| place.checked_sub(1)),
         Action::NextPrompt => return to_prompt(app, |place, marks| (place + 1 < marks).then_some(place + 1)),
         Action::PreviousCompaction => return to_compaction(app, false),
@@ -370,7 +370,7 @@ fn open(app: &mut App) -> Vec<Question> {
             app.go_to(View::Plan);
             app.pane = Pane::Items;
             filter(app, "");
-            app.list.show(Shown::All);
+            app.list.set_shown(Shown::All);
             app.list.select_id(id, document);
             app.list_anew();
         }

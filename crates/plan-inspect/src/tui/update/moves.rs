@@ -31,7 +31,7 @@ pub(super) fn step(app: &mut App, by: isize) {
     let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
     let in_list = if by == isize::MIN { Move::First } else { Move::By(by) };
     if app.popup == Some(Popup::Notices) {
-        app.notices.go(in_list);
+        app.notices.apply_move(in_list);
         let mut state = mem::take(&mut app.notices);
         view::scroll_notices(app, &mut state);
         app.notices = state;
@@ -42,7 +42,7 @@ pub(super) fn step(app: &mut App, by: isize) {
     if is_item && (in_pane || app.popup == Some(Popup::Detail)) {
         let mut state = mem::take(&mut app.detail);
         view::scroll_detail(app, &mut state);
-        state.go(in_list);
+        state.apply_move(in_list);
         app.detail = state;
         return;
     }
@@ -53,7 +53,7 @@ pub(super) fn step(app: &mut App, by: isize) {
     }
     match app.view {
         View::Plan if app.pane == Pane::Sections => app.section = moved(app.section),
-        View::Plan | View::Items => app.list.go(in_list),
+        View::Plan | View::Items => app.list.apply_move(in_list),
         View::Timeline => app.prompt.selected = moved(app.prompt.selected),
         View::Diff => app.differences.selected = moved(app.differences.selected),
         View::Config => app.config.selected = moved(app.config.selected),

@@ -26,5 +26,5 @@ pub(super) fn choose(app: &mut App, shown: Shown) {
     if app.view != View::Items {
         app.go_to(View::Plan);
     }
-    list_anew(app, |list| list.show(shown));
+    list_anew(app, |list| list.set_shown(shown));
 }

@@ -78,7 +78,7 @@ pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     };
     let changes = after.unwrap_or_else(|| before.clone());
     app.fix = Some(Fix { all: all.clone(), number, at: app.at.clone(), before, after: changes.clone() });
-    try_out(app, |what_if| what_if.set(changes))
+    try_out(app, |what_if| what_if.set_changes(changes))
 }
 
 /// The fixes of the plan on the screen, or of the one without what is tried, each with its words.

@@ -99,7 +99,7 @@ fn title(app: &App) -> String {
 /// The selected item, and what is known of it by now.
 fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> {
     let explanation = match &app.explained.1 {
-        Loadable::Answered(text) => ItemExplanation::Text { of: &app.explained.0, text },
+        Loadable::Answered(text) => ItemExplanation::Text { item_id: &app.explained.0, text },
         Loadable::Failed(error) => ItemExplanation::Failed(error),
         Loadable::Asked => ItemExplanation::Pending,
         Loadable::Nothing => ItemExplanation::None,

@@ -48,12 +48,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         cells.map(|(cell, width)| report::fitted(cell, width) + GAP).collect()
     };
     frame.render_widget(
-        Line::styled(row(report::CHANGE_HEADINGS.map(str::to_owned)), app.theme.heading),
+        Line::styled(row(report::ChangeText::HEADINGS.map(str::to_owned)), app.theme.heading),
         inner,
     );
     let last = inner.bottom().saturating_sub(1);
     let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
-    let rows: Vec<_> = rows.map(|(place, y)| (place, y, report::change(&diff.changes[place]))).collect();
+    let rows: Vec<_> =
+        rows.map(|(place, y)| (place, y, report::change(&diff.changes[place]).into_cells())).collect();
     let ids =
         report::cut_ids(rows.iter().map(|(place, _, cells)| (place + 1, cells[0].as_str())), columns[0]);
     for ((place, y, mut cells), id) in rows.into_iter().zip(ids) {
@@ -72,9 +73,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
 /// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut where there is
 /// no room.
 fn columns(diff: &Diff, room: usize) -> [usize; 5] {
-    let mut columns = report::CHANGE_HEADINGS.map(UnicodeWidthStr::width);
+    let mut columns = report::ChangeText::HEADINGS.map(UnicodeWidthStr::width);
     for change in &diff.changes {
-        for (column, cell) in columns.iter_mut().zip(report::change(change)) {
+        for (column, cell) in columns.iter_mut().zip(report::change(change).into_cells()) {
             *column = cell.width().max(*column);
         }
     }

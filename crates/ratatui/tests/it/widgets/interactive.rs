@@ -58,7 +58,7 @@ fn page(width: u16, theme: Theme) -> Buffer {
     let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
     let row = plan.find("hours").unwrap();
     let why = WhatIf::new().explain(&manager, &request(&log, &documents), row).unwrap();
-    let mut what_if = WhatIfState::of(&plan);
+    let mut what_if = WhatIfState::from_plan(&plan);
     what_if.larger_steps();
     what_if.smaller();
     what_if.toggle_pin(plan.find("m3").unwrap(), &texts);
@@ -69,7 +69,7 @@ fn page(width: u16, theme: Theme) -> Buffer {
         let mut line = FilterLineState::default();
         ItemList::new(&plan).with_texts(&texts).with_theme(theme).render(row_at(0, 6), buffer, &mut list);
         "section:documents >x".chars().for_each(|c| line.insert(c, &mut list));
-        list.show(Shown::Out);
+        list.set_shown(Shown::Out);
         ItemList::new(&plan).with_theme(theme).render(row_at(6, 4), buffer, &mut list);
         FilterLine::new().with_theme(theme).render(row_at(10, 1), buffer, &mut line);
         ItemDetail::new(&plan, row).with_texts(&texts).with_explanation(&why).with_theme(theme).render(
@@ -80,7 +80,7 @@ fn page(width: u16, theme: Theme) -> Buffer {
         BudgetSlider::new(&what_if).with_effect(&effect).with_theme(theme).render(row_at(25, 1), buffer);
         let mut notices = NoticeListState::with_turns(3);
         NoticeList::new(&plan).with_theme(theme).render(row_at(27, 7), buffer, &mut notices);
-        notices.go(Move::Last);
+        notices.apply_move(Move::Last);
         notices.next_action();
         NoticeList::new(&plan).with_theme(theme).render(row_at(34, 5), buffer, &mut notices);
         for (usage, y) in levels().iter().zip([39, 39, 42]) {
@@ -111,7 +111,7 @@ fn any_size_will_do() {
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();
     let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
-    let (usage, what_if) = (levels()[2], WhatIfState::of(&plan));
+    let (usage, what_if) = (levels()[2], WhatIfState::from_plan(&plan));
     let whole = Rect::new(0, 0, 150, 14);
     let widths = (0..40).chain([79, 80, 100, 119, 120, 140]);
     for area in widths.flat_map(|width| (0..9).map(move |height| Rect::new(3, 2, width, height))) {
@@ -121,9 +121,9 @@ fn any_size_will_do() {
         for which in 0..7 {
             let mut buffer = Buffer::empty(whole);
             let mut line = FilterLineState::default();
-            list.go(Move::Last);
-            notices.go(Move::Down);
-            detail.go(Move::PageDown);
+            list.apply_move(Move::Last);
+            notices.apply_move(Move::Down);
+            detail.apply_move(Move::PageDown);
             match which {
                 0 => ItemList::new(&plan).with_texts(&texts).render(area, &mut buffer, &mut list),
                 1 => ItemList::new(&plan).render(area, &mut buffer, &mut list),
@@ -173,14 +173,14 @@ fn the_selected_row_is_in_sight() {
     let (mut at, mut checked) = (0, 0);
     for round in 0..2_000 {
         match random(14) {
-            0 => state.go(Move::First),
-            1 => state.go(Move::Last),
-            2 => state.go(Move::PageDown),
-            3 => state.go(Move::PageUp),
-            4 => state.go(Move::By(isize::try_from(random(9)).unwrap() - 4)),
+            0 => state.apply_move(Move::First),
+            1 => state.apply_move(Move::Last),
+            2 => state.apply_move(Move::PageDown),
+            3 => state.apply_move(Move::PageUp),
+            4 => state.apply_move(Move::By(isize::try_from(random(9)).unwrap() - 4)),
             5 => state.sort_next(),
-            6 => state.reverse(),
-            7 => state.show([Shown::All, Shown::In, Shown::Out][random(3)]),
+            6 => state.reverse_order(),
+            7 => state.set_shown([Shown::All, Shown::In, Shown::Out][random(3)]),
             8 => state
                 .set_filter(["", "m", ">20", "section:doc", "nothing-is-called-this"][random(5)])
                 .unwrap(),
@@ -189,9 +189,9 @@ fn the_selected_row_is_in_sight() {
             }
             10 => {
                 at = random(2);
-                state.refresh(&plans[at].1, &ItemTexts::new().with_log(&plans[at].0.log));
+                state.refresh_rows(&plans[at].1, &ItemTexts::new().with_log(&plans[at].0.log));
             }
-            _ => state.go(Move::Down),
+            _ => state.apply_move(Move::Down),
         }
         let (session, plan) = &plans[at];
         let texts = ItemTexts::new().with_log(&session.log);
@@ -224,15 +224,15 @@ fn a_filter_of_everything_shows_everything() {
         let rows = |choose: &dyn Fn(&mut ItemListState)| {
             let mut state = ItemListState::new();
             choose(&mut state);
-            state.refresh(&plan, &texts);
+            state.refresh_rows(&plan, &texts);
             state.rows().to_vec()
         };
         let everything: Vec<ListRow> = (0..all).map(ListRow::Item).collect();
         for filter in ["", "  ", ">=0", "<=18446744073709551614", "section:"] {
             assert_eq!(rows(&|state| state.set_filter(filter).unwrap()), everything, "{name}: {filter}");
         }
-        let mut both = rows(&|state| state.show(Shown::In));
-        both.extend(rows(&|state| state.show(Shown::Out)));
+        let mut both = rows(&|state| state.set_shown(Shown::In));
+        both.extend(rows(&|state| state.set_shown(Shown::Out)));
         assert_eq!(both, everything, "{name}");
         for sort in SortBy::ALL {
             let mut sorted = rows(&|state| state.sort_by(sort));
@@ -282,10 +282,10 @@ fn the_selected_item_stays_selected() {
         (plan("long-talk", None), plan("long-talk", Some(RequestLimits::prompt_budget(120))));
     for at in 0..large.included.len() {
         let (row, mut state) = (large.row_at(at).unwrap(), ItemListState::new());
-        state.refresh(&large, &texts);
+        state.refresh_rows(&large, &texts);
         state.select(at);
-        state.remember(&large);
-        state.refresh(&small, &texts);
+        state.remember_plan(&large);
+        state.refresh_rows(&small, &texts);
         let now = state.row(&small).unwrap();
         let gone = small.find(&row.qualified_id()).is_none() && !texts.represents(now, row.id().as_str());
         assert!(texts.represents(now, row.id().as_str()) || now.id() == row.id() || gone, "{}", row.id());
@@ -325,7 +325,7 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
         let plan = manager.build_plan(&request(&log, &documents)).unwrap();
         assert!(plan.notices.len() >= 2 && plan.excluded.len() >= 2, "{at}");
         let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
-        let mut what_if = WhatIfState::of(&plan);
+        let mut what_if = WhatIfState::from_plan(&plan);
         for (width, number) in
             [30, 80, 130].iter().flat_map(|width| (0..plan.row_count()).map(move |n| (*width, n)))
         {
@@ -334,9 +334,9 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
                 + &what_if.toggle_expired(row, &texts).to_string();
             let (mut list, mut notices) = (ItemListState::new(), NoticeListState::default());
             list.set_filter(hostile.split_whitespace().next().unwrap()).unwrap();
-            let mut line = FilterLineState::of(&list);
+            let mut line = FilterLineState::from_list(&list);
             line.insert('\u{1b}', &mut list);
-            notices.go(Move::By(isize::try_from(number).unwrap()));
+            notices.apply_move(Move::By(isize::try_from(number).unwrap()));
             let title = ItemList::new(&plan).title(&list) + &ItemDetail::new(&plan, row).title();
             let view = drawn(width, 40, |area, buffer| {
                 let rows = |y, height| Rect { y, height, ..area };
@@ -381,12 +381,12 @@ fn actions_do_what_they_say() {
     };
     let mut labels = Vec::new();
     for (at, notice) in plan.notices.iter().enumerate() {
-        let actions = NoticeAction::of(&plan, notice, 3);
+        let actions = NoticeAction::for_notice(&plan, notice, 3);
         let offers = matches!(notice.code, NoticeCode::TtlQuestion | NoticeCode::PinDropped);
         assert_eq!(actions.is_empty(), !offers, "{notice:?}");
         // The state names the same ones, one after another.
         let mut state = NoticeListState::with_turns(3);
-        state.go(Move::By(isize::try_from(at).unwrap()));
+        state.apply_move(Move::By(isize::try_from(at).unwrap()));
         for action in &actions {
             assert_eq!(state.action(&plan).as_ref(), Some(action));
             state.next_action();
@@ -406,7 +406,7 @@ fn actions_do_what_they_say() {
                 _ => {}
             }
             // Tried, and not done: the conversation is as it was.
-            let mut what_if = WhatIfState::of(&plan);
+            let mut what_if = WhatIfState::from_plan(&plan);
             assert!(what_if.try_action(&action, &log), "{action:?}");
             let (tried, _) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
             if matches!(action, NoticeAction::Drop { .. }) {
@@ -442,7 +442,7 @@ fn an_action_is_chosen_for_its_own_notice() {
     let draw = |plan: &ContextPlan, state: &mut NoticeListState| {
         drawn(80, 20, |area, buffer| NoticeList::new(plan).render(area, buffer, state));
     };
-    state.go(Move::By(1));
+    state.apply_move(Move::By(1));
     draw(&plan, &mut state);
     state.next_action();
     state.next_action();
@@ -469,7 +469,7 @@ fn an_explanation_is_of_its_own_row() {
         let lines = ItemDetail::new(&plan, row).with_explanation(&why).lines(80);
         lines.iter().any(|line| line.to_string().contains("prompt budget"))
     };
-    assert_eq!((said(hours), said(refunds), why.of()), (true, false, "rag:hours"));
+    assert_eq!((said(hours), said(refunds), why.item_id()), (true, false, "rag:hours"));
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn an_action_for_what_is_gone_is_an_error() {
     let plan = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
     let voucher = plan.notices.iter().find(|notice| notice.ids[0] == "voucher").unwrap();
     log.unpin("voucher");
-    for action in NoticeAction::of(&plan, voucher, 1) {
+    for action in NoticeAction::for_notice(&plan, voucher, 1) {
         let done = action.apply(&mut log);
         assert_eq!(done.is_err(), !matches!(action, NoticeAction::Drop { .. }), "{action:?}");
     }
@@ -490,8 +490,8 @@ fn what_is_tried_is_what_is_planned() {
     let manager = asking("gpt-4o");
     let request = request(&log, &documents);
     let base = manager.build_plan(&request).unwrap();
-    let texts = ItemTexts::of(&request);
-    let mut state = WhatIfState::of(&base);
+    let texts = ItemTexts::from_request(&request);
+    let mut state = WhatIfState::from_plan(&base);
     assert_eq!(state.plan(&manager, &request).unwrap(), (base.clone(), WhatIfEffect::default()));
 
     // The budget: never below 1, never above what the model takes, its own again is no change.
@@ -543,7 +543,7 @@ fn what_is_tried_is_what_is_planned() {
 fn the_slider_is_true() {
     let (log, documents) = desk();
     let base = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
-    let mut state = WhatIfState::of(&base);
+    let mut state = WhatIfState::from_plan(&base);
     for width in [20, 40, 80, 160] {
         let mut last = 0;
         for budget in (1..=520).step_by(13) {
@@ -649,11 +649,11 @@ fn a_filter_finds_texts_and_reasons_of_what_is_out() {
     ];
     let request = PlanRequest::new(&log).with_rag(documents).with_limits(RequestLimits::prompt_budget(120));
     let plan = manager.build_plan(&request).unwrap();
-    let texts = ItemTexts::of(&request);
+    let texts = ItemTexts::from_request(&request);
     let rows = |filter: &str| -> Vec<String> {
         let mut state = ItemListState::new();
         state.set_filter(filter).unwrap();
-        state.refresh(&plan, &texts);
+        state.refresh_rows(&plan, &texts);
         let row = |row: &ListRow| match row {
             ListRow::Item(at) => report::row(&plan, plan.row_at(*at as usize).unwrap()).id,
             _ => String::new(),
@@ -712,17 +712,17 @@ fn what_is_left_out_has_a_row() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();
-    let mut what_if = WhatIfState::of(&plan);
+    let mut what_if = WhatIfState::from_plan(&plan);
     let texts = ItemTexts::new().with_log(&log).with_documents(&documents);
     let row = plan.find("hours").unwrap();
     let mut list = ItemListState::new();
     list.select_id("hours", true);
-    list.refresh(&plan, &texts);
-    list.remember(&plan);
+    list.refresh_rows(&plan, &texts);
+    list.remember_plan(&plan);
     assert!(what_if.exclude(row, &texts).changed());
     let (without, _) = what_if.plan(&manager, &request(&log, &documents)).unwrap();
     assert!(without.find("hours").is_none());
-    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    list.refresh_rows(&without, &texts.with_changes(what_if.changes()));
     let Some(ListRow::LeftOut(nth)) = list.selected_row() else { panic!("{:?}", list.selected_row()) };
     let buffer = drawn(80, 24, |area, buffer| {
         let texts = texts.with_changes(what_if.changes());
@@ -731,10 +731,10 @@ fn what_is_left_out_has_a_row() {
     assert!(text(&buffer).contains("-*hours"), "{}", text(&buffer));
     // Whatever is filtered, and not among what is in.
     list.set_filter("no row says this").unwrap();
-    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    list.refresh_rows(&without, &texts.with_changes(what_if.changes()));
     assert_eq!(list.rows(), [ListRow::LeftOut(nth)]);
-    list.show(Shown::In);
-    list.refresh(&without, &texts.with_changes(what_if.changes()));
+    list.set_shown(Shown::In);
+    list.refresh_rows(&without, &texts.with_changes(what_if.changes()));
     assert!(list.rows().is_empty());
     assert_eq!(what_if.bring_back(nth).to_string(), "hours is in the request again");
     assert!(what_if.changes().is_empty() && !what_if.bring_back(nth).changed());

@@ -93,19 +93,19 @@ fn every_part_is_a_part_of_the_whole() {
                         state.below()
                     );
                 }
-                state.go(Move::Up);
+                state.apply_move(Move::Up);
             }
-            state.go(Move::First);
+            state.apply_move(Move::First);
             let first = drawn(transcript, width, height, &mut state);
             assert!(width < 9 || first == whole[..usize::from(height)], "the beginning");
             // Moving on beyond it is no loss: one step back is one step.
             let below = state.below();
-            state.go(Move::PageUp);
+            state.apply_move(Move::PageUp);
             drawn(transcript, width, height, &mut state);
             assert_eq!(state.below(), below);
-            state.go(Move::Down);
+            state.apply_move(Move::Down);
             assert_eq!(state.below(), below.saturating_sub(1));
-            state.go(Move::Last);
+            state.apply_move(Move::Last);
             assert_eq!(state.below(), 0);
         }
     }

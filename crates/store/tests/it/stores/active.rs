@@ -35,9 +35,8 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
         let revision = store.save("s", &mut active, revision).unwrap();
         assert_eq!(store.load("s").unwrap(), (log.clone(), revision));
         // What needs a text that was left says so, and nothing is made of an empty one.
-        let request = |log: &Conversation| {
-            manager().build_plan(&PlanRequest::new(log)).map(|plan| context_window_report::json(&plan))
-        };
+        let request =
+            |log: &Conversation| manager().build_plan(&PlanRequest::new(log)).map(|plan| plan.to_json());
         let mut undone = active.clone();
         while undone.undo_compaction().is_some() {}
         assert_eq!(request(&undone).unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
@@ -50,7 +49,7 @@ fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
             .map(|job| job.map(|job| job.messages().len()));
         assert_eq!(job.unwrap_err().kind(), context_window::ErrorKind::NotLoaded);
         // People see where a text was left.
-        assert!(context_window_report::history(&active).contains("[text left in the store]"));
+        assert!(context_window_report::history(&active).to_string().contains("[text left in the store]"));
         let mut pinned = active.clone();
         pinned.pin_message("q0", Priority::Normal).unwrap();
         let error = request(&pinned).unwrap_err();

@@ -20,7 +20,7 @@ fn kind(error: Result<impl Sized, Error>) -> ErrorKind {
 pub fn seen(log: &Conversation) -> String {
     let plan = manager().build_plan(&PlanRequest::new(log)).unwrap();
     let usage = manager().usage(&PlanRequest::new(log)).unwrap();
-    format!("{}\n{usage:?}\n{:?}\n{:?}", context_window_report::json(&plan), log.level(), log.billed())
+    format!("{}\n{usage:?}\n{:?}\n{:?}", plan.to_json(), log.level(), log.billed())
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn take(log: &mut Conversation, step: &Step) {
         Step::Level => {
             if let Ok(mut usage) = manager.usage(&PlanRequest::new(log)) {
                 usage.level = if log.level() == Level::Normal { Level::Approaching } else { Level::Normal };
-                log.observe(usage);
+                log.observe_usage(usage);
             }
         }
     }
