@@ -141,7 +141,7 @@ impl Material {
                         return Err(Error::new(Repr::NotLoaded));
                     }
                     let message = candidates.said(position).into_owned();
-                    let (documents, state) = candidates.standing_before(position);
+                    let (documents, state) = candidates.retained().texts_before(position);
                     Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
                 // The active part has no marks of the history.

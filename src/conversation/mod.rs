@@ -49,6 +49,7 @@ pub use provider_summary::ProviderSummary;
 pub use provider_summary::TYPE as PROVIDER_COMPACTION;
 pub use sent_with::SentText;
 use sent_with::SentWith;
+pub(crate) use sent_with::sent_state_row;
 use settings::RecordedSettings;
 #[doc(hidden)]
 pub use turns::Turns;

@@ -38,6 +38,39 @@ impl SentText {
     pub fn new(id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         Self { id: id.into(), text: text.into() }
     }
+
+    /// Returns the row of a state entry that is retained before a reply.
+    pub(crate) fn state_row(&self, reply: u32) -> ItemId {
+        sent_state_row(&self.id, reply)
+    }
+
+    /// Returns the row of a document that is retained before a message and is not the newest of its id. `same` documents
+    /// of its id are before it at the same place.
+    pub(crate) fn document_row(&self, at: u32, same: usize) -> ItemId {
+        match same {
+            0 => ItemId::from(format!("{}@{at}", self.id)),
+            _ => ItemId::from(format!("{}@{at}#{}", self.id, same + 1)),
+        }
+    }
+}
+
+/// Returns the row of a state entry that is retained before a reply.
+pub(crate) fn sent_state_row(id: &ItemId, reply: u32) -> ItemId {
+    ItemId::from(format!("{id}@{reply}"))
+}
+
+/// Returns the row of the text at an index of those before a message.
+type RowOf = fn(texts: &[SentText], index: usize, at: u32) -> ItemId;
+
+/// Returns the row of a state entry.
+fn row_of_state(texts: &[SentText], index: usize, at: u32) -> ItemId {
+    texts[index].state_row(at)
+}
+
+/// Returns the row of a document that is not the newest of its id.
+fn row_of_document(texts: &[SentText], index: usize, at: u32) -> ItemId {
+    let same = texts[..index].iter().filter(|other| other.id == texts[index].id).count();
+    texts[index].document_row(at, same)
 }
 
 /// What was sent beside messages, by the messages that it stood before. Looking something up costs what is found, not what was
@@ -55,27 +88,38 @@ pub(crate) struct SentWith {
 struct Texts {
     by_position: BTreeMap<u32, Vec<SentText>>,
     positions: BTreeMap<ItemId, BTreeSet<u32>>,
+    /// The position and the index of each row, so that no row is read for its parts.
+    rows: BTreeMap<ItemId, (u32, usize)>,
 }
 
 impl Texts {
-    fn remember(&mut self, at: u32, texts: &[SentText]) {
-        for sent in self.by_position.insert(at, texts.to_vec()).into_iter().flatten() {
-            self.positions.entry(sent.id).or_default().remove(&at);
+    fn remember(&mut self, at: u32, texts: &[SentText], row_of: RowOf) {
+        let before = self.by_position.insert(at, texts.to_vec()).unwrap_or_default();
+        for (index, sent) in before.iter().enumerate() {
+            self.rows.remove(&row_of(&before, index, at));
+            self.positions.entry(sent.id.clone()).or_default().remove(&at);
         }
         if texts.is_empty() {
             self.by_position.remove(&at);
         }
-        for sent in texts {
+        for (index, sent) in texts.iter().enumerate() {
+            self.rows.insert(row_of(texts, index, at), (at, index));
             self.positions.entry(sent.id.clone()).or_default().insert(at);
         }
+    }
+
+    /// Returns the text of a row, with the position of the message after it.
+    fn row(&self, row: &ItemId) -> Option<(u32, &SentText)> {
+        let (at, index) = *self.rows.get(row)?;
+        Some((at, self.at(at).get(index)?))
     }
 
     fn at(&self, position: u32) -> &[SentText] {
         self.by_position.get(&position).map_or(&[], Vec::as_slice)
     }
 
-    /// Where a text of this id was sent, the newest first.
-    fn of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
+    /// Returns the texts of an id with the positions of the messages after them, the newest first.
+    fn with_id<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
         let positions = self.positions.get(id).into_iter().flatten().rev();
         positions.filter_map(move |at| Some((*at, self.at(*at).iter().find(|sent| sent.id == *id)?)))
     }
@@ -100,10 +144,10 @@ impl SentWith {
             let more = self.documents.at(question).iter().filter(|_| reply > question + 1);
             let more = more.filter(|sent| !documents.iter().any(|new| new.id == sent.id)).cloned();
             let all: Vec<SentText> = documents.iter().cloned().chain(more).collect();
-            self.documents.remember(question, &all);
+            self.documents.remember(question, &all, row_of_document);
         }
         if !state.is_empty() {
-            self.state.remember(reply, state);
+            self.state.remember(reply, state, row_of_state);
         }
     }
 
@@ -117,14 +161,17 @@ impl SentWith {
         self.state.at(reply)
     }
 
-    /// Where a document of this id was sent, the newest first.
-    pub(crate) fn documents_of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
-        self.documents.of(id)
+    /// Returns the documents of an id with the positions of the messages after them, the newest first.
+    pub(crate) fn documents_with_id<'s>(
+        &'s self,
+        id: &'s ItemId,
+    ) -> impl Iterator<Item = (u32, &'s SentText)> {
+        self.documents.with_id(id)
     }
 
-    /// Where state of this id was sent, the newest first.
-    pub(crate) fn state_of<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
-        self.state.of(id)
+    /// Returns the state entries of an id with the positions of the replies after them, the newest first.
+    pub(crate) fn state_with_id<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
+        self.state.with_id(id)
     }
 
     /// Returns all documents, by the positions of the messages after them.
@@ -142,17 +189,14 @@ impl SentWith {
         self.documents.within(positions.clone()).chain(self.state.within(positions))
     }
 
-    /// The position of the message that a document, or a piece of state by its row, stands before: of several, the newest.
-    pub(crate) fn place_of(&self, id: &ItemId, document: bool) -> Option<u32> {
-        if document && let Some((at, _)) = self.documents_of(id).next() {
-            return Some(at);
-        }
-        let (name, reply) = id.as_str().rsplit_once('@')?;
-        if document {
-            let at = reply.split('#').next()?.parse().ok()?;
-            return self.documents.at(at).iter().any(|sent| sent.id.as_str() == name).then_some(at);
-        }
-        let reply = reply.parse().ok()?;
-        self.state.at(reply).iter().any(|sent| sent.id.as_str() == name).then_some(reply)
+    /// Returns the position of the message after a document, by its id or row: of several of an id, the newest.
+    pub(crate) fn document_place(&self, id: &ItemId) -> Option<u32> {
+        let newest = self.documents_with_id(id).next().map(|(at, _)| at);
+        newest.or_else(|| self.documents.row(id).map(|(at, _)| at))
+    }
+
+    /// Returns the state entry of a row, with the position of the reply after it.
+    pub(crate) fn state_at_row(&self, row: &ItemId) -> Option<(u32, &SentText)> {
+        self.state.row(row)
     }
 }

@@ -13,7 +13,6 @@ use crate::{
         DropReason, ExcludedItem, ExcludedReason, PlannedItem, PolicyRule, PrefixCause, PromptPiece,
         SentPrompt, anchor::Anchor,
     },
-    planner::candidates::state_row,
 };
 use std::{cell::OnceCell, collections::BTreeMap, iter};
 
@@ -23,7 +22,10 @@ pub(super) struct Births<'p> {
     log: &'p Conversation,
     now: &'p [PromptPiece],
     shown: Option<Shown<'p>>,
-    told: OnceCell<Told>,
+    /// Without a last prompt: the first row that is not sent as the conversation has it, with the reason.
+    parts_at: OnceCell<Option<(usize, DropReason)>>,
+    /// Without a last prompt: messages that are not sent, with their positions, in the order of the plan.
+    gone: OnceCell<Vec<(u32, ItemId)>>,
 }
 
 /// The last prompt, compared with this one.
@@ -36,14 +38,6 @@ struct Shown<'p> {
     thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
 }
 
-/// What the conversation tells without a last prompt: a thought behind either of these was made behind something else.
-struct Told {
-    /// The first row that is not sent as the conversation has it, with the reason.
-    parts_at: Option<(usize, DropReason)>,
-    /// Messages that are not sent, with their positions, in the order of the plan.
-    gone: Vec<(u32, ItemId)>,
-}
-
 impl<'p> Births<'p> {
     pub(super) fn new(prompt: SentPrompt<'p>, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
         let anchor = prompt.before.map(|before| &*before.anchor);
@@ -54,7 +48,7 @@ impl<'p> Births<'p> {
             same: iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count(),
             thoughts: OnceCell::new(),
         });
-        Self { prompt, log, now, shown, told: OnceCell::new() }
+        Self { prompt, log, now, shown, parts_at: OnceCell::new(), gone: OnceCell::new() }
     }
 
     /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood before it when it
@@ -95,10 +89,10 @@ impl<'p> Births<'p> {
 
     /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
     fn told(&self, row: usize, position: u32) -> Option<DropReason> {
-        let told = self.told.get_or_init(|| Told { parts_at: self.parts_at(), gone: self.gone() });
-        let parts = told.parts_at.as_ref().filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
+        let parts = self.parts_at.get_or_init(|| self.parts_at()).as_ref();
+        let parts = parts.filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
         parts.or_else(|| {
-            let (_, id) = told.gone.iter().find(|(at, _)| *at < position)?;
+            let (_, id) = self.gone.get_or_init(|| self.gone()).iter().find(|(at, _)| *at < position)?;
             Some(DropReason::PrefixChanged { at: id.clone(), cause: self.prompt.cause(id, &[], true) })
         })
     }
@@ -141,7 +135,7 @@ impl<'p> Births<'p> {
     fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
         let sent_with = self.log.sent_with();
         let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
-        let state = sent_with.state(position).iter().map(|sent| (state_row(&sent.id, position), None));
+        let state = sent_with.state(position).iter().map(|sent| (sent.state_row(position), None));
         let mut stand = between.iter();
         for (id, text) in documents.chain(state) {
             let Some(row) = stand.next() else {

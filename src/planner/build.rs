@@ -17,21 +17,11 @@ use crate::{
         manager::ContextWindowManager,
         replan::{Faults, Replan},
         request::PlanRequest,
-        select::Shorter,
-        solve::{Detail, Documents, KnownCosts, Solver},
+        solve::{KnownCosts, Solver},
         thoughts,
     },
 };
-
-/// The result of one round.
-enum Round {
-    /// The prompt has no fault.
-    Planned(Box<ContextPlan>),
-    /// Another round is planned with the same candidates.
-    Again,
-    /// The adjustments change the candidates: they are gathered again.
-    Gather,
-}
+use std::convert::identity;
 
 impl ContextWindowManager {
     /// Plans a request. `sticky` is the part of the last prompt to go on from.
@@ -58,42 +48,40 @@ impl ContextWindowManager {
         loop {
             rounds += 1;
             debug_assert!(rounds <= Replan::most_rounds(request.log), "{rounds} rounds: {replan:?}");
-            match self.plan_round(context, &candidates, &mut replan, &mut known)? {
-                Round::Planned(plan) => return Ok((*plan, replan)),
-                Round::Again => {}
-                Round::Gather => {
-                    candidates = self.candidates(request, sticky, &replan)?;
-                    known.clear();
-                }
+            if let Some(plan) = self.plan_round(context, &candidates, &mut replan, &mut known)? {
+                return Ok((plan, replan));
+            }
+            if replan.changes_candidates() {
+                candidates = self.candidates(request, sticky, &replan)?;
+                known.clear();
             }
         }
     }
 
-    /// Plans one round: divide, select, lay out, check. `known` holds the counts of earlier rounds with these candidates.
+    /// Plans one round: divide, select, lay out, check. Returns `None` if the check adjusted the next round. `known` holds the
+    /// counts of earlier rounds with these candidates.
     fn plan_round(
         &self,
         context: &PlanContext<'_>,
         candidates: &Candidates<'_>,
         replan: &mut Replan,
         known: &mut Vec<KnownCosts>,
-    ) -> Result<Round, Error> {
+    ) -> Result<Option<ContextPlan>, Error> {
         let solver = self.solver(candidates).with_known(std::mem::take(known));
         // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
-        let (scenario, budgets, shorter) =
-            solver.divide(rendering, available, Documents::AsGiven, Detail::EachReason)?;
-        let begun = match shorter {
-            Shorter::No(begun) => begun,
-            Shorter::Yes(rendering) => {
-                replan.shorten_results(scenario.costs.rendering(), rendering);
-                drop(scenario);
-                *known = solver.into_known();
-                return Ok(Round::Again);
-            }
-        };
+        let (scenario, budgets, mut chosen) = solver.divide(rendering, available, identity)?;
         // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9, B6).
-        let chosen = solver.choose(&scenario, &budgets, begun)?;
+        let selector = solver.selector(&scenario);
+        if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
+            replan.shorten_results(scenario.costs.rendering(), shorter);
+            drop(scenario);
+            *known = solver.into_known();
+            return Ok(None);
+        }
+        selector.complete(&budgets, &mut chosen)?;
+        selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
         // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last prompt do not fit
@@ -105,20 +93,19 @@ impl ContextWindowManager {
             drop(prompt);
             drop(scenario);
             *known = solver.into_known();
-            return Ok(Round::Again);
+            return Ok(None);
         }
         if chosen.gave_up_the_set {
             replan.give_up_documents();
-            return Ok(Round::Gather);
+            return Ok(None);
         }
         let request = candidates.request();
         let Some(left) = replan.mend(self.faults(&prompt, request)?, self.reasoning_policy()) else {
-            return Ok(Round::Gather);
+            return Ok(None);
         };
         let drops = self.reasoning_policy() == ReasoningPolicy::Provider;
         let switch = self.model().mismatch_switch().filter(|_| drops);
-        let plan = prompt.into_plan(replan, left, switch, request.settings(self.meter()))?;
-        Ok(Round::Planned(Box::new(plan)))
+        prompt.into_plan(replan, left, switch, request.settings(self.meter())).map(Some)
     }
 
     /// Finds the texts and the reasoning that a prompt loses.

@@ -10,7 +10,11 @@ use crate::{
         anchor::{Anchor, Sticky, Target},
     },
     planner::{
-        assemble::PlanContext, body, budget, editing, late::Late, request::PlanRequest, telemetry, upkeep,
+        assemble::PlanContext,
+        body, budget, editing,
+        request::PlanRequest,
+        retained::{self, LateAdditions},
+        telemetry,
     },
     provider::{conform::TurnPosition, meter::Meter, model::Model},
     tokens::{Certainty, TokenCount, TokenCounter},
@@ -297,16 +301,16 @@ impl ContextWindowManager {
             let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
             let weighs =
                 self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
-            let upkeep = weighs.then(|| upkeep::weigh(request, anchor, &self.model)).flatten();
+            let upkeep = weighs.then(|| retained::weigh(request, anchor, &self.model)).flatten();
             Sticky { upkeep, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()
     }
 
-    /// What of the head is sent at the end (rule S12).
-    fn late<'r>(&self, request: &'r PlanRequest<'r>) -> Late<'r> {
-        let stays = self.placement() == Placement::WithQuestion;
-        Late::of(request, &Target::of(&self.model), self.meter.profile(), stays)
+    /// Finds the parts of the head that are sent at the end (rule S12).
+    fn late<'r>(&self, request: &'r PlanRequest<'r>) -> LateAdditions<'r> {
+        let retains = self.placement() == Placement::WithQuestion;
+        LateAdditions::new(request, &Target::of(&self.model), self.meter.profile(), retains)
     }
 
     /// What is sent beside the items in any case.

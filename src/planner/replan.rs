@@ -50,6 +50,8 @@ pub(crate) struct Replan {
     tries: u32,
     /// The tool results as they are sent, if that is not how the last prompt had them (rule S7).
     rendering: Option<ToolResultRendering>,
+    /// True if the last adjustment was one of the first three, which change the candidates.
+    changes_candidates: bool,
 }
 
 impl Replan {
@@ -114,6 +116,7 @@ impl Replan {
         self.tokens_withheld = tokens;
         self.tries += 1;
         self.rendering = None;
+        self.changes_candidates = false;
         true
     }
 
@@ -121,6 +124,7 @@ impl Replan {
     pub(crate) fn shorten_results(&mut self, before: &ToolResultRendering, rendering: ToolResultRendering) {
         debug_assert!(rendering.follows(before), "{rendering:?} after {before:?}");
         self.rendering = Some(rendering);
+        self.changes_candidates = false;
     }
 
     /// Starts the adjustments again that were made for another prompt. Returns `changed`.
@@ -129,6 +133,7 @@ impl Replan {
             self.gives_up_documents = false;
             (self.tokens_withheld, self.tries) = (0, 0);
             self.rendering = None;
+            self.changes_candidates = true;
         }
         changed
     }
@@ -141,6 +146,11 @@ impl Replan {
         // Each loss may be found in a round of its own, and a text may be both a document and state.
         let rounds = losses.saturating_mul(2).saturating_add(1);
         rounds.saturating_mul(2 * (TRIES as usize + 1) * RENDERINGS)
+    }
+
+    /// Checks if the last adjustment changes the candidates, so that they are gathered again.
+    pub(crate) fn changes_candidates(&self) -> bool {
+        self.changes_candidates
     }
 
     /// Returns the positions of the messages that are sent without their reasoning.

@@ -12,102 +12,74 @@ use crate::{
     message::Role,
     planner::{
         assemble::PlanContext,
-        budget::{Available, Budgets, SectionDemands},
-        candidates::{CandidateId, CandidateMap, Candidates, Costs, Known},
-        observer::{Observer, Unobserved},
+        budget::{Available, BudgetVariable, Budgets, SectionDemands},
+        candidates::{CandidateId, CandidateMap, Candidates, Costs},
         rendering::ToolResultRendering,
-        select::{Begun, Selection, Selector, SharedPins, Shorter, Trails, saved_by_merging},
+        select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
     },
     provider::meter::Meter,
     provider::weight::Weight,
     tokens::TokenCount,
 };
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, convert::identity, rc::Rc};
 
 /// One request, with everything that does not depend on its budget.
-pub(crate) struct Solver<'p, O = Unobserved> {
+pub(crate) struct Solver<'p, W = OneBudget> {
     candidates: &'p Candidates<'p>,
     meter: &'p Meter,
     config: &'p Config,
-    observer: O,
+    walker: W,
     /// When solving for many budgets: the largest number of available tokens among them.
     ///
-    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. None for
+    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. `None` for
     /// one budget.
     many_budgets: Option<u64>,
-    pins: SharedPins,
-    scenarios: RefCell<Vec<Rc<Scenario<'p, O>>>>,
+    scenarios: RefCell<Vec<Rc<Scenario<'p, W>>>>,
 }
 
-/// What candidates cost, and what the sections could use, with tool results sent in one way (rule S7).
-pub(crate) struct Scenario<'p, O> {
+/// Token costs and section demands for one rendering of tool results (rule S7).
+pub(crate) struct Scenario<'p, W = OneBudget> {
     pub(crate) costs: Costs<'p>,
     pub(crate) demands: SectionDemands,
-    trails: Trails,
-    observer: O,
+    walker: W,
 }
 
 /// The counts of one rendering, kept from one round of planning for the next.
 pub(crate) struct KnownCosts {
     rendering: ToolResultRendering,
-    tokens: CandidateMap<Known>,
+    tokens: CandidateMap<(Weight, u64)>,
     demands: SectionDemands,
 }
 
-/// The documents that a solution is for.
-#[derive(Clone, Copy)]
-pub(crate) enum Documents {
-    AsGiven,
-    /// They are yet to come, and could use whatever they get.
-    Expected,
-}
-
-/// The questions that a selection answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Each candidate with its reason, as a plan has it.
-    EachReason,
-    /// The candidates that are in, no reasons.
-    OnlyIncluded,
-}
-
-/// One way of sending results that was tried, what was divided for it, and what was heard of the decisions about it.
-pub(crate) struct Trial<'p, O: Observer> {
-    pub(crate) scenario: Rc<Scenario<'p, O>>,
+/// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
+pub(crate) struct Trial<'p, W: Walker> {
+    pub(crate) scenario: Rc<Scenario<'p, W>>,
     pub(crate) budgets: Budgets,
-    pub(crate) heard: O::Heard,
+    pub(crate) heard: W::Heard,
 }
 
-/// What is in at one budget.
-pub(crate) struct Solution<'p, O: Observer = Unobserved> {
-    pub(crate) chosen: Selection,
-    /// Every way of sending results that was tried, the last one taken.
-    pub(crate) trials: Vec<Trial<'p, O>>,
-    /// What is available, and might be below zero; tokens.
+/// The selection for one budget.
+pub(crate) struct Solution<'p, W: Walker = OneBudget> {
+    pub(crate) chosen: Selection<W>,
+    /// Every rendering of tool results that was tried, the last one taken.
+    pub(crate) trials: Vec<Trial<'p, W>>,
+    /// The available tokens; may be negative.
     pub(crate) available: i128,
-    /// The tokens of everything that is in, with the wrapper around documents, less those that merging state
-    /// saves.
+    /// The tokens of everything that is included, with the wrapper around documents, less those that merging state saves.
     used: i128,
 }
 
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        Self {
-            candidates,
-            meter,
-            config,
-            observer: Unobserved,
-            many_budgets: None,
-            pins: SharedPins::default(),
-            scenarios: RefCell::default(),
-        }
+        let scenarios = RefCell::default();
+        Self { candidates, meter, config, walker: OneBudget, many_budgets: None, scenarios }
     }
 
     /// Takes over the counts of an earlier round with the same candidates.
     pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
         let scenario = |KnownCosts { rendering, tokens, demands }| {
             let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
-            Rc::new(Scenario { costs, demands, trails: Trails::default(), observer: Unobserved })
+            Rc::new(Scenario { costs, demands, walker: OneBudget })
         };
         self.scenarios.replace(known.into_iter().map(scenario).collect());
         self
@@ -115,7 +87,7 @@ impl<'p> Solver<'p> {
 
     /// Returns the counts, for another round with the same candidates.
     pub(crate) fn into_known(self) -> Vec<KnownCosts> {
-        let known = |scenario: Rc<Scenario<'_, Unobserved>>| {
+        let known = |scenario: Rc<Scenario<'_>>| {
             let Scenario { costs, demands, .. } = Rc::into_inner(scenario)?;
             let (rendering, tokens) = costs.into_known();
             Some(KnownCosts { rendering, tokens, demands })
@@ -123,145 +95,128 @@ impl<'p> Solver<'p> {
         self.scenarios.into_inner().into_iter().filter_map(known).collect()
     }
 
-    /// Returns the whole selection of one budget, each candidate with its reason.
-    pub(crate) fn choose(
-        &self,
-        scenario: &Scenario<'p, Unobserved>,
-        budgets: &Budgets,
-        begun: Option<Begun>,
-    ) -> Result<Selection, Error> {
-        let selector = self.selector(scenario, Detail::EachReason);
-        let mut chosen = selector.choose(budgets, begun)?;
-        selector.tell_why(&mut chosen, budgets)?;
-        Ok(chosen)
-    }
-
-    /// For many budgets, of which none leaves more than `most` tokens; the observer hears each decision. Clipping (rule
-    /// S7) is not tried then; see `divide`.
-    pub(crate) fn observed<O: Observer + Clone>(self, observer: O, most: u64) -> Solver<'p, O> {
+    /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule S7) is not tried
+    /// then.
+    pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
-        Solver {
-            candidates,
-            meter,
-            config,
-            observer,
-            many_budgets: Some(most),
-            pins: SharedPins::default(),
-            scenarios: RefCell::default(),
-        }
-    }
-}
-
-impl<'p, O: Observer + Clone> Solver<'p, O> {
-    /// Shares the slots of pins with another solver of the same candidates.
-    pub(crate) fn sharing_pins(self, pins: &SharedPins) -> Self {
-        Self { pins: pins.clone(), ..self }
+        let scenarios = RefCell::default();
+        Solver { candidates, meter, config, walker, many_budgets: Some(most), scenarios }
     }
 
-    /// What is included at a prompt budget with so many tokens withheld: the stages budget and select.
-    pub(crate) fn solve(
-        &self,
-        context: &PlanContext<'_>,
-        budget: u64,
-        withheld: u64,
-    ) -> Result<Solution<'p, O>, Error> {
-        let available = self.available(context, budget, withheld);
-        self.select(available, Documents::AsGiven, Detail::OnlyIncluded)
-    }
-
-    /// As if documents were to come that could use whatever they get.
-    pub(crate) fn solve_expecting_documents(
-        &self,
-        context: &PlanContext<'_>,
-        budget: u64,
-    ) -> Result<Solution<'p, O>, Error> {
-        let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
-        self.select(available, Documents::Expected, Detail::OnlyIncluded)
-    }
-
-    /// Returns the whole selection at a prompt budget, each candidate with its reason.
+    /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that is excluded.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
     pub(crate) fn solve_in_detail(
         &self,
         context: &PlanContext<'_>,
         budget: u64,
         withheld: u64,
-    ) -> Result<Solution<'p, O>, Error> {
-        let available = self.available(context, budget, withheld);
-        let mut solution = self.select(available, Documents::AsGiven, Detail::EachReason)?;
+    ) -> Result<Solution<'p>, Error> {
+        let mut solution = self.solve(context, budget, withheld)?;
         let (scenario, budgets) = solution.taken();
-        self.selector(&scenario, Detail::EachReason).tell_why(&mut solution.chosen, &budgets)?;
+        self.selector(&scenario).record_reasons(&budgets, &mut solution.chosen)?;
         Ok(solution)
     }
+}
 
-    /// Solves with results as short as they have to be (rule S7): one rendering after another.
+impl<'p, W: Walker> Solver<'p, W> {
+    /// Selects for a prompt budget with so many tokens withheld: the stages budget and select.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn solve(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+        withheld: u64,
+    ) -> Result<Solution<'p, W>, Error> {
+        let available = self.available(context, budget, withheld);
+        self.select(available, identity)
+    }
+
+    /// Selects as if documents were to come that could use any number of tokens.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn solve_expecting_documents(
+        &self,
+        context: &PlanContext<'_>,
+        budget: u64,
+    ) -> Result<Solution<'p, W>, Error> {
+        let available = Available { reserves_block: true, ..self.available(context, budget, 0) };
+        self.select(available, SectionDemands::with_any_documents)
+    }
+
+    /// Selects with tool results as short as they have to be (rule S7): one rendering after another. `adjust` changes the
+    /// demands of the sections.
     fn select(
         &self,
         available: Available,
-        documents: Documents,
-        detail: Detail,
-    ) -> Result<Solution<'p, O>, Error> {
+        adjust: fn(SectionDemands) -> SectionDemands,
+    ) -> Result<Solution<'p, W>, Error> {
         let mut rendering = self.candidates.remembered_rendering();
-        let mut divided = Vec::new();
-        let begun = loop {
-            let (scenario, budgets, shorter) = self.divide(rendering, available, documents, detail)?;
-            divided.push((scenario, budgets));
-            match shorter {
-                Shorter::Yes(next) => rendering = next,
-                Shorter::No(begun) => break begun,
+        let mut trials = Vec::new();
+        loop {
+            let (scenario, budgets, mut chosen) = self.divide(rendering, available, adjust)?;
+            let selector = self.selector(&scenario);
+            let shorter = selector.begin(&budgets, &mut chosen)?;
+            if shorter.is_none() {
+                selector.complete(&budgets, &mut chosen)?;
             }
-        };
-        let (scenario, budgets) = &divided[divided.len() - 1];
-        let chosen = self.selector(scenario, detail).choose(budgets, begun)?;
-        let heard = |(scenario, budgets): (Rc<Scenario<'p, O>>, Budgets)| {
-            let heard = scenario.observer.take();
-            Trial { scenario, budgets, heard }
-        };
-        let trials = divided.into_iter().map(heard).collect();
-        let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
-        let merged = i128::from(saved_by_merging(self.candidates.index(), &available, &chosen));
-        let used = chosen.used() + block - merged;
-        Ok(Solution { chosen, trials, available: available.tokens, used })
+            let heard = scenario.walker.take_heard();
+            trials.push(Trial { scenario, budgets, heard });
+            let Some(shorter) = shorter else {
+                let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
+                let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
+                let used = chosen.included.used() + block - i128::from(merged);
+                return Ok(Solution { chosen, trials, available: available.tokens, used });
+            };
+            rendering = shorter;
+        }
     }
 
-    /// Divides the available tokens among the sections, pins first (S2, B4, B5), with the costs of one rendering of tool
-    /// results. Says if results have to be shorter; if not, the selection is found up to its window.
+    /// Divides the available tokens among the sections with the costs of one rendering of tool results. Includes the pins
+    /// that come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands
+    /// of the sections.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
     pub(crate) fn divide(
         &self,
         rendering: ToolResultRendering,
         available: Available,
-        documents: Documents,
-        detail: Detail,
-    ) -> Result<(Rc<Scenario<'p, O>>, Budgets, Shorter), Error> {
+        adjust: fn(SectionDemands) -> SectionDemands,
+    ) -> Result<(Rc<Scenario<'p, W>>, Budgets, Selection<W>), Error> {
         let scenario = self.scenario(rendering, available.total())?;
-        let (demands, observer) = (scenario.demands, &scenario.observer);
-        let demands = match documents {
-            Documents::AsGiven => demands,
-            Documents::Expected => demands.with_any_documents(),
-        };
-        let budgets = if demands.overflow(&available, observer) {
-            demands.only_minimums(available, self.config)
+        let (demands, selector) = (adjust(scenario.demands), self.selector(&scenario));
+        let report = |amount, least| scenario.walker.compared(BudgetVariable::Free, amount, least);
+        let (budgets, chosen) = if demands.overflow(&available, report) {
+            (demands.only_minimums(available, self.config), selector.minimum()?)
         } else {
-            let pins = self.selector(&scenario, detail).pins_first(&available)?;
-            demands.divide(available, pins, self.config, observer)
+            let (chosen, pins) = selector.pins_first(&available)?;
+            (demands.divide(available, pins, self.config, report), chosen)
         };
-        let shorter = self.selector(&scenario, detail).shorter_results(&budgets)?;
-        Ok((scenario, budgets, shorter))
+        Ok((scenario, budgets, chosen))
     }
 
-    fn selector<'s>(&'s self, scenario: &'s Scenario<'p, O>, detail: Detail) -> Selector<'s, O> {
+    /// Returns the rules of selection with the costs of a scenario.
+    pub(crate) fn selector<'s>(&'s self, scenario: &'s Scenario<'p, W>) -> Selector<'s, W> {
         Selector {
             index: self.candidates.index(),
             costs: &scenario.costs,
             config: self.config,
-            observer: &scenario.observer,
-            trails: &scenario.trails,
-            lays_out_pins: detail == Detail::OnlyIncluded,
+            walker: &scenario.walker,
         }
     }
 
-    /// The costs with results sent like this, and what the sections could use of `total`: found once for all budgets that
-    /// are asked about.
-    fn scenario(&self, rendering: ToolResultRendering, total: u64) -> Result<Rc<Scenario<'p, O>>, Error> {
+    /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total` are the
+    /// available tokens.
+    fn scenario(&self, rendering: ToolResultRendering, total: u64) -> Result<Rc<Scenario<'p, W>>, Error> {
         let known = self.scenarios.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
         if let Some(known) = known {
             return Ok(known);
@@ -270,19 +225,17 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
         let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
-        let (trails, observer) = (Trails::with_pins(self.pins.clone()), self.observer.clone());
-        let scenario = Rc::new(Scenario { costs, demands, trails, observer });
+        let scenario = Rc::new(Scenario { costs, demands, walker: self.walker.for_other_costs() });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));
         }
         Ok(scenario)
     }
 
-    /// What a document may take of all that a solution leaves; tokens.
-    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, O>) -> u64 {
+    /// Returns the tokens that a document may take of all that a solution leaves.
+    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, W>) -> u64 {
         let (scenario, budgets) = solution.taken();
-        self.selector(&scenario, Detail::OnlyIncluded)
-            .left_for_documents(&budgets.available, &solution.chosen)
+        self.selector(&scenario).left_for_documents(&budgets.available, &solution.chosen)
     }
 
     /// What a candidate costs, counted no further than to `limit` tokens.
@@ -323,9 +276,9 @@ impl<'p, O: Observer + Clone> Solver<'p, O> {
     }
 }
 
-impl<'p, O: Observer> Solution<'p, O> {
-    /// The scenario that was taken, and its budgets.
-    pub(crate) fn taken(&self) -> (Rc<Scenario<'p, O>>, Budgets) {
+impl<'p, W: Walker> Solution<'p, W> {
+    /// Returns the scenario that was taken, and its budgets.
+    pub(crate) fn taken(&self) -> (Rc<Scenario<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.scenario), taken.budgets)
     }
@@ -362,6 +315,3 @@ impl<'p, O: Observer> Solution<'p, O> {
         self.available - self.used
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,9 +1,9 @@
 //! What is in at a range of budgets, and how two ranges differ.
 
-use super::key::Key;
+use super::{key::Key, many_budgets::ManyBudgets};
 use crate::planner::{
     candidates::{Candidates, Slot},
-    select::{KeptCandidates, SlotSet},
+    select::{Included, SlotSet},
 };
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) struct BudgetRange<'p> {
     /// The largest of them.
     pub(super) to: u64,
     /// What is in, documents apart.
-    pub(super) kept: KeptCandidates,
+    pub(super) kept: Included<ManyBudgets>,
     /// In order, what stays where it was sent, and what the provider requires of what is asked about.
     pub(super) others: Vec<Key>,
     pub(super) documents: Documents<'p>,
@@ -32,7 +32,7 @@ impl<'p> BudgetRange<'p> {
     /// No budgets, with nothing in.
     pub(super) fn empty(candidates: &'p Candidates<'p>) -> Self {
         let documents = Documents::Slots(SlotSet::default(), candidates);
-        Self { from: 0, to: 0, kept: KeptCandidates::default(), others: Vec::new(), documents }
+        Self { from: 0, to: 0, kept: Included::empty(), others: Vec::new(), documents }
     }
 
     /// The same, with every document by its key: also those that stay where they were sent.

@@ -72,7 +72,7 @@ impl<'r> Rounds<'r> {
     ) -> Result<Self, Error> {
         let sticky = manager.sticky(request, context);
         let first = Gathered::in_round(manager, request, sticky, &manager.first_replan(request.log))?;
-        let may_lose = manager.may_lose_reasoning(request) || first.first.standing().brings_again();
+        let may_lose = manager.may_lose_reasoning(request) || first.first.retained().has_repeats();
         let last = may_lose.then(|| Gathered::in_round(manager, request, sticky, &manager.settled(request)?));
         Ok(Self { last: last.transpose()?, first, sticky, may_lose })
     }

@@ -5,7 +5,7 @@ use super::{
     budget_range::{BudgetRange, Documents},
     gathered::Gathered,
     key::Key,
-    slack::Recorder,
+    many_budgets::{AddedTokens, ManyBudgets, PinSlots, SequenceCosts},
     stays::Stays,
 };
 use crate::{
@@ -16,12 +16,14 @@ use crate::{
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
         replan::TRIES,
-        select::SharedPins,
-        sequence_costs::{AddedTokens, SequenceCosts},
+        select::{Included, OneBudget},
         solve::{Solution, Solver},
     },
 };
-use std::cell::{OnceCell, RefCell};
+use std::{
+    cell::{OnceCell, RefCell},
+    rc::Rc,
+};
 
 /// The candidates of one round, and what solves them.
 pub(super) struct Rankings<'p> {
@@ -34,16 +36,19 @@ impl<'p> Rankings<'p> {
     pub(super) fn from_gathered(
         gathered: &'p Gathered<'p>,
         manager: &'p ContextWindowManager,
-        recorder: &Recorder,
+        goal: Option<CandidateId>,
         most: u64,
     ) -> Self {
         let ranked = |candidates: &'p Candidates<'p>| {
-            let pins = SharedPins::default();
+            // Selections that share their pins are compared by their differences.
+            let pins = Rc::new(PinSlots::new(&candidates.index().pins));
+            let walker = || ManyBudgets::new(most, goal, Rc::clone(&pins));
             let tries = std::array::from_fn(|_| Try {
-                solver: manager.solver(candidates).observed(recorder.clone(), most).sharing_pins(&pins),
+                solver: manager.solver(candidates).for_many_budgets(walker(), most),
                 sequence: OnceCell::new(),
             });
-            Ranked { candidates, manager, tries }
+            let whole = manager.solver(candidates).for_many_budgets(OneBudget, most);
+            Ranked { candidates, manager, tries, whole }
         };
         Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
     }
@@ -55,45 +60,37 @@ pub(super) struct Ranked<'p> {
     manager: &'p ContextWindowManager,
     /// The first try under each budget, and each of those with less.
     tries: [Try<'p>; TRIES as usize + 1],
+    /// The solver of whole plans.
+    pub(super) whole: Solver<'p>,
 }
 
 /// One try to plan under each budget. The tries of one budget may differ by much of the prompt, those of
 /// neighbouring budgets differ by little: so each has solutions of its own to go on from.
 struct Try<'p> {
-    solver: Solver<'p, Recorder>,
+    solver: Solver<'p, ManyBudgets>,
     /// The additions of the target; `None` if only a whole plan knows them.
     sequence: OnceCell<Option<RefCell<SequenceCosts<'p>>>>,
 }
 
-/// A placeholder message that is asked about.
-#[derive(Debug, Clone, Copy)]
-enum Placeholder {
-    Lead,
-    Continue,
-    /// After the results of this exchange.
-    Bridge(CandidateId),
-}
-
 impl<'p> Ranked<'p> {
     /// Returns the solver of the first try, or of one with less.
-    pub(super) fn solver(&self, number: u32) -> &Solver<'p, Recorder> {
+    pub(super) fn solver(&self, number: u32) -> &Solver<'p, ManyBudgets> {
         &self.tries[number as usize].solver
     }
 
-    /// The solution as what is in over a range of budgets.
+    /// Builds the range of budgets at which these candidates are included, where texts before a position are no longer sent.
     pub(super) fn range(
         &self,
         (from, to): (u64, u64),
-        solution: Solution<'p, Recorder>,
+        released_before: u32,
+        mut included: Included<ManyBudgets>,
         required_by_provider: Vec<Key>,
         stays: &Stays,
     ) -> BudgetRange<'p> {
-        let released_before = solution.released_before();
-        let chosen = solution.chosen;
-        let mut others = stays.within(self.candidates, chosen.kept.ids(), released_before);
+        let mut others = stays.within(self.candidates, included.all_ids(), released_before);
         others.extend(required_by_provider);
-        let documents = Documents::Slots(chosen.documents, self.candidates);
-        BudgetRange { from, to, kept: chosen.kept, others, documents }
+        let documents = Documents::Slots(std::mem::take(&mut included.documents), self.candidates);
+        BudgetRange { from, to, kept: included, others, documents }
     }
 
     /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder messages that are
@@ -105,7 +102,7 @@ impl<'p> Ranked<'p> {
     pub(super) fn additions(
         &self,
         number: u32,
-        solution: &Solution<'p, Recorder>,
+        solution: &Solution<'p, ManyBudgets>,
         asked: &[ItemId],
     ) -> Result<Option<(AddedTokens, Vec<Key>)>, Error> {
         let known = &self.tries[number as usize].sequence;
@@ -122,26 +119,23 @@ impl<'p> Ranked<'p> {
         let Some(added) = sequence.added(&solution.chosen)? else { return Ok(None) };
         let mut present = Vec::new();
         for (id, nth) in asked.iter().zip(0..) {
-            let is_in = match self.placeholder(id) {
-                Some(Placeholder::Lead) => added.leads,
-                Some(Placeholder::Continue) => added.continues,
-                Some(Placeholder::Bridge(exchange)) => sequence.is_bridged(exchange),
-                None => return Ok(None),
+            let is_in = match id.as_str() {
+                LEAD => added.leads,
+                CONTINUE => added.continues,
+                id => match self.exchange_before(id) {
+                    Some(exchange) => sequence.is_bridged(exchange),
+                    None => return Ok(None),
+                },
             };
             present.extend(is_in.then_some(Key::RequiredByProvider(nth)));
         }
         Ok(Some((added, present)))
     }
 
-    /// Returns the placeholder message of this id. Returns `None` if it follows a result that is one too.
-    fn placeholder(&self, id: &ItemId) -> Option<Placeholder> {
-        match id.as_str() {
-            LEAD => Some(Placeholder::Lead),
-            CONTINUE => Some(Placeholder::Continue),
-            id => {
-                let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
-                self.candidates.candidate_of(position).map(Placeholder::Bridge)
-            }
-        }
+    /// Returns the exchange before the placeholder message of this id. Returns `None` if it follows a result that is a
+    /// placeholder too.
+    fn exchange_before(&self, id: &str) -> Option<CandidateId> {
+        let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
+        self.candidates.candidate_of(position)
     }
 }

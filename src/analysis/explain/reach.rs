@@ -1,24 +1,23 @@
 //! Over which budgets a solution stays what it is.
 
-use super::slack::{Recorder, Slack};
+use super::{many_budgets::ManyBudgets, slack::Slack};
 use crate::{
     config::Config,
     planner::{
-        budget::Budgets,
-        observer::BudgetVariable,
+        budget::{BudgetVariable, Budgets},
         solve::{Scenario, Solution},
     },
 };
 
 /// The most tokens, up to `most`, that may be available while everything is decided as in this solution.
-pub(super) fn up(solution: &Solution<'_, Recorder>, config: &Config, most: i128) -> i128 {
+pub(super) fn up(solution: &Solution<'_, ManyBudgets>, config: &Config, most: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.growth, |now, then| then - now);
     let available = solution.available;
     available + gallop((most - available).max(0), |step| holds(available + step))
 }
 
 /// The fewest tokens, down to `least`, that may be available while everything is decided as in this solution.
-pub(super) fn down(solution: &Solution<'_, Recorder>, config: &Config, least: i128) -> i128 {
+pub(super) fn down(solution: &Solution<'_, ManyBudgets>, config: &Config, least: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.fall, |now, then| now - then);
     let available = solution.available;
     available - gallop((available - least).max(0), |step| holds(available - step))
@@ -27,7 +26,7 @@ pub(super) fn down(solution: &Solution<'_, Recorder>, config: &Config, least: i1
 /// Says of other numbers of available tokens whether everything is decided as in this solution: whether, in every trial,
 /// no variable moves as far as its slack.
 fn holds<'s>(
-    solution: &'s Solution<'_, Recorder>,
+    solution: &'s Solution<'_, ManyBudgets>,
     config: &'s Config,
     side: fn(&Slack) -> &[u64; BudgetVariable::ALL.len()],
     moved: fn(i128, i128) -> i128,
@@ -48,7 +47,7 @@ fn holds<'s>(
 
 /// What each variable is worth when so many tokens are available, and the same is decided about the minimum.
 fn values(
-    scenario: &Scenario<'_, Recorder>,
+    scenario: &Scenario<'_, ManyBudgets>,
     like: &Budgets,
     available: i128,
     config: &Config,

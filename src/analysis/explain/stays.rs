@@ -3,8 +3,9 @@
 
 use super::{gathered::Rounds, key::Key};
 use crate::{
+    conversation::sent_state_row,
     item::ItemId,
-    planner::candidates::{CandidateId, Candidates, state_row},
+    planner::candidates::{CandidateId, Candidates},
 };
 use std::collections::BTreeMap;
 
@@ -27,14 +28,16 @@ impl Stays {
     pub(super) fn new(rounds: &Rounds<'_>) -> Self {
         let mut stays = Self::default();
         let (first, present) = (&rounds.first.first, &rounds.present().first);
-        if !first.standing().stays {
+        if !first.retained().is_on() {
             return stays;
         }
         let (log, request) = (first.log(), first.request());
         for (at, documents) in log.sent_with().all_documents() {
-            for (nth, (sent, row)) in documents.iter().zip(present.document_rows(documents, at)).enumerate() {
+            for (nth, (sent, row)) in
+                documents.iter().zip(present.retained().document_rows(documents, at)).enumerate()
+            {
                 // One that the request brings again is that document, wherever it is sent.
-                let stands = first.standing().place_of(&sent.id) == Some(at);
+                let stands = first.retained().place_of_document(&sent.id) == Some(at);
                 let again = request.rag.iter().position(|item| stands && item.id == sent.id);
                 let key = again.map_or_else(|| stays.number(row.clone()), Key::Document);
                 stays.documents.insert((at, nth), key);
@@ -42,7 +45,7 @@ impl Stays {
             }
         }
         for (at, sent) in log.sent_with().all_state() {
-            for row in [state_row(&sent.id, at), state_row(&sent.id, log.turns().messages()), sent.id.clone()]
+            for row in [sent.state_row(at), sent_state_row(&sent.id, log.turns().messages()), sent.id.clone()]
             {
                 if !stays.items.contains_key(&row) {
                     let key = stays.number(row.clone());
@@ -87,11 +90,12 @@ impl Stays {
             if let CandidateId::State(at) = id {
                 keys.extend(self.key(&candidates.state(at).0, false));
             }
-            if let Some(at) = candidates.stands_at(id, released_before) {
+            let Some(at) = candidates.place_of(id) else { continue };
+            if candidates.retained().is_sent_at(at, released_before) {
                 keys.extend(self.documents.range((at, 0)..=(at, usize::MAX)).map(|(_, key)| *key));
             }
-            let rows = candidates.state_rows_before(id, released_before);
-            keys.extend(rows.iter().filter_map(|row| self.key(row, false)));
+            let state = candidates.retained().state_before(at, released_before);
+            keys.extend(state.iter().filter_map(|(row, _)| self.key(row, false)));
         }
         keys.sort_unstable();
         keys.dedup();

@@ -19,9 +19,9 @@ use super::{
     budget_range::BudgetRange,
     gathered::{Gathered, Rounds},
     key::Key,
+    many_budgets::ManyBudgets,
     ranked::{Ranked, Rankings},
     reach,
-    slack::Recorder,
     stays::Stays,
 };
 use crate::{
@@ -63,20 +63,11 @@ pub(super) struct Sweep<'p> {
 }
 
 /// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
-type Reach<'r> = dyn Fn(&Solver<'_, Recorder>, &Solution<'_, Recorder>, i128) -> (u64, u64) + 'r;
-
-/// A solution whose prompt needs no more or less than it was solved with.
-struct Sized<'p> {
-    /// The budgets that it is the solution of.
-    range: (u64, u64),
-    solution: Solution<'p, Recorder>,
-    /// The placeholder messages in it that are asked about.
-    required: Vec<Key>,
-}
+type Reach<'r> = dyn Fn(&Solver<'_, ManyBudgets>, &Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
 /// A solution whose prompt was laid out.
 struct Whole<'p> {
-    solution: Solution<'p, Recorder>,
+    solution: Solution<'p>,
     /// True if it was solved with fewer tokens than there are.
     withholds: bool,
     /// The tokens of the prompt.
@@ -122,12 +113,7 @@ impl<'p> Sweep<'p> {
             context,
             rounds,
             stays,
-            first: Rankings::from_gathered(
-                &rounds.first,
-                manager,
-                &Recorder::new(available, goal),
-                available,
-            ),
+            first: Rankings::from_gathered(&rounds.first, manager, goal, available),
             available,
             most_added,
             most,
@@ -237,13 +223,12 @@ impl<'p> Sweep<'p> {
         let mut range = range.named();
         let (manager, request) = (self.manager, self.candidates().request());
         let mut replan = manager.first_replan(request.log);
-        let recorder = Recorder::new(self.available, None);
         while let Some(found) = faults.take() {
             if replan.mend(found, manager.reasoning_policy()).is_some() {
                 break;
             }
             let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &replan)?;
-            let rankings = Rankings::from_gathered(&gathered, manager, &recorder, self.available);
+            let rankings = Rankings::from_gathered(&gathered, manager, None, self.available);
             let solved = self.solve_round(&rankings, budget, reach)?;
             let (from, to) = (range.from.max(solved.range.from), range.to.min(solved.range.to));
             range = BudgetRange { from, to, ..solved.range.named() };
@@ -269,25 +254,20 @@ impl<'p> Sweep<'p> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
         let (from, to) = reach(ranked.solver(0), &solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
-        let solved = |range, solution: Solution<'s, Recorder>, required, faults| Solved {
-            gave_up: solution.chosen.gave_up_the_set,
-            faults,
-            range: ranked.range(range, solution, required, self.stays),
-        };
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
             // Down to where what is left no longer takes whatever may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
-            return Ok(solved((from, to), solution, Vec::new(), None));
+            return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
-            return Ok(solved((from, to), solution, Vec::new(), None));
+            return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         if !self.rounds.may_lose
-            && let Some(sized) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
+            && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
-            return Ok(solved(sized.range, sized.solution, sized.required, None));
+            return Ok(solved);
         }
         let whole = self.lay_out(ranked, budget)?;
         let (total, minimal) = (whole.total, whole.solution.is_minimal());
@@ -297,20 +277,38 @@ impl<'p> Sweep<'p> {
             () if minimal => (from, to),
             () => (from.max(total), to),
         };
-        Ok(solved(range, whole.solution, whole.required, whole.faults))
+        let Whole { solution, required, faults, .. } = whole;
+        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+        let included = solution.chosen.included.for_walker();
+        let range = ranked.range(range, released_before, included, required, self.stays);
+        Ok(Solved { gave_up, faults, range })
     }
 
-    /// Solves for a budget as [`Solver::plan`] does, with the tokens of each prompt found from its neighbours:
+    /// Builds the range of a solution.
+    fn solved<'s>(
+        &self,
+        ranked: &Ranked<'s>,
+        range: (u64, u64),
+        solution: Solution<'s, ManyBudgets>,
+        required: Vec<Key>,
+    ) -> Solved<'s> {
+        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+        let included = solution.chosen.included;
+        let range = ranked.range(range, released_before, included, required, self.stays);
+        Solved { gave_up, faults: None, range }
+    }
+
+    /// Solves for a budget as planning does, with the tokens of each prompt found from its neighbours:
     /// again with less where the prompt is over the budget. `solution` is the first one, and `range` its
     /// budgets. Returns `None` if only whole plans know these tokens.
     fn solve_sized<'s>(
         &self,
         ranked: &Ranked<'s>,
         budget: u64,
-        mut solution: Solution<'s, Recorder>,
+        mut solution: Solution<'s, ManyBudgets>,
         mut range: (u64, u64),
         reach: &Reach<'_>,
-    ) -> Result<Option<Sized<'s>>, Error> {
+    ) -> Result<Option<Solved<'s>>, Error> {
         let (mut withheld, mut number, mut depends_on_every_token) = (0u64, 0, false);
         loop {
             let additions = ranked.additions(number, &solution, &self.required_by_provider)?;
@@ -324,7 +322,7 @@ impl<'p> Sweep<'p> {
                     depends_on_every_token |= total > budget;
                 }
                 let range = if depends_on_every_token { (budget, budget) } else { range };
-                return Ok(Some(Sized { range, solution, required }));
+                return Ok(Some(self.solved(ranked, range, solution, required)));
             };
             // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
             // neighbouring budgets too.
@@ -342,7 +340,7 @@ impl<'p> Sweep<'p> {
     /// Lays out the prompt of a budget as planning does: again with less if it comes out larger than its budget.
     fn lay_out<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Whole<'s>, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
-        let (solver, request) = (ranked.solver(0), self.candidates().request());
+        let (solver, request) = (&ranked.whole, self.candidates().request());
         let (mut withheld, mut tries) = (0, TRIES);
         loop {
             let solution = solver.solve_in_detail(&context, budget, withheld)?;

@@ -8,10 +8,7 @@ use crate::{
     item::{ItemKind, Priority, Section, Source},
     message::{Message, Role},
     plan::{Overhead, PlannedItem, reason::IncludedReason},
-    planner::{
-        candidates::{CandidateId, block, state_row},
-        expiry::Eligibility,
-    },
+    planner::{candidates::CandidateId, expiry::Eligibility, retained::document_block},
     provider::{conform::TurnPosition, wording},
 };
 
@@ -19,21 +16,21 @@ impl Writer<'_, '_> {
     /// What stands before a candidate since it was sent there (rule S10).
     pub(super) fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let released_before = self.rendering.released_before;
-        let documents = self.candidates.documents_before(candidate, released_before);
+        let Some(place) = self.candidates.place_of(candidate) else { return Ok(()) };
+        let retained = self.candidates.retained();
+        let documents = retained.documents_before(place, released_before);
         if !documents.is_empty() {
-            self.sent_documents(candidate, documents)?;
+            self.sent_documents(candidate, place, documents)?;
         }
-        let state = self.candidates.state_before(candidate, released_before);
+        let state = retained.state_before(place, released_before);
         let CandidateId::Exchange(at) = candidate else { return Ok(()) };
-        let exchange = self.candidates.log().turns().exchange(at).at;
         // Right after the question it became a part of it, as new state does.
         let question = CandidateId::UserMessage(self.candidates.log().turns().turn_of(at));
         // Beside instructions every piece of state is a message of its own.
         let alone = state.iter().all(|(_, message)| !message.role().instructs());
         let merges = self.last == Some(question) && documents.is_empty() && alone;
-        for (id, message) in state {
-            let id = state_row(id, exchange);
-            self.push(candidate, Row::new(id, ItemKind::State, Source::State), &message)?;
+        for (row, message) in state {
+            self.push(candidate, Row::new(row, ItemKind::State, Source::State), &message)?;
             if merges {
                 self.join_the_last();
             }
@@ -52,12 +49,18 @@ impl Writer<'_, '_> {
     }
 
     /// Documents where they were sent.
-    fn sent_documents(&mut self, candidate: CandidateId, documents: &[SentText]) -> Result<(), Error> {
-        let kept = self.chosen.kept.of(candidate);
+    fn sent_documents(
+        &mut self,
+        candidate: CandidateId,
+        place: u32,
+        documents: &[SentText],
+    ) -> Result<(), Error> {
+        let kept = self.chosen.included.get(candidate);
         self.draft.first_rows.push(self.draft.rows.len());
         let mut pieces = self.meter.block();
-        let at = self.candidates.stands_at(candidate, self.rendering.released_before).unwrap_or_default();
-        for (document, row) in documents.iter().zip(self.candidates.document_rows(documents, at)) {
+        for (document, row) in
+            documents.iter().zip(self.candidates.retained().document_rows(documents, place))
+        {
             if row != document.id {
                 self.draft.renamed.insert(row.clone(), document.id.clone());
             }
@@ -77,7 +80,7 @@ impl Writer<'_, '_> {
                 body: Message::user(&*document.text),
             });
         }
-        self.end_of_block(block(documents), pieces)
+        self.end_of_block(document_block(documents), pieces)
     }
 
     /// The documents, in one message of the user role: what comes from outside never gains the system role.
@@ -88,7 +91,7 @@ impl Writer<'_, '_> {
         self.draft.first_rows.push(self.draft.rows.len());
         let mut text = String::from(wording::BLOCK_OPEN);
         let mut pieces = self.meter.block();
-        for place in self.chosen.documents.iter() {
+        for place in self.chosen.included.documents.iter() {
             let rank = self.candidates.index().rank_at(place);
             let candidate = CandidateId::Document(rank);
             let item = self.candidates.document(rank);

@@ -199,41 +199,27 @@ fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     }
 }
 
-/// Notices about messages that had to be changed for the target.
+/// Adds a notice for each kind of change that the target needed.
 fn about_the_messages(draft: &mut Draft) {
-    let changed = &draft.changed;
-    let notices = [
+    let texts = [
         (
             NoticeCode::InstructionsAsNote,
-            &changed.fenced,
             "instructions sent as a note: the provider does not take them between messages",
         ),
         (
             NoticeCode::PartReplaced,
-            &changed.parts,
             "parts that the provider does not support are left out, or replaced by a placeholder",
         ),
-        (
-            NoticeCode::ArgumentsWrapped,
-            &changed.arguments,
-            "arguments that are not a JSON object are wrapped in one",
-        ),
-        (
-            NoticeCode::FunctionRenamed,
-            &changed.functions,
-            "function names are changed to characters that the provider accepts",
-        ),
-        (
-            NoticeCode::NameChanged,
-            &changed.names,
-            "the speaker's name is dropped or changed: not supported here",
-        ),
-        (
-            NoticeCode::ReasoningDropped,
-            &changed.reasoning,
-            "reasoning stripped: the provider does not take it back here",
-        ),
+        (NoticeCode::ArgumentsWrapped, "arguments that are not a JSON object are wrapped in one"),
+        (NoticeCode::FunctionRenamed, "function names are changed to characters that the provider accepts"),
+        (NoticeCode::NameChanged, "the speaker's name is dropped or changed: not supported here"),
+        (NoticeCode::ReasoningDropped, "reasoning stripped: the provider does not take it back here"),
     ];
-    let said = notices.into_iter().filter(|(_, ids, _)| !ids.is_empty());
-    draft.notices.extend(said.map(|(code, ids, text)| Notice { code, ids: ids.clone(), text: text.into() }));
+    for (code, text) in texts {
+        let changed = draft.changed.iter().filter(|(changed, _)| *changed == code);
+        let ids: Vec<ItemId> = changed.map(|(_, id)| id.clone()).collect();
+        if !ids.is_empty() {
+            draft.notices.push(Notice { code, ids, text: text.into() });
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) fn notices(
     let mut notices = Vec::new();
     // A pinned message that the window holds is in all the same.
     for pin in candidates.index().pins.iter().filter(|pin| !chosen.has(pin.id)) {
-        let Some(ExcludedReason::Budget { room, limited_by }) = chosen.dropped_pins.get(&pin.id) else {
+        let Some(ExcludedReason::Budget { room, limited_by }) = chosen.reasons.pins.get(&pin.id) else {
             continue;
         };
         let of_what = match limited_by {

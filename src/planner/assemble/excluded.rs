@@ -37,9 +37,10 @@ pub(super) fn rows(
     rows.extend(messages(candidates, meter, chosen));
     rows.extend(documents(candidates, meter, chosen));
     if candidates.request().counts_excluded {
-        let documents = candidates.index().documents().filter(|(rank, document)| {
-            document.out.is_some() || chosen.dropped_documents.contains_key(&CandidateId::Document(*rank))
-        });
+        let documents = candidates
+            .index()
+            .documents()
+            .filter(|(rank, document)| document.out.is_some() || chosen.reasons.of_document(*rank).is_some());
         let mut documents = documents.map(|(rank, _)| candidates.document(rank));
         // Rows of notes come in the order of the notes.
         let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
@@ -109,7 +110,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
             .index()
             .ineligible_pins
             .get(&candidate)
-            .or_else(|| chosen.dropped_pins.get(&candidate))?;
+            .or_else(|| chosen.reasons.pins.get(&candidate))?;
         let bound = meter.bound(meter::text_bytes(&note.message), 1);
         Some(ExcludedItem {
             id: note.item.id.clone(),
@@ -129,8 +130,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
 
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
-        let candidate = CandidateId::Document(rank);
-        let reason = document.out.as_ref().or_else(|| chosen.dropped_documents.get(&candidate))?;
+        let reason = document.out.as_ref().or_else(|| chosen.reasons.of_document(rank))?;
         let item = candidates.document(rank);
         let bound = meter.bound(meter.document_bytes(item), 0);
         Some(ExcludedItem {
@@ -168,7 +168,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
 
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let dropped =
-        chosen.dropped_pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
+        chosen.reasons.pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
     let mut runs = Runs { candidates, meter, sizes: dropped.collect(), rows: Vec::new() };
     for position in &candidates.empty_leading {
         let reason = Candidates::empty_message();
@@ -198,8 +198,8 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
 
 /// The positions of the messages that are in. The newest came in first, so that turned around most of it is in order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
-    let mut positions = Vec::with_capacity(2 * chosen.kept.len());
-    for candidate in chosen.kept.ids().rev() {
+    let mut positions = Vec::with_capacity(2 * chosen.included.len());
+    for candidate in chosen.included.ids().rev() {
         positions.extend(candidates.members(candidate));
     }
     positions
@@ -214,13 +214,13 @@ fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (E
             out.insert(position, (reason.clone(), section));
         }
     };
-    for (candidate, reason) in &chosen.ineligible {
+    for (candidate, reason) in &chosen.reasons.ineligible {
         if !is_moved(candidates, *candidate) {
             file(*candidate, reason, Section::Conversation);
         }
     }
     let never = &candidates.index().ineligible_pins;
-    for (candidate, reason) in chosen.dropped_pins.iter().chain(&chosen.fallen_pins).chain(never) {
+    for (candidate, reason) in chosen.reasons.pins.iter().chain(&chosen.reasons.fallen_pins).chain(never) {
         file(*candidate, reason, Section::SystemPinned);
     }
     out
@@ -253,7 +253,7 @@ impl Runs<'_, '_> {
 
     /// Older than the point where the walk stopped.
     fn before_window(&mut self, range: Range<u32>, chosen: &Selection) {
-        if let (false, Some(reason)) = (range.is_empty(), &chosen.before_window) {
+        if let (false, Some(reason)) = (range.is_empty(), &chosen.reasons.before_window) {
             self.add(range, reason, Section::Conversation, false);
         }
     }
@@ -318,7 +318,7 @@ impl Runs<'_, '_> {
         let candidate = self
             .candidates
             .candidate_of(range.start)
-            .filter(|candidate| chosen.dropped_pins.contains_key(candidate));
+            .filter(|candidate| chosen.reasons.pins.contains_key(candidate));
         candidate.is_some_and(|candidate| {
             self.candidates.index().brought_by(candidate).is_none_or(|head| chosen.has(head))
                 && self.sizes.get(&candidate) == Some(&range.len())

@@ -8,7 +8,7 @@ use crate::{
     message::{Mark, Message, Prompt, Role},
     plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
-        candidates::{CandidateId, Candidates, Costs, Shortened},
+        candidates::{CandidateId, Candidates, Costs},
         expiry::Eligibility,
         rendering::ToolResultRendering,
         repair::{self, Piece},
@@ -50,37 +50,24 @@ pub(super) struct Draft {
     pub(super) first_rows: Vec<usize>,
     /// For each row, the message of the finished prompt that it is part of.
     pub(super) row_messages: Vec<usize>,
-    /// Messages that had to be changed for the target.
-    pub(super) changed: Changed,
+    /// The changes that the target needed, by message.
+    pub(super) changed: Vec<(NoticeCode, ItemId)>,
     /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of the live
     /// turn without state. Places among the messages as they are before they are brought into the target's form.
     pub(super) stable: Vec<Mark>,
 }
 
-/// Messages that had to be changed for the target, by what was changed (rules H4, H6, H7).
-#[derive(Default)]
-pub(super) struct Changed {
-    pub(super) fenced: Vec<ItemId>,
-    pub(super) parts: Vec<ItemId>,
-    pub(super) arguments: Vec<ItemId>,
-    pub(super) functions: Vec<ItemId>,
-    pub(super) names: Vec<ItemId>,
-    pub(super) reasoning: Vec<ItemId>,
-}
-
-impl Changed {
-    fn note(&mut self, id: &ItemId, changes: Changes) {
-        for (list, is) in [
-            (&mut self.fenced, changes.fenced),
-            (&mut self.parts, changes.parts),
-            (&mut self.arguments, changes.arguments),
-            (&mut self.functions, changes.functions),
-            (&mut self.names, changes.name),
-            (&mut self.reasoning, changes.reasoning),
-        ] {
-            list.extend(is.then(|| id.clone()));
-        }
-    }
+/// Returns the notices of the changes that a target needs to one message (rules H4, H6, H7).
+fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
+    let codes = [
+        (changes.fenced, NoticeCode::InstructionsAsNote),
+        (changes.parts, NoticeCode::PartReplaced),
+        (changes.arguments, NoticeCode::ArgumentsWrapped),
+        (changes.functions, NoticeCode::FunctionRenamed),
+        (changes.name, NoticeCode::NameChanged),
+        (changes.reasoning, NoticeCode::ReasoningDropped),
+    ];
+    codes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, code)| code)
 }
 
 /// What was chosen, in prompt order, as the caller gave it.
@@ -97,7 +84,7 @@ pub(super) fn draft(
 ) -> Result<Draft, Error> {
     let merged = select::merges_state(candidates.index(), chosen);
     // A call brings its results; where they are more than this the lists grow.
-    let expected_rows = 2 * chosen.kept.len();
+    let expected_rows = 2 * chosen.included.len();
     let mut writer = Writer {
         candidates,
         costs,
@@ -108,7 +95,7 @@ pub(super) fn draft(
             rows: Vec::with_capacity(expected_rows),
             prompt: Prompt {
                 messages: Vec::with_capacity(expected_rows),
-                tools: candidates.tools_on_top().to_vec(),
+                tools: candidates.retained().tools_on_top().to_vec(),
                 ..Prompt::default()
             },
             overhead: Vec::new(),
@@ -122,7 +109,7 @@ pub(super) fn draft(
             made_up: Vec::new(),
             first_rows: Vec::with_capacity(expected_rows),
             row_messages: Vec::new(),
-            changed: Changed::default(),
+            changed: Vec::new(),
             stable: Vec::new(),
         },
         last: None,
@@ -159,7 +146,7 @@ pub(super) fn draft(
     if !merged && (candidates.index().state_comes_last || question.is_none()) {
         writer.state()?;
     }
-    if candidates.standing().stays {
+    if candidates.retained().is_on() {
         writer.mark();
     }
     Ok(writer.draft)
@@ -253,13 +240,13 @@ impl Writer<'_, '_> {
     /// The kept messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<CandidateId> {
         // The newest came in first, so that turned around most of it is in order.
-        let kept = self.chosen.kept.ids().rev().filter(|candidate| {
+        let kept = self.chosen.included.ids().rev().filter(|candidate| {
             matches!(
                 candidate,
                 CandidateId::Summary(_) | CandidateId::UserMessage(_) | CandidateId::Exchange(_)
             )
         });
-        let mut in_order = Vec::with_capacity(self.chosen.kept.len());
+        let mut in_order = Vec::with_capacity(self.chosen.included.len());
         in_order.extend(kept.map(|candidate| (self.candidates.order_of(candidate), candidate)));
         in_order.sort();
         in_order.into_iter().map(|(_, candidate)| candidate).collect()
@@ -357,16 +344,16 @@ impl Writer<'_, '_> {
 
     /// A message of an exchange, shortened where it is a result that is not sent whole (rule S7).
     fn as_sent(&mut self, piece: &Piece) -> Message {
-        let shortened = piece.position.filter(|_| piece.message.role() == Role::Tool);
-        let shortened = shortened.and_then(|at| Some((at, self.candidates.shortening(at, self.rendering)?)));
-        let Some((position, how)) = shortened else {
+        let is_result = piece.message.role() == Role::Tool;
+        let position = piece.position.filter(|_| is_result);
+        let clipped = position.is_some_and(|at| self.rendering.clipped.contains_key(&at));
+        let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, self.rendering));
+        let Some(position) = position.filter(|_| clipped || cleared) else {
             let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning_of(at));
             return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
         };
-        match how {
-            Shortened::Cleared => self.draft.cleared.push(piece.id.clone()),
-            Shortened::Clipped => self.draft.clipped.push(piece.id.clone()),
-        }
+        let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
+        list.push(piece.id.clone());
         let sent = self.candidates.rendered(position, self.rendering).into_owned();
         match piece.message.answers() {
             // One of two calls of one id goes by another name (rule H1).
@@ -377,7 +364,8 @@ impl Writer<'_, '_> {
 
     /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
-        if self.candidates.nothing_ages() || self.chosen.kept.of(candidate).reason == IncludedReason::Required
+        if self.candidates.nothing_ages()
+            || self.chosen.included.get(candidate).reason == IncludedReason::Required
         {
             return Ok(());
         }
@@ -390,12 +378,12 @@ impl Writer<'_, '_> {
 
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
-        let kept = self.chosen.kept.of(candidate);
+        let kept = self.chosen.included.get(candidate);
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
         let (sent, changes) = profile.adapted(message, turn_position);
         if let Cow::Owned(_) = sent {
-            self.draft.changed.note(&id, changes);
+            self.draft.changed.extend(codes(changes).map(|code| (code, id.clone())));
         }
         let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
         let message = sent.into_owned();
@@ -424,7 +412,7 @@ impl Writer<'_, '_> {
     /// kept, and not for its own age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
-        let trimmed = || match self.chosen.start {
+        let trimmed = || match self.chosen.window.start {
             Some(start @ CandidateId::Exchange(_)) => index.head(index.turn_of(start)),
             _ => None,
         };

@@ -4,7 +4,6 @@ use super::{
     PlanContext, conform, excluded,
     included::{self, Draft},
     ledger::Ledger,
-    overflow, pressure,
 };
 use crate::{
     error::Error,
@@ -33,7 +32,7 @@ pub(crate) struct LaidOut<'r> {
     pub(super) budgets: &'r Budgets,
     pub(super) chosen: &'r Selection,
     pub(super) draft: Draft,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     before: Option<LastPrompt>,
     /// The excluded rows, once they are asked for: a round that is planned again mostly needs none.
     excluded: OnceCell<Vec<ExcludedItem>>,
@@ -92,7 +91,7 @@ impl<'r> LaidOut<'r> {
 
     /// Returns the texts that the request brings again although they are retained, and that have no row.
     pub(crate) fn missing(&self) -> SentAgain {
-        self.candidates.missing(&self.draft.rows)
+        self.candidates.retained().missing(&self.draft.rows)
     }
 
     /// Returns the prompt as others are compared with it.
@@ -133,32 +132,24 @@ impl<'r> LaidOut<'r> {
         switch: Option<MismatchSwitch>,
         settings: PromptSettings,
     ) -> Result<ContextPlan, Error> {
-        let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
-        let (rows, total) = (&self.draft.rows, self.ledger.total);
-        let overflow = overflow::of(context, total, self.ledger.counted, rows, candidates, costs, meter)?;
+        let (overflow, usage) = (self.overflow()?, self.usage()?);
         let mut notices = self.notices(overflow.is_some())?;
-        let (thoughts, about_reasoning) = replan.report_reasoning(rows, candidates.log(), left, switch);
+        let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
+        let (thoughts, about_reasoning) =
+            replan.report_reasoning(&self.draft.rows, candidates.log(), left, switch);
         let excluded = self.excluded.into_inner().unwrap_or_default();
         let (draft, overhead, before) = (self.draft, self.ledger.overhead, self.before);
         let rendering = costs.rendering();
-        let figures = pressure::Sent {
-            rows: &draft.rows,
-            bytes: draft.bytes,
-            excluded: &excluded,
-            overhead: &overhead,
-            total,
-        };
-        let usage = pressure::of(context, candidates, meter, &figures);
         notices.extend(draft.notices);
         notices.extend(about_reasoning);
         let (window_start, anchored) = window(candidates, chosen);
         let carryover = Carryover {
             row_messages: draft.row_messages,
-            released_through: candidates.released_through(rendering),
+            released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
-            documents_stay: candidates.standing().stays,
+            documents_stay: candidates.retained().is_on(),
             documents_come_last: candidates.index().documents_come_last,
-            new_state: candidates.new_state().clone(),
+            new_state: candidates.retained().new_state().clone(),
             renamed: draft.renamed,
             live: candidates.live_id(),
             anchored,
@@ -186,7 +177,7 @@ impl<'r> LaidOut<'r> {
             sections: sections(budgets, &draft.rows, &excluded),
             included: draft.rows,
             excluded,
-            estimated_tokens_total: total,
+            estimated_tokens_total: self.ledger.total,
             overflow,
             window_start,
             notices,
@@ -195,7 +186,7 @@ impl<'r> LaidOut<'r> {
             headers: headers(context, &carryover.prompt),
             thoughts,
             context_editing: context.editing.clone(),
-            upkeep: candidates.standing().upkeep,
+            upkeep: candidates.retained().upkeep(),
             carryover,
         })
     }
@@ -208,8 +199,8 @@ fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, O
         let first = candidates.members(candidate).first().copied();
         first.map(|position| candidates.log().message_id(position))
     };
-    let start = chosen.start.and_then(first_id);
-    let anchored = start.clone().or_else(|| match chosen.window {
+    let start = chosen.window.start.and_then(first_id);
+    let anchored = start.clone().or_else(|| match chosen.window.found {
         Window::Fresh => None,
         Window::Sticky => candidates.index().window_start.and_then(first_id),
         Window::Cut { .. } => candidates.live_id(),

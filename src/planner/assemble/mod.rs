@@ -16,11 +16,12 @@ mod included;
 mod block;
 mod excluded;
 mod marks;
-mod overflow;
-mod pressure;
 mod conform;
 mod ledger;
 mod laid_out;
+mod remedies;
+mod overflow;
+mod pressure;
 mod notices;
 
 pub(crate) use conform::{BRIDGE, CONTINUE, LEAD};

@@ -28,7 +28,7 @@ impl LaidOut<'_> {
         if !overflows {
             notices.extend(dropped_pins::notices(candidates, costs, meter, budgets, chosen)?);
         }
-        notices.extend(about_the_window(candidates, chosen.window));
+        notices.extend(about_the_window(candidates, chosen.window.found));
         notices.extend(about_released_texts(candidates, rendering));
         notices.extend(about_waiting_notes(candidates));
         notices.extend(about_foreign_summaries(candidates));
@@ -107,8 +107,9 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
 
 /// Returns the notice of retained documents and state that leave together (rule S10).
 fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRendering) -> Option<Notice> {
-    let ids: Vec<ItemId> = candidates.left_by(rendering).filter(|_| rendering.releases).collect();
-    let why = match candidates.standing().upkeep.filter(|upkeep| upkeep.leave) {
+    let ids: Vec<ItemId> =
+        candidates.retained().released_by(rendering).filter(|_| rendering.releases).collect();
+    let why = match candidates.retained().upkeep().filter(|upkeep| upkeep.leave) {
         Some(upkeep) => format!(
             "reading them again has cost {}, as much as sending the prompt without them ({})",
             dollars(upkeep.spent),

@@ -1,72 +1,76 @@
 //! A minimum that does not fit: by how much, and what would help (rule S6).
 
-use super::PlanContext;
+use super::{LaidOut, remedies};
 use crate::{
     error::Error,
     item::{ItemId, Source},
     plan::{Overflow, PlannedItem},
-    planner::{
-        budget::remedies::{self, Shortfall},
-        candidates::{CandidateId, Candidates, Costs},
-    },
+    planner::candidates::{CandidateId, Candidates},
     provider::meter::Meter,
-    tokens::TokenCount,
 };
 use std::{cmp::Reverse, collections::BTreeSet};
 
-/// By how much the prompt is over the budget, and what could give way (rule S6).
-pub(super) fn of(
-    context: &PlanContext<'_>,
-    total: TokenCount,
-    counted: u64,
-    rows: &[PlannedItem],
-    candidates: &Candidates<'_>,
-    costs: &Costs<'_>,
-    meter: &Meter,
-) -> Result<Option<Overflow>, Error> {
-    let tokens = total.tokens.saturating_sub(context.prompt_budget);
-    if tokens == 0 {
-        return Ok(None);
-    }
-    // Items are counted here, the budget is in the provider's tokens (rule N6); without a token calibration the two are one.
-    let (needed, room) = match context.calibration {
-        Some(calibration) => (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0)),
-        None => (total.tokens, context.prompt_budget),
-    };
-    let excess = needed.saturating_sub(room).max(1);
-    // With so much less, clips would do the rest (rule S7).
-    let clips = costs.clips_could_save()?.min(excess - 1);
-    let excess = excess - clips;
-    let to = match context.calibration {
-        Some(calibration) => u64::try_from(calibration.of(i128::from(needed - clips))).unwrap_or(u64::MAX),
-        None => needed - clips,
-    };
-    let mut pins = Vec::new();
-    // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
-    let brought: BTreeSet<CandidateId> =
-        candidates.index().pins.iter().filter_map(|pin| pin.brings).collect();
-    for pin in candidates.index().pins.iter().filter(|pin| pin.undroppable && !brought.contains(&pin.id)) {
-        if let Some(id) = candidates.held_by_one_pin(pin.id) {
-            pins.push((id, costs.whole(pin.id)?));
+impl LaidOut<'_> {
+    /// Returns the overflow of a prompt that is over its budget, with the changes that would help (rule S6). Returns `None` if
+    /// the prompt fits.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Count` if the counter fails.
+    pub(super) fn overflow(&self) -> Result<Option<Overflow>, Error> {
+        let Self { context, candidates, costs, meter, .. } = *self;
+        let (rows, total, counted) = (self.rows(), self.ledger.total, self.ledger.counted);
+        let tokens = self.excess();
+        if tokens == 0 {
+            return Ok(None);
         }
-    }
-    let mut longest: Vec<&PlannedItem> =
-        rows.iter().filter(|row| row.token_estimate.tokens > excess).collect();
-    longest.retain(|row| clips == 0 || row.source != Source::Tool);
-    longest.sort_by_key(|row| Reverse(row.token_estimate.tokens));
-    let mut shortened = None;
-    for row in longest {
-        if own_tokens(row, candidates, meter)? > excess {
-            shortened = Some(row.id.clone());
-            break;
+        // Items are counted here, the budget is in the provider's tokens (rule N6); without a token calibration the two are one.
+        let (needed, room) = match context.calibration {
+            Some(calibration) => {
+                (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0))
+            }
+            None => (total.tokens, context.prompt_budget),
+        };
+        let excess = needed.saturating_sub(room).max(1);
+        // With so much less, clips would do the rest (rule S7).
+        let clips = costs.clips_could_save()?.min(excess - 1);
+        let excess = excess - clips;
+        let to = match context.calibration {
+            Some(calibration) => {
+                u64::try_from(calibration.of(i128::from(needed - clips))).unwrap_or(u64::MAX)
+            }
+            None => needed - clips,
+        };
+        let mut pins = Vec::new();
+        // A user message that an undroppable exchange brings stays, whatever becomes of its own pin.
+        let brought: BTreeSet<CandidateId> =
+            candidates.index().pins.iter().filter_map(|pin| pin.brings).collect();
+        for pin in candidates.index().pins.iter().filter(|pin| pin.undroppable && !brought.contains(&pin.id))
+        {
+            if let Some(id) = candidates.held_by_one_pin(pin.id) {
+                pins.push((id, costs.whole(pin.id)?));
+            }
         }
+        let mut longest: Vec<&PlannedItem> =
+            rows.iter().filter(|row| row.token_estimate.tokens > excess).collect();
+        longest.retain(|row| clips == 0 || row.source != Source::Tool);
+        longest.sort_by_key(|row| Reverse(row.token_estimate.tokens));
+        let mut shortened = None;
+        for row in longest {
+            if own_tokens(row, candidates, meter)? > excess {
+                shortened = Some(row.id.clone());
+                break;
+            }
+        }
+        let minimum = rows.iter().map(|row| row.id.clone()).collect();
+        let conflict = conflict(rows, excess);
+        Ok(Some(Overflow {
+            tokens,
+            minimum,
+            conflict,
+            remedies: remedies::find(context, (to, excess), pins, shortened),
+        }))
     }
-    let over = to.saturating_sub(context.prompt_budget);
-    let shortfall =
-        Shortfall { total: to, over, excess, limits: context.limits, source: context.budget_source };
-    let minimum = rows.iter().map(|row| row.id.clone()).collect();
-    let conflict = conflict(rows, excess);
-    Ok(Some(Overflow { tokens, minimum, conflict, remedies: remedies::find(&shortfall, pins, shortened) }))
 }
 
 /// The fewest items that together are too much beside what is sent in any case: the largest, as many as it takes. Without

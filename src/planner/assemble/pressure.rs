@@ -1,12 +1,13 @@
-//! What the conversation would take if all of it were sent, from what a plan has counted already (rule U2).
+//! The tokens of the whole conversation, from those that a plan has counted already (rule U2).
 
-use super::PlanContext;
+use super::LaidOut;
 use crate::{
     conversation::Note,
+    error::Error,
     item::{Section, Source},
-    plan::{ExcludedItem, LedgerLine, Overhead, PlannedItem, anchor::Target, reason::ExcludedReason},
+    plan::{ExcludedItem, Overhead, PlannedItem, anchor::Target, reason::ExcludedReason},
     planner::candidates::Candidates,
-    provider::meter::{self, Meter},
+    provider::meter,
     tokens::{Certainty, TokenCount},
     usage::ContextUsage,
 };
@@ -18,76 +19,63 @@ const BYTES_A_TOKEN: u64 = 4;
 /// With fewer bytes of text than this, a plan has too little text to measure.
 const TELLING: u64 = 200;
 
-/// A plan's figures, and what they are measured against.
-pub(super) struct Sent<'a> {
-    pub(super) rows: &'a [PlannedItem],
-    /// Of all rows but documents and state.
-    pub(super) bytes: u64,
-    pub(super) excluded: &'a [ExcludedItem],
-    pub(super) overhead: &'a [LedgerLine],
-    pub(super) total: TokenCount,
-}
-
-/// Pressure and fill. What the plan dropped for lack of budget is estimated from its bytes: nothing is counted for it.
-pub(super) fn of(
-    context: &PlanContext<'_>,
-    candidates: &Candidates<'_>,
-    meter: &Meter,
-    sent: &Sent<'_>,
-) -> ContextUsage {
-    let ratio = Ratio::of(sent);
-    let volatile_tokens = if candidates.standing().stays { 0 } else { volatile_tokens(sent) };
-    let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
-    let dropped_tokens = sent.excluded.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
-    let dropped_tokens = ratio.tokens(dropped_tokens);
-    let fixed_tokens = fixed_tokens(candidates, sent);
-    let reported = reported(context, candidates, meter, sent, &ratio, fixed_tokens);
-    let estimate = sent.total.tokens.saturating_sub(volatile_tokens).saturating_add(dropped_tokens);
-    let certainty =
-        if dropped_tokens > 0 || reported.is_some() { Certainty::Estimate } else { sent.total.certainty };
-    let conversation_tokens = TokenCount { tokens: reported.unwrap_or(estimate), certainty };
-    let of_levels = context.limits_source.of_levels(context.limits);
-    let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &of_levels, context.usage);
-    let compactions = candidates.log().compactions().count() as u64;
-    ContextUsage {
-        prompt_tokens: sent.total.tokens,
-        budget: context.prompt_budget,
-        volatile_tokens,
-        dropped_tokens,
-        fixed_tokens,
-        compactions,
-        ..usage
+impl LaidOut<'_> {
+    /// Returns the usage of the window (rule U2). Items that are excluded for lack of budget are estimated from their bytes:
+    /// nothing is counted for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`LaidOut::into_plan`].
+    pub(super) fn usage(&self) -> Result<ContextUsage, Error> {
+        let Self { context, candidates, .. } = *self;
+        let total = self.ledger.total;
+        let volatile_tokens = if candidates.retained().is_on() { 0 } else { volatile_tokens(self) };
+        let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
+        let dropped = self.excluded()?.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
+        let dropped_tokens = tokens_of_bytes(self, dropped);
+        let fixed_tokens = fixed_tokens(self);
+        let reported = reported(self, fixed_tokens);
+        let estimate = total.tokens.saturating_sub(volatile_tokens).saturating_add(dropped_tokens);
+        let certainty =
+            if dropped_tokens > 0 || reported.is_some() { Certainty::Estimate } else { total.certainty };
+        let conversation_tokens = TokenCount { tokens: reported.unwrap_or(estimate), certainty };
+        let of_levels = context.limits_source.of_levels(context.limits);
+        let usage = ContextUsage::new(conversation_tokens, reported.is_some(), &of_levels, context.usage);
+        let compactions = candidates.log().compactions().count() as u64;
+        Ok(ContextUsage {
+            prompt_tokens: total.tokens,
+            budget: context.prompt_budget,
+            volatile_tokens,
+            dropped_tokens,
+            fixed_tokens,
+            compactions,
+            ..usage
+        })
     }
 }
 
 /// What is for this prompt only: documents and state.
-fn volatile_tokens(sent: &Sent<'_>) -> u64 {
+fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     let items =
-        sent.rows.iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
-    let block = sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
+        sent.rows().iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
+    let block = sent.ledger.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
 
 /// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
 /// plan left out, and with what came after it.
-fn reported(
-    context: &PlanContext<'_>,
-    candidates: &Candidates<'_>,
-    meter: &Meter,
-    sent: &Sent<'_>,
-    ratio: &Ratio,
-    fixed_tokens: u64,
-) -> Option<u64> {
+fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
+    let LaidOut { context, candidates, meter, .. } = *sent;
     let log = candidates.log();
     let target = Target::of(context.model);
     let most = context.limits_source.most_reported(context.limits);
     let report = log.last_report(&target, meter.counter().name(), most)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();
     let (mut tokens, mut counted) = (0u64, BTreeSet::new());
-    for row in sent.rows {
+    for row in sent.rows() {
         // Documents and state that came since are part of the conversation where they stay.
         if is_apart(row) {
-            let is_new = candidates.standing().stays && is_new(row, candidates);
+            let is_new = candidates.retained().is_on() && is_new(row, candidates);
             tokens = tokens.saturating_add(if is_new { row.token_estimate.tokens } else { 0 });
             continue;
         }
@@ -99,7 +87,7 @@ fn reported(
     let rest = after
         .filter(|position| !counted.contains(position) && log.archive_index().archived(*position).is_none());
     let bytes = rest.map(|position| log.turns().bytes(&(position..position + 1))).sum();
-    let tokens = tokens.saturating_add(ratio.tokens(bytes));
+    let tokens = tokens.saturating_add(tokens_of_bytes(sent, bytes));
     let tokens = context.calibration.map_or(tokens, |calibration| calibration.scaled(tokens));
     let before =
         report.context_size.saturating_sub(report.volatile_tokens).saturating_add(report.dropped_tokens);
@@ -110,7 +98,8 @@ fn reported(
 
 /// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they are
 /// are part of the conversation.
-fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
+fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
+    let candidates = sent.candidates;
     let log = candidates.log();
     let leads =
         |position: u32| position < log.turns().leading() || log.archive_index().archived(position).is_some();
@@ -119,15 +108,15 @@ fn fixed_tokens(candidates: &Candidates<'_>, sent: &Sent<'_>) -> u64 {
             && row.source != Source::State
             && log.position_of(&row.id).is_none_or(leads)
     };
-    let rows: u64 = sent.rows.iter().filter(stands_apart).map(|row| row.token_estimate.tokens).sum();
+    let rows: u64 = sent.rows().iter().filter(stands_apart).map(|row| row.token_estimate.tokens).sum();
     let tools =
-        sent.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
+        sent.ledger.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
     rows.saturating_add_signed(tools)
 }
 
 /// Whether a document or a piece of state is sent for the first time.
 fn is_new(row: &PlannedItem, candidates: &Candidates<'_>) -> bool {
-    row.section == Section::Rag || candidates.new_state().contains_key(&row.id)
+    row.section == Section::Rag || candidates.retained().new_state().contains_key(&row.id)
 }
 
 /// Documents and state are no part of pressure.
@@ -165,21 +154,13 @@ fn bytes_left_out<'n>(
     log.turns().bytes(&run)
 }
 
-/// How many tokens so many bytes are, by what the plan holds.
-struct Ratio {
-    tokens: u64,
-    bytes: u64,
-}
-
-impl Ratio {
-    fn of(sent: &Sent<'_>) -> Self {
-        let bytes = sent.bytes;
-        let tokens = sent.rows.iter().filter(|row| !is_apart(row)).map(|row| row.token_estimate.tokens).sum();
-        if bytes < TELLING { Self { tokens: 1, bytes: BYTES_A_TOKEN } } else { Self { tokens, bytes } }
-    }
-
-    fn tokens(&self, bytes: u64) -> u64 {
-        let tokens = (u128::from(bytes) * u128::from(self.tokens)).div_ceil(u128::from(self.bytes));
-        u64::try_from(tokens).unwrap_or(u64::MAX)
-    }
+/// Returns the tokens of so many bytes, by the tokens and bytes of the included rows.
+fn tokens_of_bytes(sent: &LaidOut<'_>, bytes: u64) -> u64 {
+    let measured = sent.draft.bytes;
+    let of_rows =
+        || sent.rows().iter().filter(|row| !is_apart(row)).map(|row| row.token_estimate.tokens).sum();
+    let (tokens, of): (u64, u64) =
+        if measured < TELLING { (1, BYTES_A_TOKEN) } else { (of_rows(), measured) };
+    let tokens = (u128::from(bytes) * u128::from(tokens)).div_ceil(u128::from(of));
+    u64::try_from(tokens).unwrap_or(u64::MAX)
 }

@@ -11,29 +11,12 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A sum that stops counting at its limit.
-struct Sum {
-    n: u64,
-    limit: u64,
-}
-
-impl Sum {
-    fn up_to(limit: u64, from: u64) -> Self {
-        Self { n: from, limit }
-    }
-
-    fn full(&self) -> bool {
-        self.n >= self.limit
-    }
-
-    /// Adds a candidate, counting no further than to the limit.
-    fn add(&mut self, costs: &Costs<'_>, id: CandidateId) -> Result<(), Error> {
-        match costs.weigh(id, self.limit.saturating_sub(self.n))? {
-            Weight::Exactly(n) => self.n += n,
-            Weight::Over => self.n = self.limit,
-        }
-        Ok(())
-    }
+/// Adds the tokens of a candidate to a sum, counted no further than to `limit`.
+fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, Error> {
+    Ok(match costs.weigh(id, limit.saturating_sub(sum))? {
+        Weight::Exactly(n) => sum + n,
+        Weight::Over => limit,
+    })
 }
 
 /// The demands of the sections, each no further than to what it may hold of `total`.
@@ -62,18 +45,18 @@ fn pins(
     minimum: u64,
     paid: &mut BTreeSet<CandidateId>,
 ) -> Result<u64, Error> {
-    let mut sum = Sum::up_to(limit, minimum);
+    let mut sum = minimum;
     // What undroppable pins bring is in the minimum already.
     for undroppable in [true, false] {
         for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable) {
             for id in [Some(pin.id), pin.brings].into_iter().flatten() {
-                if paid.insert(id) && !undroppable && !sum.full() {
-                    sum.add(costs, id)?;
+                if paid.insert(id) && !undroppable && sum < limit {
+                    sum = add(sum, limit, costs, id)?;
                 }
             }
         }
     }
-    Ok(sum.n)
+    Ok(sum)
 }
 
 /// The turns, newest first, without what is required or pinned.
@@ -84,19 +67,19 @@ fn window(
     minimum: u64,
     paid: &BTreeSet<CandidateId>,
 ) -> Result<u64, Error> {
-    let mut sum = Sum::up_to(limit, minimum);
+    let mut sum = minimum;
     for turn in TurnIndex::each(index.turns()).rev() {
         let exchanges = ExchangeIndex::each(index.exchanges(turn)).rev().map(CandidateId::Exchange);
         for id in index.head(turn).into_iter().chain(exchanges) {
-            if sum.full() {
-                return Ok(sum.n);
+            if sum >= limit {
+                return Ok(sum);
             }
             if !paid.contains(&id) && costs.ineligible(id)?.is_none() {
-                sum.add(costs, id)?;
+                sum = add(sum, limit, costs, id)?;
             }
         }
     }
-    Ok(sum.n)
+    Ok(sum)
 }
 
 /// The documents that policy would let in.
@@ -107,12 +90,12 @@ fn documents(
     limit: u64,
 ) -> Result<u64, Error> {
     let rules = &config.rag;
-    let mut sum = Sum::up_to(limit, 0);
+    let mut sum = 0;
     let mut items = 0;
     let mut origins: BTreeMap<u32, u64> = BTreeMap::new();
     for (rank, document) in index.competing_documents() {
         let id = CandidateId::Document(rank);
-        if sum.full() || rules.max_items.is_some_and(|most| items >= most) {
+        if sum >= limit || rules.max_items.is_some_and(|most| items >= most) {
             break;
         }
         if let (Some(most), Some(origin)) = (rules.max_source_tokens, document.origin) {
@@ -122,8 +105,8 @@ fn documents(
                 Weight::Over => continue,
             }
         }
-        sum.add(costs, id)?;
+        sum = add(sum, limit, costs, id)?;
         items += 1;
     }
-    Ok(sum.n)
+    Ok(sum)
 }

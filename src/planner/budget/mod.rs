@@ -14,20 +14,18 @@ use crate::{
     error::{Error, Repr},
     item::Section,
     plan::BudgetSource,
-    planner::{
-        candidates::{CandidateIndex, Costs},
-        observer::{BudgetVariable, Observer, compared},
-    },
+    planner::candidates::{CandidateIndex, Costs},
     provider::model::{Limits, RequestLimits},
 };
 
 mod available;
+mod variable;
 mod water_filling;
 mod demand;
-pub(crate) mod remedies;
 
 use available::per_mille;
 pub(crate) use available::{Available, clamped};
+pub(crate) use variable::BudgetVariable;
 
 /// What one section has to have, what it could use, and what it gets; tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -183,9 +181,10 @@ impl SectionDemands {
         self.minimum.saturating_sub(if self.merges { available.merge } else { 0 })
     }
 
-    /// Whether the minimums alone exceed what is available (rule S6).
-    pub(crate) fn overflow(&self, available: &Available, observer: &impl Observer) -> bool {
-        !fits(self.least(available), available, observer)
+    /// Checks if the minimums alone exceed the available tokens (rule S6). `report` hears the
+    /// free tokens, and the least that they have to be.
+    pub(crate) fn overflow(&self, available: &Available, report: impl Fn(u64, u64)) -> bool {
+        !fits(self.least(available), available, report)
     }
 
     /// The minimums and nothing else.
@@ -205,13 +204,14 @@ impl SectionDemands {
         }
     }
 
-    /// Divides what is available among the sections, where the minimums fit.
+    /// Divides the available tokens among the sections, if the minimums fit. `report` hears the
+    /// free tokens, and the least that they have to be.
     pub(crate) fn divide(
         &self,
         available: Available,
         pins: PinsTaken,
         config: &Config,
-        observer: &impl Observer,
+        report: impl Fn(u64, u64),
     ) -> Budgets {
         let minimum = self.minimum.saturating_add(pins.tokens);
         let merged_minimum = if pins.merges { available.merge } else { 0 };
@@ -219,7 +219,7 @@ impl SectionDemands {
         // A minimum of nothing fits whatever is kept free.
         let no_documents = reserved > 0
             && minimum > 0
-            && !fits(minimum.saturating_sub(merged_minimum).saturating_add(reserved), &available, observer);
+            && !fits(minimum.saturating_sub(merged_minimum).saturating_add(reserved), &available, &report);
         let available = Available { reserves_block: available.reserves_block && !no_documents, ..available };
         let sections = self.sections(0, pins.tokens, config);
         let budgets = Budgets {
@@ -231,7 +231,7 @@ impl SectionDemands {
             no_documents,
             merged_minimum,
         };
-        if minimum == 0 || fits(minimum.saturating_add(available.reserved()), &available, observer) {
+        if minimum == 0 || fits(minimum.saturating_add(available.reserved()), &available, report) {
             return self.divided(&budgets, config);
         }
         budgets
@@ -256,10 +256,10 @@ impl SectionDemands {
     }
 }
 
-/// Whether so many tokens are available; the observer hears the comparison.
-fn fits(least: u64, available: &Available, observer: &impl Observer) -> bool {
+/// Checks if so many tokens are available, and reports the comparison.
+fn fits(least: u64, available: &Available, report: impl Fn(u64, u64)) -> bool {
     let total = available.total();
-    compared(observer, BudgetVariable::Free, total, least.saturating_add(available.missing()));
+    report(total, least.saturating_add(available.missing()));
     least <= total
 }
 

@@ -1,7 +1,7 @@
 //! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
 //! texts.
 
-use super::{CandidateId, CandidateMap, Candidates, size_index::SizeIndex};
+use super::{CandidateId, CandidateMap, Candidates};
 use crate::{
     error::Error,
     message::Message,
@@ -10,30 +10,18 @@ use crate::{
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
 };
-use std::{
-    borrow::Cow,
-    cell::{OnceCell, RefCell},
-};
+use std::{borrow::Cow, cell::RefCell};
 
 /// Counts the candidates of one request, each no further than asked for and never twice.
 pub(crate) struct Costs<'a> {
     candidates: &'a Candidates<'a>,
     meter: &'a Meter,
     rendering: ToolResultRendering,
-    known: RefCell<CandidateMap<Known>>,
+    /// By candidate, its weight and the limit up to which it was counted.
+    known: RefCell<CandidateMap<(Weight, u64)>>,
     /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
     /// counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
-    /// The costs of lists that are offered again and again, laid out.
-    pub(super) documents: OnceCell<SizeIndex>,
-    pub(super) notes: OnceCell<SizeIndex>,
-}
-
-/// The counted tokens of a candidate, or a number that they exceed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Known {
-    Exactly(u64),
-    MoreThan(u64),
 }
 
 impl<'a> Costs<'a> {
@@ -49,18 +37,16 @@ impl<'a> Costs<'a> {
             rendering,
             known: RefCell::new(CandidateMap::of(candidates.index())),
             many_budgets: None,
-            documents: OnceCell::new(),
-            notes: OnceCell::new(),
         }
     }
 
     /// Takes over counts that another round found with the same rendering of the same candidates.
-    pub(crate) fn with_known(self, known: CandidateMap<Known>) -> Self {
+    pub(crate) fn with_known(self, known: CandidateMap<(Weight, u64)>) -> Self {
         Self { known: RefCell::new(known), ..self }
     }
 
     /// Returns the rendering and the counts, for another round.
-    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<Known>) {
+    pub(crate) fn into_known(self) -> (ToolResultRendering, CandidateMap<(Weight, u64)>) {
         (self.rendering, self.known.into_inner())
     }
 
@@ -110,18 +96,14 @@ impl<'a> Costs<'a> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
         match self.known.borrow().get(id) {
-            Some(Known::Exactly(n)) => {
+            Some((Weight::Exactly(n), _)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
-            Some(Known::MoreThan(least)) if least >= limit => return Ok(Weight::Over),
+            Some((Weight::Over, counted_to)) if counted_to >= limit => return Ok(Weight::Over),
             _ => {}
         }
         let weight = self.count(id, limit)?;
-        let known = match weight {
-            Weight::Exactly(n) => Known::Exactly(n),
-            Weight::Over => Known::MoreThan(limit),
-        };
-        self.known.borrow_mut().insert(id, known);
+        self.known.borrow_mut().insert(id, (weight, limit));
         Ok(weight)
     }
 
@@ -160,7 +142,10 @@ impl<'a> Costs<'a> {
         let turn_position = self.candidates.turn_position(id);
         let members =
             self.candidates.members(id).into_iter().map(|at| self.candidates.rendered(at, &self.rendering));
-        let before = self.candidates.sent_before(id, self.rendering.released_before);
+        let released = self.rendering.released_before;
+        let place = self.candidates.place_of(id);
+        let before =
+            place.map(|at| self.candidates.retained().messages_before(at, released)).unwrap_or_default();
         let before = before.into_iter().map(Cow::Owned);
         for message in before.chain(members).chain(made_up.iter().map(Cow::Borrowed)) {
             match self.meter.message(&message, turn_position, limit - sum)? {

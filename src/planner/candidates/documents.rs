@@ -12,11 +12,10 @@ use crate::{
 };
 use foldhash::{fast::FixedState, quality::RandomState};
 use indexmap::IndexMap;
+use smallvec::SmallVec;
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BTreeMap, BTreeSet},
-    hash::{Hash, Hasher},
-    sync::Arc,
 };
 
 /// A document of one request: its position there, whose it is, and what already keeps it out.
@@ -35,7 +34,7 @@ pub(crate) struct Document {
 /// origin. Then TTL and policy decide, then repetition. Says how many documents are the set, if any of it is left.
 pub(super) fn in_order(
     items: &[RagItem],
-    new: Vec<usize>,
+    new: &[usize],
     set: &[ItemId],
     rules: &RagOptions,
     expiry: &Expiry<'_>,
@@ -59,11 +58,13 @@ pub(super) fn in_order(
     let of_the_set = ranks.iter().take_while(|(place, ..)| *place < usize::MAX).count();
 
     let mut origins: IndexMap<&str, ()> = IndexMap::new();
-    let mut seen = Seen::for_up_to(items.len());
+    let mut ids = IndexMap::with_capacity_and_hasher(items.len(), RandomState::default());
+    let mut texts = IndexMap::with_capacity_and_hasher(items.len(), FixedState::default());
     if new.len() < items.len() {
         let known: BTreeSet<usize> = new.iter().copied().collect();
         for (_, item) in items.iter().enumerate().filter(|(at, _)| !known.contains(at)) {
-            seen.repeats(item, text_hash(&item.text)); // it stands already: what repeats it is not sent either
+            // It is retained: a repeat of it is not sent either.
+            find_repeat(&mut ids, &mut texts, item, text_hash(&item.text));
         }
     }
     let mut documents = Vec::with_capacity(items.len());
@@ -72,7 +73,7 @@ pub(super) fn in_order(
         let hash = text_hash(&item.text);
         let out = match policy(item, hash, rules, expiry, meter)? {
             Some(reason) => Some(reason),
-            None => seen.repeats(item, hash),
+            None => find_repeat(&mut ids, &mut texts, item, hash),
         };
         let origin = item.origin.as_deref();
         let origin = origin.map(|origin| origins.insert_full(origin, ()).0 as u32);
@@ -123,41 +124,22 @@ fn policy(
     Ok(None)
 }
 
-/// Ids and texts of the documents that stay.
-struct Seen<'a> {
-    ids: IndexMap<&'a str, &'a RagItem, RandomState>,
-    texts: IndexMap<Hashed<'a>, &'a RagItem, FixedState>,
-}
-
-/// A text whose hash is known.
-#[derive(PartialEq, Eq)]
-struct Hashed<'a>(u64, &'a Arc<str>);
-
-impl Hash for Hashed<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0);
+/// Returns the reason to leave a document out if an earlier one has its id or its text. Otherwise records both; texts by
+/// their hashes.
+fn find_repeat<'a>(
+    ids: &mut IndexMap<&'a str, &'a RagItem, RandomState>,
+    texts: &mut IndexMap<u64, SmallVec<[&'a RagItem; 1]>, FixedState>,
+    item: &'a RagItem,
+    hash: u64,
+) -> Option<ExcludedReason> {
+    let with_hash = texts.entry(hash).or_default();
+    let same_text = || with_hash.iter().copied().find(|first| first.text == item.text);
+    if let Some(first) = ids.get(item.id.as_str()).copied().or_else(same_text) {
+        return Some(ExcludedReason::Duplicate { of: first.id.clone() });
     }
-}
-
-impl<'a> Seen<'a> {
-    fn for_up_to(documents: usize) -> Self {
-        Self {
-            ids: IndexMap::with_capacity_and_hasher(documents, RandomState::default()),
-            texts: IndexMap::with_capacity_and_hasher(documents, FixedState::default()),
-        }
-    }
-
-    /// The reason to leave an item out whose id or text is there already; otherwise it is there from now on.
-    fn repeats(&mut self, item: &'a RagItem, hash: u64) -> Option<ExcludedReason> {
-        let same = self.ids.get(item.id.as_str()).or_else(|| self.texts.get(&Hashed(hash, &item.text)));
-        if let Some(first) = same {
-            let of = first.id.clone();
-            return Some(ExcludedReason::Duplicate { of });
-        }
-        self.ids.insert(item.id.as_str(), item);
-        self.texts.insert(Hashed(hash, &item.text), item);
-        None
-    }
+    ids.insert(item.id.as_str(), item);
+    with_hash.push(item);
+    None
 }
 
 #[cfg(test)]

@@ -12,21 +12,17 @@ const GAP: usize = 64;
 /// after the other, the newest first: each of them has a place in a list, and only the others are hashed.
 #[derive(Debug)]
 pub(crate) struct CandidateMap<V> {
-    turns: Run<V>,
-    exchanges: Run<V>,
+    /// By number, down from the largest turn and exchange.
+    turns: Vec<Option<V>>,
+    exchanges: Vec<Option<V>>,
+    /// The numbers behind the largest ones.
+    ends: (u32, u32),
     /// By rank.
     documents: Vec<Option<V>>,
     others: IndexMap<CandidateId, V, FixedState>,
     /// Whether a turn or an exchange is among the others.
     has_distant: bool,
     len: usize,
-}
-
-/// Values by number, down from the largest one: the first is that of `end - 1`.
-#[derive(Debug)]
-struct Run<V> {
-    end: u32,
-    values: Vec<Option<V>>,
 }
 
 impl<V: Copy> CandidateMap<V> {
@@ -36,8 +32,12 @@ impl<V: Copy> CandidateMap<V> {
 
     pub(crate) fn get(&self, id: CandidateId) -> Option<V> {
         let found = match id {
-            CandidateId::UserMessage(turn) => self.turns.get(turn.number()),
-            CandidateId::Exchange(at) => self.exchanges.get(at.number()),
+            CandidateId::UserMessage(turn) => {
+                place(self.ends.0, turn.number()).and_then(|place| *self.turns.get(place)?)
+            }
+            CandidateId::Exchange(at) => {
+                place(self.ends.1, at.number()).and_then(|place| *self.exchanges.get(place)?)
+            }
             CandidateId::Document(rank) => return *self.documents.get(rank.to_usize())?,
             _ => return self.others.get(&id).copied(),
         };
@@ -48,8 +48,12 @@ impl<V: Copy> CandidateMap<V> {
     pub(crate) fn insert(&mut self, id: CandidateId, value: V) -> Option<V> {
         let is_distant = self.has_distant && self.others.contains_key(&id);
         let place = match id {
-            CandidateId::UserMessage(turn) if !is_distant => self.turns.place_for(turn.number()),
-            CandidateId::Exchange(at) if !is_distant => self.exchanges.place_for(at.number()),
+            CandidateId::UserMessage(turn) if !is_distant => {
+                near_place(self.ends.0, &mut self.turns, turn.number())
+            }
+            CandidateId::Exchange(at) if !is_distant => {
+                near_place(self.ends.1, &mut self.exchanges, at.number())
+            }
             CandidateId::Document(rank) => Some(place_in(&mut self.documents, rank.to_usize())),
             _ => None,
         };
@@ -65,17 +69,15 @@ impl<V: Copy> CandidateMap<V> {
     }
 }
 
-impl<V: Copy> Run<V> {
-    fn get(&self, number: u32) -> Option<V> {
-        let place = self.end.checked_sub(1)?.checked_sub(number)?;
-        *self.values.get(place as usize)?
-    }
+/// Returns the place of a number in a list of values by number, down from the one before `end`.
+fn place(end: u32, number: u32) -> Option<usize> {
+    Some(end.checked_sub(1)?.checked_sub(number)? as usize)
+}
 
-    /// Where the value of a number goes; none where that is too far away.
-    fn place_for(&mut self, number: u32) -> Option<&mut Option<V>> {
-        let place = self.end.checked_sub(1)?.checked_sub(number)? as usize;
-        (place <= self.values.len() + GAP).then(|| place_in(&mut self.values, place))
-    }
+/// Returns the place for the value of a number. Returns `None` if that is too far behind the last one of the list.
+fn near_place<V: Copy>(end: u32, values: &mut Vec<Option<V>>, number: u32) -> Option<&mut Option<V>> {
+    let place = place(end, number)?;
+    (place <= values.len() + GAP).then(|| place_in(values, place))
 }
 
 fn place_in<V: Copy>(values: &mut Vec<Option<V>>, place: usize) -> &mut Option<V> {
@@ -102,9 +104,15 @@ impl<V> CandidateMap<V> {
     }
 
     fn ending(turns: u32, exchanges: u32) -> Self {
-        let run = |end| Run { end, values: Vec::new() };
-        let (documents, others) = (Vec::new(), IndexMap::default());
-        Self { turns: run(turns), exchanges: run(exchanges), documents, others, has_distant: false, len: 0 }
+        Self {
+            turns: Vec::new(),
+            exchanges: Vec::new(),
+            ends: (turns, exchanges),
+            documents: Vec::new(),
+            others: IndexMap::default(),
+            has_distant: false,
+            len: 0,
+        }
     }
 }
 

@@ -11,16 +11,16 @@ use crate::{
     item::{ItemId, RagItem, Source, Ttl},
     message::{Message, Role},
     plan::{
-        NewState, Target,
+        Target,
         anchor::{Anchor, SentAgain, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
         expiry::{Eligibility, Expiry},
-        late::Late,
         repair,
         replan::Replan,
         request::PlanRequest,
+        retained::RetainedItems,
     },
     provider::{
         conform::{TargetProfile, TurnPosition},
@@ -38,26 +38,17 @@ mod index;
 mod map;
 mod said;
 mod results;
-mod sent_with;
-mod size_index;
 mod costs;
-mod sizes;
 mod shorten;
 
+pub(crate) use costs::Costs;
 #[cfg(test)]
 pub(crate) use costs::WEIGHED;
-pub(crate) use costs::{Costs, Known};
 pub(crate) use documents::Document;
 pub(crate) use id::{CandidateId, Rank, Slot};
 pub(crate) use index::CandidateIndex;
 pub(crate) use map::CandidateMap;
 pub(crate) use pins::Pin;
-pub(crate) use results::Shortened;
-use sent_with::Standing;
-pub(crate) use sent_with::{block, state_row};
-#[cfg(test)]
-pub(crate) use size_index::SizeIndex;
-pub(crate) use sizes::{List, Sizes};
 use summaries::Summary;
 pub(crate) use summaries::{sent_for, sent_to};
 
@@ -86,12 +77,8 @@ pub(crate) struct Candidates<'a> {
     cleared_before: Option<u32>,
     /// Messages that are sent without their reasoning, as they are sent (rule K1).
     withheld: BTreeMap<u32, Message>,
-    /// Documents and state that stay where they were sent (rule S10).
-    standing: Standing,
-    /// What of the head is sent at the end (rule S12).
-    late: Late<'a>,
-    /// What is sent for the first time and stays, by its row.
-    new_state: BTreeMap<ItemId, NewState>,
+    /// Texts that are retained where they were sent (rules S10 to S12).
+    retained: RetainedItems<'a>,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<ExchangeIndex>,
     /// System texts and state with nothing in them.
@@ -128,15 +115,18 @@ impl<'a> Candidates<'a> {
         let log = request.log;
         let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
         let expiry = Expiry::new(log, config.ttl_policy);
-        let state_comes_last = meter.profile().takes_state_last();
-        let stays = placement == Placement::WithQuestion;
-        let mut standing = Standing::of(request, sticky, stays, state_comes_last);
-        let new = standing.new_documents(log, &request.rag, replan.sent_again(), meter);
-        let set = if standing.documents_come_last { &[] } else { sticky.rag };
-        let (documents, kept_documents) =
-            documents::in_order(&request.rag, new, set, &config.rag, &expiry, meter)?;
+        let retains = placement == Placement::WithQuestion;
+        let retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
+        let set = if retained.documents_come_last() { &[] } else { sticky.rag };
+        let (documents, kept_documents) = documents::in_order(
+            &request.rag,
+            retained.competing_documents(),
+            set,
+            &config.rag,
+            &expiry,
+            meter,
+        )?;
         let summaries = summaries::of(log, target);
-        let late = Late::of(request, target, meter.profile(), stays);
         let live_from = log.turns().worked_on_from();
         let index = CandidateIndex {
             turns: log.turns(),
@@ -160,9 +150,9 @@ impl<'a> Candidates<'a> {
             live_turn: log.live_turn(),
             states: 0,
             has_late: false,
-            state_comes_last,
-            documents_come_last: standing.documents_come_last,
-            documents_stay: stays,
+            state_comes_last: meter.profile().takes_state_last(),
+            documents_come_last: retained.documents_come_last(),
+            documents_stay: retains,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };
@@ -182,9 +172,7 @@ impl<'a> Candidates<'a> {
             live_exchanges_from: log.turns().first_exchange_from(live_from),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, replan),
-            standing,
-            late,
-            new_state: BTreeMap::new(),
+            retained,
             open: log.open_exchange(),
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
@@ -229,7 +217,7 @@ impl<'a> Candidates<'a> {
             let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
             if text.is_empty() {
                 self.empty_texts.push((id, Source::System));
-            } else if !self.is_late(&id, text.text(), again) {
+            } else if !self.retained.is_late(&id, text.text(), again) {
                 self.system.push((id, text.clone()));
             }
         }
@@ -247,13 +235,14 @@ impl<'a> Candidates<'a> {
                 continue;
             }
             let text = wording::state(id.as_str(), text);
-            if !self.standing.stays || !self.index.state_comes_last {
-                self.state.push((id.clone(), Message::user(text)));
-            } else if !self.standing.has_state(self.log, id, &text, again) {
-                self.send_from_now_on(id, None, Message::user(text));
+            let message = Message::user(&*text);
+            if !self.retained.is_on() || !self.index.state_comes_last {
+                self.state.push((id.clone(), message));
+            } else {
+                self.state.extend(self.retained.add_state(id, &text, message, again));
             }
         }
-        self.send_late(again);
+        self.state.extend(self.retained.add_late(again));
         self.index.states = self.state.len() as u64;
         self.index.has_late = self.state.iter().any(|(_, message)| message.role().instructs());
         self.index.required_system = (0..self.system.len() as u32)
@@ -387,6 +376,21 @@ impl<'a> Candidates<'a> {
             CandidateId::UserMessage(turn) => turns.head_members(turn),
             CandidateId::Exchange(at) => turns.exchange(at).members(),
             _ => Members::new(),
+        }
+    }
+
+    /// Returns the texts that are retained where they were sent.
+    pub(crate) fn retained(&self) -> &RetainedItems<'a> {
+        &self.retained
+    }
+
+    /// Returns the position of the first message of a question or an exchange: texts are retained before it.
+    pub(crate) fn place_of(&self, id: CandidateId) -> Option<u32> {
+        let turns = self.log.turns();
+        match id {
+            CandidateId::UserMessage(turn) => turns.head(turn),
+            CandidateId::Exchange(at) => Some(turns.exchange(at).at),
+            _ => None,
         }
     }
 

@@ -16,11 +16,11 @@ impl Candidates<'_> {
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
-        let released_before = self.standing.released_before;
+        let released_before = self.retained.released_before();
         let kept = ToolResultRendering { cleared_before, released_before, ..ToolResultRendering::default() };
         let leave =
-            self.standing.unanswered().filter(|_| self.standing.upkeep.is_some_and(|upkeep| upkeep.leave));
-        let left = leave.and_then(|question| self.release_before(question, &kept));
+            self.retained.unanswered().filter(|_| self.retained.upkeep().is_some_and(|upkeep| upkeep.leave));
+        let left = leave.and_then(|question| self.retained.release_before(question, &kept));
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }
 
@@ -33,13 +33,9 @@ impl Candidates<'_> {
         cleared.map_or_else(|| self.said(position), Cow::Owned)
     }
 
-    /// Returns the change that a rendering makes to a message. Returns `None` if the message is sent whole.
-    pub(crate) fn shortening(&self, position: u32, rendering: &ToolResultRendering) -> Option<Shortened> {
-        if rendering.clipped.contains_key(&position) {
-            return Some(Shortened::Clipped);
-        }
-        let cleared = position < rendering.cleared_before && stub(self, position).is_some();
-        cleared.then_some(Shortened::Cleared)
+    /// Checks if a rendering sends a stub in place of a message.
+    pub(crate) fn is_cleared(&self, position: u32, rendering: &ToolResultRendering) -> bool {
+        position < rendering.cleared_before && stub(self, position).is_some()
     }
 
     /// Returns the message before which a rendering clears results. Returns `None` if it clears none.
@@ -48,14 +44,7 @@ impl Candidates<'_> {
     }
 }
 
-/// How a result is shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shortened {
-    Cleared,
-    Clipped,
-}
-
-/// The exchange that a result is part of.
+/// Returns the exchange that a result is part of.
 pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> Option<ExchangeIndex> {
     let turns = candidates.log.turns();
     match turns.place_of(position) {
@@ -64,8 +53,8 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
     }
 }
 
-/// The stub that is sent instead of a cleared result. Pinned and required exchanges are never cleared, and nothing that is shorter than
-/// its stub.
+/// Returns the stub that is sent in place of a cleared result. Pinned and required exchanges are never cleared, and no result that is
+/// shorter than its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
     if message.role() != Role::Tool || !message.may_say_another_text() {

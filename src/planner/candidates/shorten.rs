@@ -89,14 +89,16 @@ impl Costs<'_> {
     /// Without the documents and state of earlier turns, where any of them stand (rule S10).
     pub(crate) fn releasing_earlier_turns(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
-        candidates.release_before(candidates.log.live_question()?, self.rendering())
+        candidates.retained().release_before(candidates.log.live_question()?, self.rendering())
     }
 
     /// Without any document or state that stands where it was sent.
     pub(crate) fn releasing_everything(&self) -> Option<ToolResultRendering> {
         let candidates = self.candidates();
         let all = candidates.log.turns().messages();
-        candidates.release_before(candidates.standing().unanswered().unwrap_or(all), self.rendering())
+        candidates
+            .retained()
+            .release_before(candidates.retained().unanswered().unwrap_or(all), self.rendering())
     }
 
     /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
@@ -107,7 +109,8 @@ impl Costs<'_> {
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
         let texts = self.texts_of(open);
-        let longest = texts.iter().flat_map(|(_, texts)| texts.lengths()).max().unwrap_or_default();
+        let longest = texts.iter().flat_map(|(_, parts)| parts).filter_map(text_of).map(str::len).max();
+        let longest = longest.unwrap_or_default();
         let mut best = None;
         let (mut low, mut high) = (LEAST_KEPT, longest);
         while low <= high {
@@ -143,15 +146,15 @@ impl Costs<'_> {
     }
 
     /// The texts of the results of an exchange.
-    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, ResultTexts)> {
+    fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, Vec<Part>)> {
         let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
-        answers.map(|at| (*at, ResultTexts::new(self.candidates().log.message(*at)))).collect()
+        answers.map(|at| (*at, clippable_parts(self.candidates().log.message(*at)))).collect()
     }
 
-    fn clipped_to(&self, texts: &[(u32, ResultTexts)], bytes: usize) -> ToolResultRendering {
+    fn clipped_to(&self, texts: &[(u32, Vec<Part>)], bytes: usize) -> ToolResultRendering {
         let log = self.candidates().log;
-        let clip = |(at, texts): &(u32, ResultTexts)| {
-            Some((*at, texts.clipped(log.message(*at), &log.message_id(*at), bytes)?))
+        let clip = |(at, parts): &(u32, Vec<Part>)| {
+            Some((*at, clipped_result(log.message(*at), parts, &log.message_id(*at), bytes)?))
         };
         ToolResultRendering { clipped: texts.iter().filter_map(clip).collect(), ..self.rendering().clone() }
     }
@@ -184,52 +187,32 @@ fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
 }
 
-/// The texts of a tool result, which are cut where it is clipped. Everything else in it stays.
-enum ResultTexts {
-    /// Nothing but text: one text.
-    Whole(String),
-    /// Texts among images, documents and other parts: each is cut by itself and keeps its place.
-    Mixed(Vec<Part>),
+/// Returns the parts of a tool result whose texts are cut if it is clipped: each text among media by itself, otherwise all
+/// texts as one.
+fn clippable_parts(message: &Message) -> Vec<Part> {
+    if message.may_have_media() {
+        return message.as_parts();
+    }
+    let texts: Vec<&str> = message.plain_texts().collect();
+    vec![Part::Text(texts.join("\n"))]
 }
 
-impl ResultTexts {
-    fn new(message: &Message) -> Self {
-        if message.may_have_media() {
-            return Self::Mixed(message.as_parts());
-        }
-        let texts: Vec<&str> = message.plain_texts().collect();
-        Self::Whole(texts.join("\n"))
+/// Returns a tool result with texts of at most so many bytes. Returns `None` if none of them is longer.
+fn clipped_result(message: &Message, parts: &[Part], id: &ItemId, bytes: usize) -> Option<Message> {
+    if !message.may_say_another_text() {
+        return None;
     }
-
-    /// The length of each text in bytes.
-    fn lengths(&self) -> Vec<usize> {
-        match self {
-            Self::Whole(text) => vec![text.len()],
-            Self::Mixed(parts) => parts.iter().filter_map(text_of).map(str::len).collect(),
-        }
+    let clip = |part: &Part| wording::clipped_result(id, text_of(part)?, bytes);
+    let clipped: Vec<Option<String>> = parts.iter().map(clip).collect();
+    if clipped.iter().all(Option::is_none) {
+        return None;
     }
-
-    /// The message with texts of at most `bytes`, or `None` if none of them is longer.
-    fn clipped(&self, message: &Message, id: &ItemId, bytes: usize) -> Option<Message> {
-        if !message.may_say_another_text() {
-            return None;
-        }
-        match self {
-            Self::Whole(text) => wording::clipped_result(id, text, bytes).map(|text| message.saying(text)),
-            Self::Mixed(parts) => {
-                let clip = |part: &Part| wording::clipped_result(id, text_of(part)?, bytes).map(Part::Text);
-                let clipped: Vec<Option<Part>> = parts.iter().map(clip).collect();
-                if clipped.iter().all(Option::is_none) {
-                    return None;
-                }
-                let parts = clipped
-                    .into_iter()
-                    .zip(parts)
-                    .map(|(clipped, part)| clipped.unwrap_or_else(|| part.clone()));
-                Some(message.replacing_content(parts.collect()))
-            }
-        }
+    if !message.may_have_media() {
+        return clipped.into_iter().flatten().next().map(|text| message.saying(text));
     }
+    let parts = clipped.into_iter().zip(parts);
+    let parts = parts.map(|(clipped, part)| clipped.map_or_else(|| part.clone(), Part::Text));
+    Some(message.replacing_content(parts.collect()))
 }
 
 fn text_of(part: &Part) -> Option<&str> {

@@ -1,98 +1,116 @@
-//! Which part of the conversation is in (rules S4, S5).
+//! The part of the conversation that is included: one window without gaps.
 //!
-//! The walk starts at the live turn and goes back turn by turn, and inside of a turn exchange by exchange, while what it
-//! meets fits. It stops at the first thing that does not: what is kept is one window without gaps, as a reader of the
-//! conversation would cut it. A turn that is cut keeps its user message and its newest exchanges. Where the last prompt had
-//! a window, that one is kept while it fits: a prompt that begins with the same bytes as the last one is what provider
-//! caches pay for. When it no longer fits it is cut once, to a low mark, so that the next prompts have tokens to grow into.
+//! Input: the turns, and a room. Output: included messages and exchanges, and the window. Rules: S4 (the walk), S5 (the
+//! last prompt's window), S10 (documents that leave).
 //!
-//! Invariants: what is newer is never out for want of tokens while something older that is not pinned is in; a call is in
-//! with all its results or not at all; what can never be sent (expired, without a result) is passed over and does not stop
-//! the walk.
+//! The walk starts at the live turn and goes back turn by turn, and inside of a turn exchange by exchange, while the
+//! candidates fit. It stops at the first one that does not. A turn that is cut keeps its user message and its newest
+//! exchanges. If the last prompt had a window, that one is kept while it fits: provider caches reward a prompt that begins
+//! with the same bytes as the last one. When it no longer fits it is cut once, to a low mark, so that the next prompts have
+//! tokens to grow into.
+//!
+//! Invariants: an item is never excluded for want of tokens while something older that is not pinned is included; a call is
+//! included with all its results or not at all; a candidate that can never be sent (expired, without a result) is passed
+//! over and does not stop the walk.
 
-use super::{
-    Selection, Selector, Window,
-    room::{AfterQuestion, Room},
-    trails::{Pins, WalkFound},
-};
+use super::{Pins, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
     item::Section,
     plan::reason::{ExcludedReason, LimitedBy},
     planner::{
+        budget::{BudgetVariable, Budgets},
         candidates::CandidateId,
-        observer::{BudgetVariable, Constraint, Observer, WalkState},
     },
     provider::weight::Weight,
 };
-use std::{collections::BTreeMap, ops::Range, rc::Rc};
+use std::ops::{ControlFlow, Range};
 
-/// How far the walk came in one turn.
-enum Step {
-    /// The turn is in, as far as it can be sent; the walk goes on.
-    Whole,
-    /// The walk stops here.
-    Stop,
-}
+impl<W: Walker> Selector<'_, W> {
+    /// Includes as much of the conversation as fits, unless the window starts where the last one did.
+    pub(super) fn include_window(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
+        match chosen.window.found {
+            Window::Fresh => self.walk(room, LimitedBy::Window, None, chosen),
+            // Pins that were included meanwhile may have opened the way to something, within the mark.
+            Window::Cut { low, .. } => self.cut(room, low, chosen),
+            Window::Sticky => Ok(()),
+        }
+    }
 
-impl<O: Observer> Selector<'_, O> {
-    /// Walks from the live turn backwards. What is in already is free, so a later call with more room goes on where the
-    /// last one stopped. `otherwise` holds what does not fit, where that is no cap. Nothing before `floor` comes in.
-    pub(super) fn walk(
+    /// Cuts the window that no longer fits to its low mark.
+    pub(super) fn cut_window(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
+        let room = within(budgets, Section::Conversation, chosen);
+        let (budget, low) = (budgets.of(Section::Conversation), budgets.low_mark(self.config));
+        self.cut(room, low, chosen)?;
+        chosen.window.found = Window::Cut { budget, low };
+        Ok(())
+    }
+
+    /// Returns the room of the last prompt's window as it is.
+    pub(super) fn room_for_resuming(&self, budgets: &Budgets, chosen: &Selection<W>) -> Room {
+        let (budget, variable) = self.budget_for_resuming(budgets);
+        Room::new(left_of(budget, Section::Conversation, chosen), variable)
+    }
+
+    /// Returns the most tokens of a window that stays as it is: its budget, or its low mark if documents leave the window in
+    /// this plan, because the prompt is another one from there on anyway (rules S5, S10).
+    pub(super) fn budget_for_resuming(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
+        if self.costs.rendering().cuts {
+            (budgets.low_mark(self.config), BudgetVariable::LowMark)
+        } else {
+            (budgets.of(Section::Conversation), BudgetVariable::Conversation)
+        }
+    }
+
+    /// Walks with the low mark as the limit, and no further back than to the start of the last window. Includes the newest
+    /// turn before the live one beyond the mark, if it fits: a prompt of the question alone answers nothing.
+    fn cut(&self, room: Room, low: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
+        let left = left_of(low, Section::Conversation, chosen);
+        let newest = self.newest_answered(room, left, chosen)?;
+        let room = room.at_most(newest.unwrap_or(left), BudgetVariable::LowMark);
+        self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
+    }
+
+    /// Walks from the live turn backwards (rule S4). Whatever is included already is free, so a later call with
+    /// more room continues at the end of the last one. `otherwise` is the reason for a candidate that does not fit, unless a
+    /// cap is. Nothing before `floor` is included.
+    fn walk(
         &self,
         room: Room,
         otherwise: LimitedBy,
         floor: Option<CandidateId>,
-        chosen: &mut Selection,
+        chosen: &mut Selection<W>,
     ) -> Result<(), Error> {
-        chosen.before_window = None;
-        let after = if room.is_one_for_all() { AfterQuestion::No } else { self.after_question(chosen)? };
-        let constraint = Constraint { in_walk: true, ..room.constraint(after) };
-        let left = room.tokens(after);
-        let found = match self.laid_out_pins(chosen)? {
-            Some(pins) => self.walk_beside_pins(&pins, left, chosen),
-            None => self.walk_along(left, floor, chosen),
-        };
-        if let Some(WalkFound { trail, reach, paid }) = found {
-            reach.least_left.into_iter().for_each(|left| self.observer.fits(constraint, left));
-            reach.over.into_iter().for_each(|by| self.observer.too_large(constraint, by));
-            if reach.stopped {
-                let limited_by = room.limited_by(after, otherwise);
-                chosen.before_window = Some(ExcludedReason::Budget { room: reach.left, limited_by });
-            }
-            chosen.pay_for_the_walk(paid);
-            chosen.kept.walk_to(trail, reach.steps);
+        chosen.reasons.before_window = None;
+        let may_not_merge = room.counts_on_merge() && self.may_follow_the_question(chosen)?;
+        let room = if may_not_merge { room.without_merge() } else { room }.for_walk();
+        if self.walker.walk(self, room, floor, chosen)? {
             return Ok(());
         }
         let turns = self.index.turns();
-        let only_headless = self.is_one_turn();
-        let from = chosen.walked_to.unwrap_or(turns.end);
-        let mut walk =
-            Walk { selector: self, left, constraint, only_headless, floor, chosen, new: Vec::new() };
+        let from = chosen.window.walked_to.unwrap_or(turns.end);
+        let left = room.tokens();
+        let mut walk = Walk { selector: self, room, left, floor, chosen, new: Vec::new() };
         for turn in TurnIndex::each(turns.start..from).rev() {
-            if let Step::Stop = walk.turn(turn)? {
-                self.observer.walk_ends(&walk.state(&|id| walk.chosen.has(id)), turn)?;
-                let limited_by = room.limited_by(after, otherwise);
-                let room = walk.left;
-                walk.chosen.before_window = Some(ExcludedReason::Budget { room, limited_by });
+            if walk.include_turn(turn)?.is_break() {
+                self.walker.walk_ends(&walk, turn)?;
+                let reason =
+                    ExcludedReason::Budget { room: walk.left, limited_by: room.limited_by(otherwise) };
+                walk.chosen.reasons.before_window = Some(reason);
                 break;
             }
-            walk.chosen.walked_to = Some(turn);
+            walk.chosen.window.walked_to = Some(turn);
         }
-        let new = walk.new;
-        chosen.keep_walked(&new);
+        let Walk { new, chosen, .. } = walk;
+        chosen.included.keep_walked(&new);
         Ok(())
     }
 
-    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live one. Returns `None` if
-    /// `low` tokens hold them anyway, the room does not, or the last prompt's window did not hold that turn as a whole.
-    pub(super) fn newest_answered(
-        &self,
-        room: Room,
-        low: u64,
-        chosen: &Selection,
-    ) -> Result<Option<u64>, Error> {
+    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live one. Returns
+    /// `None` if `low` tokens hold them anyway, the room does not, or the last prompt's window did not hold that turn as a
+    /// whole.
+    fn newest_answered(&self, room: Room, low: u64, chosen: &Selection<W>) -> Result<Option<u64>, Error> {
         let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
         let exchanges = self.index.exchanges(turn);
         let start = self.index.head(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
@@ -107,11 +125,11 @@ impl<O: Observer> Selector<'_, O> {
             }
             _ => {}
         }
-        let after = self.after_question(chosen)?;
-        let (left, constraint) = (room.tokens(after), room.constraint(after));
+        let room = if self.may_follow_the_question(chosen)? { room.without_merge() } else { room };
+        let left = room.tokens();
         let (mut needed, mut of_it) = (0u64, false);
         let fits = self.each_from(start, chosen, |id| {
-            let Weight::Exactly(tokens) = self.offer(id, left - needed, constraint)? else {
+            let Weight::Exactly(tokens) = self.offer(id, left - needed, room)? else {
                 return Ok(false);
             };
             needed += tokens;
@@ -121,48 +139,31 @@ impl<O: Observer> Selector<'_, O> {
         Ok(Some(needed).filter(|needed| fits && of_it && *needed > low))
     }
 
-    /// Whether the conversation is one turn.
-    pub(super) fn is_one_turn(&self) -> bool {
+    /// Checks if the conversation is one turn.
+    pub(crate) fn is_one_turn(&self) -> bool {
         let Range { start, end } = self.index.turns();
         start.next() == end
     }
 
-    /// Keeps everything that can be sent from `start` on, the last prompt's window, if it fits into so many tokens of a
-    /// variable; otherwise changes nothing. Says whether it fits.
+    /// Includes everything that can be sent from `start` on, the last prompt's window, if all of it fits. Otherwise changes
+    /// nothing, and returns false.
     pub(super) fn resume(
         &self,
         start: CandidateId,
-        tokens: u64,
-        variable: BudgetVariable,
+        room: Room,
         pins: Pins,
-        chosen: &mut Selection,
+        chosen: &mut Selection<W>,
     ) -> Result<bool, Error> {
-        let constraint = Constraint::of(variable);
-        if let Some(laid_out) = self.laid_out_pins(chosen)?
-            && let Some(window) = &laid_out.window
-        {
-            return Ok(self.resume_beside_pins(&laid_out, window, (tokens, constraint), pins, chosen));
+        if let Some(fits) = self.walker.resume(self, start, room, pins, chosen)? {
+            return Ok(fits);
         }
-        if let Some(window) = self.window_along(start, pins, chosen)? {
-            let Some(left) = window.tokens.and_then(|needed| tokens.checked_sub(needed)) else {
-                if let Some(needed) = window.tokens {
-                    self.observer.too_large(constraint, needed - tokens);
-                }
-                return Ok(false);
-            };
-            let trail = Rc::clone(&window.trail);
-            let steps = trail.len();
-            if steps > 0 {
-                self.observer.fits(constraint, left);
-            }
-            chosen.pay_for_the_walk(trail.sum(steps));
-            chosen.kept.walk_to(trail, steps);
-            chosen.note_resumed(window.awaited.clone(), left);
-            return Ok(true);
-        }
-        let (mut new, mut awaited, mut left) = (Vec::with_capacity(self.costs.weighed()), Vec::new(), tokens);
+        let is_awaited = |id: CandidateId, chosen: &Selection<W>| {
+            pins == Pins::Awaited && chosen.reasons.pins.contains_key(&id)
+        };
+        let (mut new, mut awaited) = (Vec::with_capacity(self.costs.weighed()), Vec::new());
+        let mut left = room.tokens();
         let fits = self.each_from(start, chosen, |id| {
-            if pins == Pins::Awaited && chosen.dropped_pins.contains_key(&id) {
+            if is_awaited(id, chosen) {
                 awaited.push(id);
                 return Ok(true);
             }
@@ -172,10 +173,10 @@ impl<O: Observer> Selector<'_, O> {
             Ok(true)
         })?;
         if !fits {
-            self.observer.too_large_together(constraint, tokens, self.costs, &|| {
+            self.walker.too_large_together(room, self.costs, &|| {
                 let mut needed = Vec::new();
                 self.each_from(start, chosen, |id| {
-                    if pins == Pins::Paid || !chosen.dropped_pins.contains_key(&id) {
+                    if !is_awaited(id, chosen) {
                         needed.push(id);
                     }
                     Ok(true)
@@ -185,19 +186,19 @@ impl<O: Observer> Selector<'_, O> {
             return Ok(false);
         }
         if !new.is_empty() {
-            self.observer.fits(constraint, left);
+            self.walker.fits(room, left);
         }
-        chosen.keep_walked(&new);
-        chosen.note_resumed(awaited, left);
+        chosen.included.keep_walked(&new);
+        chosen.resumed(awaited, left);
         Ok(true)
     }
 
-    /// Visits everything from `start` on that can be sent and is not in, the newest turn first, until a visit says no.
-    /// Says whether none did.
-    pub(super) fn each_from(
+    /// Visits everything from `start` on that can be sent and is not included, the newest turn first, until a visit returns
+    /// false. Returns true if none did.
+    pub(crate) fn each_from(
         &self,
         start: CandidateId,
-        chosen: &Selection,
+        chosen: &Selection<W>,
         mut visit: impl FnMut(CandidateId) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
         let first = self.index.turn_of(start);
@@ -208,7 +209,7 @@ impl<O: Observer> Selector<'_, O> {
                 _ => None,
             };
             let from = cut_at.unwrap_or(exchanges.start);
-            if self.user_message_expired(turn, chosen)?
+            if self.has_expired_user_message(turn, chosen)?
                 || cut_at.is_some() && !self.reaches(turn, from, chosen)?
             {
                 continue;
@@ -223,8 +224,12 @@ impl<O: Observer> Selector<'_, O> {
         Ok(true)
     }
 
-    /// Whether a turn's user message has expired, and so takes its unpinned exchanges with it (rule T1).
-    pub(super) fn user_message_expired(&self, turn: TurnIndex, chosen: &Selection) -> Result<bool, Error> {
+    /// Checks if a turn's user message has expired: its unpinned exchanges leave with it (rule T1).
+    pub(crate) fn has_expired_user_message(
+        &self,
+        turn: TurnIndex,
+        chosen: &Selection<W>,
+    ) -> Result<bool, Error> {
         if self.costs.nothing_leaves() {
             return Ok(false);
         }
@@ -234,33 +239,18 @@ impl<O: Observer> Selector<'_, O> {
         }
     }
 
-    /// Finds the pins without room that fall with the user message of their turn: without its pin an exchange is an ordinary
-    /// message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may go on
-    /// behind them.
-    pub(super) fn let_pins_fall(&self, chosen: &mut Selection) -> Result<(), Error> {
-        let mut fallen = BTreeMap::new();
-        for pin in chosen.dropped_pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
-            let head = self.index.head(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
-            if let Some(reason) = head.map(|head| self.costs.ineligible(head)).transpose()?.flatten() {
-                fallen.insert(*pin, reason);
-            }
-        }
-        chosen.fallen_pins = fallen;
-        Ok(())
-    }
-
-    /// Whether a turn that is cut has anything left from the exchange `from` on that the conversation pays for. Of a turn
+    /// Checks if a turn that is cut has anything left from the exchange `from` on that the conversation pays for. Of a turn
     /// without a user message, unless it is the only one, nothing may be missing before it either.
-    pub(super) fn reaches(
+    pub(crate) fn reaches(
         &self,
         turn: TurnIndex,
         from: ExchangeIndex,
-        chosen: &Selection,
+        chosen: &Selection<W>,
     ) -> Result<bool, Error> {
         let exchanges = self.index.exchanges(turn);
         let lives = |at: ExchangeIndex| -> Result<bool, Error> {
             let id = CandidateId::Exchange(at);
-            Ok(match chosen.kept.get(id) {
+            Ok(match chosen.included.find(id) {
                 Some(kept) => kept.section == Section::Conversation,
                 None => self.costs.ineligible(id)?.is_none(),
             })
@@ -281,168 +271,89 @@ impl<O: Observer> Selector<'_, O> {
         Ok(false)
     }
 
-    /// Looks over what is kept, from the newest turn back to the first thing that can be sent and is missing. Finds where
-    /// the window starts: at the oldest candidate that the conversation pays for, a whole turn at its user message. And
-    /// finds what is in between and can never come in as it is.
-    pub(super) fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
-        let (mut start, mut ineligible) = (None, BTreeMap::new());
-        let of_the_window =
-            |id: CandidateId| chosen.kept.get(id).is_some_and(|kept| kept.section == Section::Conversation);
-        for turn in TurnIndex::each(self.index.turns()).rev() {
-            let head = self.index.head(turn);
-            let user_message_expired = self.user_message_expired(turn, chosen)?;
-            if !user_message_expired && head.is_some_and(|head| !chosen.has(head)) {
-                break;
-            }
-            let (mut whole, mut oldest, mut here) = (true, None, Vec::new());
-            let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
-            for id in exchanges.chain(head.filter(|_| user_message_expired)) {
-                if of_the_window(id) {
-                    oldest = Some(id);
-                } else if !chosen.has(id) {
-                    match self.costs.ineligible(id)? {
-                        Some(reason) => here.push((id, reason)),
-                        // Under a user message that has expired, a pin without room is no part of the window.
-                        None if user_message_expired => {}
-                        None => {
-                            whole = false;
-                            break;
-                        }
-                    }
-                }
-            }
-            // A turn that is in by its pins alone is not kept by recency, and one that is left out was not looked at.
-            let recent = oldest.is_some() || head.is_some_and(of_the_window);
-            if whole || recent {
-                ineligible.extend(here);
-            }
-            let begins = if whole { head.or(oldest).filter(|_| recent) } else { oldest };
-            start = begins.or(start);
-            if !whole {
-                break;
-            }
-        }
-        (chosen.start, chosen.ineligible) = (start, ineligible);
-        Ok(())
-    }
-
-    /// State is merged into the live question only while nothing follows it: where an exchange of the live turn could
-    /// still come in, the walk may not spend what the merge saves.
-    fn after_question(&self, chosen: &Selection) -> Result<AfterQuestion, Error> {
-        let trail = chosen.kept.trail();
-        if trail.is_some_and(|(trail, steps)| trail.live.is_some_and(|live| live <= steps)) {
-            return Ok(AfterQuestion::No);
+    /// Checks if an exchange of the live turn could still be included. State is merged into the live question only while
+    /// nothing follows it, so the walk may then not spend the tokens that the merge saves.
+    fn may_follow_the_question(&self, chosen: &Selection<W>) -> Result<bool, Error> {
+        if W::has_live_turn(&chosen.included.shared) {
+            return Ok(false);
         }
         let turns = self.index.turns();
         if let Some(live) = TurnIndex::each(turns).next_back() {
             for id in ExchangeIndex::each(self.index.exchanges(live)).map(CandidateId::Exchange) {
                 if !chosen.has(id) && self.costs.ineligible(id)?.is_none() {
-                    return Ok(AfterQuestion::Yes);
+                    return Ok(true);
                 }
             }
         }
-        Ok(AfterQuestion::No)
+        Ok(false)
     }
 }
 
-impl Selection {
-    /// The last prompt's window is in, and leaves so many tokens.
-    pub(super) fn note_resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
-        self.awaited = awaited;
-        self.window = Window::Sticky;
-        self.before_window = Some(ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyWindow });
+impl<W: Walker> Selection<W> {
+    /// Records that the last prompt's window is included, and leaves so many tokens.
+    pub(crate) fn resumed(&mut self, awaited: Vec<CandidateId>, left: u64) {
+        self.window.awaited = awaited;
+        self.window.found = Window::Sticky;
+        let reason = ExcludedReason::Budget { room: left, limited_by: LimitedBy::StickyWindow };
+        self.reasons.before_window = Some(reason);
     }
 }
 
-struct Walk<'a, 'b, O> {
-    selector: &'a Selector<'b, O>,
-    left: u64,
-    constraint: Constraint,
-    /// The conversation has no user message: its one turn is cut all the same.
-    only_headless: bool,
-    floor: Option<CandidateId>,
-    chosen: &'a mut Selection,
-    /// What comes in, with what it costs.
-    new: Vec<(CandidateId, u64)>,
-}
-
-impl<O: Observer> Walk<'_, '_, O> {
-    /// The walk as the observer sees it.
-    fn state<'w>(&'w self, is_in: &'w dyn Fn(CandidateId) -> bool) -> WalkState<'w> {
-        WalkState {
-            index: self.selector.index,
-            costs: self.selector.costs,
-            left: self.left,
-            constraint: self.constraint,
-            only_headless: self.only_headless,
-            floor: self.floor,
-            is_in,
-            new: &self.new,
-        }
-    }
-
-    fn turn(&mut self, turn: TurnIndex) -> Result<Step, Error> {
-        let Selector { index, observer, .. } = *self.selector;
+impl<W: Walker> Walk<'_, '_, W> {
+    /// Includes a turn as far as it fits. Continues if that is all of the turn that can be sent.
+    fn include_turn(&mut self, turn: TurnIndex) -> Result<ControlFlow<()>, Error> {
+        let Selector { index, walker, .. } = *self.selector;
         if self.floor.is_some_and(|floor| turn < index.turn_of(floor)) {
-            return Ok(Step::Stop);
+            return Ok(ControlFlow::Break(()));
         }
         let head = index.head(turn);
         let mut left = self.left;
         let mut new_head = None;
-        if self.selector.user_message_expired(turn, self.chosen)? {
-            return Ok(Step::Whole);
+        if self.selector.has_expired_user_message(turn, self.chosen)? {
+            return Ok(ControlFlow::Continue(()));
         }
-        observer.walk_reaches(&self.state(&|id| self.chosen.has(id)), turn)?;
+        walker.walk_reaches(self, turn)?;
         if let Some(head) = head.filter(|head| !self.chosen.has(*head)) {
-            match self.selector.offer(head, left, self.constraint)? {
+            match self.selector.offer(head, left, self.room)? {
                 Weight::Exactly(tokens) => {
                     left -= tokens;
                     new_head = Some((head, tokens));
                 }
-                Weight::Over => return Ok(Step::Stop),
+                Weight::Over => return Ok(ControlFlow::Break(())),
             }
         }
-        let suffix = self.suffix(turn, left)?;
-        let cut = (head.is_some() || self.only_headless) && !suffix.new.is_empty();
-        if suffix.whole || cut {
-            self.left = suffix.left;
-            self.new.extend(suffix.new.into_iter().chain(new_head));
+        let (newest, is_whole) = self.newest_exchanges(turn, &mut left)?;
+        // A turn without a user message is cut only if it is the whole conversation.
+        let may_be_cut = (head.is_some() || self.selector.is_one_turn()) && !newest.is_empty();
+        if is_whole || may_be_cut {
+            self.left = left;
+            self.new.extend(newest.into_iter().chain(new_head));
         }
-        Ok(if suffix.whole { Step::Whole } else { Step::Stop })
+        Ok(if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    /// The longest suffix of a turn's exchanges that fits into `left`.
-    fn suffix(&self, turn: TurnIndex, left: u64) -> Result<Suffix, Error> {
-        let mut suffix = Suffix { new: Vec::new(), whole: true, left };
+    /// Returns the newest exchanges of a turn that fit into `left` and are not included, with their tokens, and true if
+    /// those are all that can be sent.
+    fn newest_exchanges(
+        &self,
+        turn: TurnIndex,
+        left: &mut u64,
+    ) -> Result<(Vec<(CandidateId, u64)>, bool), Error> {
+        let mut newest = Vec::new();
         for at in ExchangeIndex::each(self.selector.index.exchanges(turn)).rev() {
             let id = CandidateId::Exchange(at);
-            if self.chosen.has(id) {
-                continue;
-            }
-            if self.selector.costs.ineligible(id)?.is_some() {
+            if self.chosen.has(id) || self.selector.costs.ineligible(id)?.is_some() {
                 continue;
             }
             let before_the_floor = matches!(self.floor, Some(CandidateId::Exchange(floor)) if at < floor);
-            match self.selector.offer(id, suffix.left, self.constraint)? {
+            match self.selector.offer(id, *left, self.room)? {
                 Weight::Exactly(tokens) if !before_the_floor => {
-                    suffix.left -= tokens;
-                    suffix.new.push((id, tokens));
+                    *left -= tokens;
+                    newest.push((id, tokens));
                 }
-                _ => {
-                    suffix.whole = false;
-                    break;
-                }
+                _ => return Ok((newest, false)),
             }
         }
-        Ok(suffix)
+        Ok((newest, true))
     }
-}
-
-/// The end of a turn, as far back as it fits.
-struct Suffix {
-    /// What was not in before and fits, newest first.
-    new: Vec<(CandidateId, u64)>,
-    /// Whether that is all of the turn that can be sent.
-    whole: bool,
-    left: u64,
 }

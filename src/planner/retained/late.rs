@@ -1,4 +1,4 @@
-//! What joined the head of a conversation after its prompt was first sent: system texts, and tools (rule S12).
+//! System texts and tools that joined the head of a conversation after it was first sent (rule S12).
 //!
 //! The head stands before everything else: whatever changes there, the cache and all reasoning behind it are lost. So what
 //! is new goes to the end, where the target takes instructions and tools there, and stays there like state (S10).
@@ -12,29 +12,29 @@ use crate::{
 };
 use serde_json::Value;
 
-/// Which of the head stays there, and which is sent at the end.
+/// System texts and tools that joined the head of a conversation after it was first sent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Late<'a> {
+pub(crate) struct LateAdditions<'a> {
     /// The prompt that this one goes on from.
     last: Option<&'a [PromptPiece]>,
     /// The tools that are sent at the end.
     tools: &'a [Tool],
-    /// Whether anything can be sent at the end now: behind anything but the user's words or results no target takes instructions.
+    /// True if something can be sent at the end now: only behind the user's words or results do targets take instructions.
     pub(crate) takes_more: bool,
 }
 
-impl<'a> Late<'a> {
-    /// Of a request whose documents and state stay where they were sent, or do not.
-    pub(crate) fn of(
+impl<'a> LateAdditions<'a> {
+    /// Finds the parts of the head that are sent at the end, if texts are retained.
+    pub(crate) fn new(
         request: &'a PlanRequest<'a>,
         target: &Target,
         profile: &TargetProfile,
-        stays: bool,
+        is_on: bool,
     ) -> Self {
         let log = request.log;
         let takes_more =
             log.messages().last().is_some_and(|last| matches!(last.role(), Role::User | Role::Tool));
-        if !stays || !profile.takes_late_instructions() {
+        if !is_on || !profile.takes_late_instructions() {
             return Self::default();
         }
         // Where messages were archived since, the prompt is another one anyway.
@@ -49,30 +49,30 @@ impl<'a> Late<'a> {
         };
         let late = Self { last, tools: &request.tools[on_top..], takes_more };
         let id = ItemId::from(TOOLS);
-        let sent = log.sent_with().state_of(&id).map(|(_, sent)| sent.text.as_str());
+        let sent = log.sent_with().state_with_id(&id).map(|(_, sent)| sent.text.as_str());
         match late.new_tools(profile, sent) {
             Some(_) if !takes_more => Self { tools: &[], ..late },
             _ => late,
         }
     }
 
-    /// Whether a system text is sent at the end: the last prompt began without it.
+    /// Checks if a system text is sent at the end, because the last prompt began without it.
     pub(crate) fn is_late(&self, id: &ItemId) -> bool {
         self.last.is_some_and(|last| !last.iter().any(|piece| piece.id == *id))
     }
 
-    /// The tools that are declared before the messages.
+    /// Returns the tools that are declared before the messages.
     pub(crate) fn on_top(&self, tools: &'a [Tool]) -> &'a [Tool] {
         &tools[..tools.len() - self.tools.len()]
     }
 
-    /// Whether a list of tools that was sent with a message is one of tools that are late still.
+    /// Checks if all tools of a list that was sent with a message are still sent at the end.
     pub(crate) fn has_tools(&self, text: &str) -> bool {
         let sent: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
         !sent.is_empty() && sent.iter().all(|sent| self.tools.iter().any(|tool| *sent == stored(tool)))
     }
 
-    /// The late tools that none of these lists has, as a list; none where every tool was sent.
+    /// Returns the tools of the end that none of these lists has, as a list. Returns `None` if all of them were sent.
     pub(crate) fn new_tools<'t>(
         &self,
         profile: &TargetProfile,
@@ -86,8 +86,8 @@ impl<'a> Late<'a> {
     }
 }
 
-/// How many of the tools the last prompt began with: the longest beginning of the list that has its hash, else all of them,
-/// because one that changed cannot be sent as it was.
+/// Returns the number of tools that the last prompt began with: the longest beginning of the list with its hash, or all of
+/// them, because a changed tool cannot be sent as it was.
 fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
     let Some(declared) = last.first().filter(|piece| piece.id.as_str() == TOOLS) else {
         // Anthropic wants one tool at least before the messages.
@@ -104,7 +104,7 @@ fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usiz
     on_top.unwrap_or(tools.len())
 }
 
-/// A tool as it is remembered.
+/// Returns a tool as the log remembers it.
 fn stored(tool: &Tool) -> Value {
     let hosted = tool.hosted.as_ref().map(|(wire_format, json)| (wire_format, json.as_str()));
     let mut stored = serde_json::json!({
@@ -116,7 +116,7 @@ fn stored(tool: &Tool) -> Value {
     stored
 }
 
-/// Tools as they were remembered.
+/// Returns the tools of a remembered list.
 pub(crate) fn remembered(text: &str) -> Vec<Tool> {
     let stored: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
     let tool = |stored: Value| {

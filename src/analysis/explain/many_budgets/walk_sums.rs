@@ -1,4 +1,6 @@
-//! The walk of rule S4 among pinned messages, under many budgets.
+//! The walk of rule S4 among pinned messages.
+//!
+//! Input: a trail with pinned messages on it, and the pins that are included. Output: sums of the other steps. Rules: S4.
 //!
 //! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are
 //! in cost the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the pins that are
@@ -6,18 +8,17 @@
 
 use super::{
     pin_slots::PinSlots,
-    slots::SlotSet,
-    trail::{Reach, Steps, Trail},
-    tree::{Summary, Tree},
+    trail::{Reach, Trail},
+    tree::{Stretch, Summary, Tree},
 };
-use crate::planner::candidates::CandidateId;
+use crate::planner::{candidates::CandidateId, select::SlotSet};
 use std::rc::Rc;
 
 /// The costs of the steps of a trail that are not in as pins.
 #[derive(Debug)]
 pub(super) struct WalkSums {
     trail: Rc<Trail>,
-    tree: Tree<Steps>,
+    tree: Tree<Stretch>,
     /// The pins that are in.
     pins: SlotSet,
     /// True if pins that are not in count, as the ordinary messages that they are otherwise.
@@ -47,20 +48,20 @@ impl WalkSums {
 
     /// Finds the end of the walk from a step on with so much room, and the tokens that it pays. Returns
     /// `None` if the trail ends before that is known.
-    pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<(Reach, u64)> {
+    pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<Reach> {
         self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
     }
 
     /// Sums the steps from one up to another as far as they are not in.
-    pub(super) fn missing(&self, from: usize, to: usize) -> Steps {
+    pub(super) fn missing(&self, from: usize, to: usize) -> Stretch {
         self.tree.fold(from, to)
     }
 
-    fn step(&self, place: usize, slots: &PinSlots) -> Steps {
+    fn step(&self, place: usize, slots: &PinSlots) -> Stretch {
         let id = self.trail.id(place);
         if slots.has(id, &self.pins) || !self.counts_pins && slots.slot(id).is_some() {
-            return Steps::NOTHING;
+            return Stretch::NOTHING;
         }
-        Steps { tokens: self.trail.cost(place), count: 1 }
+        Stretch::one(self.trail.cost(place))
     }
 }

@@ -1,4 +1,4 @@
-//! Whether documents and state of earlier questions are worth their place (rule S11).
+//! The costs of the retained texts of earlier questions, and of their leaving (rule S11).
 //!
 //! Each prompt reads them again, from the cache. To leave them out costs once: everything behind the first of them is
 //! written to the cache again. Nobody knows how many prompts are to come, so they leave when reading them has cost
@@ -12,9 +12,9 @@ use crate::{
     provider::model::Model,
 };
 
-/// The costs of what stands in the last prompt, for a new question. None where nothing stands there, where the model has no
-/// price, where the prompt went to another model, or while a question is being worked on.
-pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
+/// Returns the costs of the retained texts of the last prompt, at a new question. Returns `None` if there are none, the model
+/// has no price, the prompt went to another model, or a question is being worked on.
+pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind the last prompt is none that is gone on from.
     if log.archive_events() > 0 && !log.sent_since_the_record() {
@@ -40,8 +40,9 @@ pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
         let is_message = log.position_of(&piece.id).is_some();
         let sent_with = log.sent_with();
         // What the request brings again would be sent again, and so would what is of the head.
-        let state = sent_with.place_of(&piece.id, false).filter(|_| !comes_again(request, &piece.id));
-        let document = sent_with.place_of(&piece.id, true);
+        let state = sent_with.state_at_row(&piece.id).filter(|(_, sent)| !comes_again(request, &sent.id));
+        let state = state.map(|(at, _)| at);
+        let document = sent_with.document_place(&piece.id);
         let document = document.filter(|_| !request.rag.iter().any(|item| item.id == piece.id));
         if let Some(at) = state.or(document).filter(|_| !is_message) {
             items += 1;
@@ -65,15 +66,14 @@ pub(super) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
     Some(RetentionCost { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
 }
 
-/// Whether a row of state would come back: the request has it, or it is a system text or tools (rule S12).
-fn comes_again(request: &PlanRequest<'_>, row: &ItemId) -> bool {
-    let name = row.as_str().rsplit_once('@').map_or(row.as_str(), |(name, _)| name);
-    let of_the_request = request.state.iter().any(|(id, _)| id.as_str() == name);
-    let of_the_head = request.log.system().iter().any(|text| text.id().is_some_and(|id| id.as_str() == name));
-    of_the_request || of_the_head || name == TOOLS
+/// Checks if a state entry would be sent again: the request has it, or it is a system text or tools (rule S12).
+fn comes_again(request: &PlanRequest<'_>, state: &ItemId) -> bool {
+    let of_the_request = request.state.iter().any(|(id, _)| id == state);
+    let of_the_head = request.log.system().iter().any(|text| text.id() == Some(state));
+    of_the_request || of_the_head || state.as_str() == TOOLS
 }
 
-/// How many replies there are before a position.
+/// Returns the number of replies before a position.
 fn replies_before(log: &Conversation, position: u32) -> u64 {
     let turns = log.turns();
     match turns.place_of(position) {

@@ -1,10 +1,14 @@
-//! The pins of a request in the order of rule S2, each at its slot, and the user messages that they bring.
+//! The pins of a request by their slots.
+//!
+//! Input: pins in the order of rule S2. Output: the slot of each, and the user message that it brings. Rules: S2.
 
-use super::slots::SlotSet;
 use crate::{
     conversation::TurnIndex,
     item::Priority,
-    planner::candidates::{CandidateId, Pin, Slot},
+    planner::{
+        candidates::{CandidateId, Pin, Slot},
+        select::SlotSet,
+    },
 };
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
@@ -12,8 +16,9 @@ use std::ops::Range;
 
 /// The pins of a request, each at its slot.
 #[derive(Debug, Default)]
-pub(crate) struct PinSlots {
-    ids: IndexMap<CandidateId, PinSlot, FixedState>,
+pub(in crate::analysis::explain) struct PinSlots {
+    /// The number of the turn whose user message a pin brings or is.
+    ids: IndexMap<CandidateId, Option<u32>, FixedState>,
     /// The turns of which a pin brings the user message, or is it.
     turns: IndexMap<TurnIndex, PinnedTurn, FixedState>,
     /// The slots of each priority that some pin has.
@@ -22,15 +27,6 @@ pub(crate) struct PinSlots {
     within: Vec<Option<u32>>,
     /// True if the pins of each turn are neighbours in each priority, but for notes and pins without a turn.
     pub(super) is_in_order: bool,
-}
-
-/// A pin at its slot.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PinSlot {
-    /// The turn whose user message it brings or is, by its number here.
-    pub(super) turn: Option<u32>,
-    /// True if it is that message.
-    pub(super) is_user_message: bool,
 }
 
 /// A turn of which a pin brings the user message.
@@ -45,14 +41,13 @@ pub(super) struct PinnedTurn {
 const FEW: usize = 8;
 
 impl PinSlots {
-    pub(super) fn new(pins: &[Pin]) -> Self {
+    pub(in crate::analysis::explain) fn new(pins: &[Pin]) -> Self {
         let mut found = Self::default();
         let mut before: Option<Priority> = None;
         for (pin, slot) in pins.iter().zip(0..) {
-            let is_user_message = matches!(pin.id, CandidateId::UserMessage(_));
-            let head = if is_user_message { Some(pin.id) } else { pin.brings };
+            let head = if is_user_message(pin.id) { Some(pin.id) } else { pin.brings };
             let turn = head.map(|head| found.number_turn(head, slot));
-            found.ids.insert(pin.id, PinSlot { turn, is_user_message });
+            found.ids.insert(pin.id, turn);
             match found.priorities.last_mut() {
                 Some(last) if before == Some(pin.priority) => last.end = slot + 1,
                 _ => found.priorities.push(slot..slot + 1),
@@ -95,7 +90,8 @@ impl PinSlots {
         self.ids.get_index(slot.to_usize()).map_or_else(|| unreachable!("no pin at {slot:?}"), |(id, _)| *id)
     }
 
-    pub(super) fn pin(&self, slot: u32) -> PinSlot {
+    /// Returns the number of the turn whose user message the pin at a slot brings or is.
+    pub(super) fn turn_at(&self, slot: u32) -> Option<u32> {
         self.ids[slot as usize]
     }
 
@@ -128,10 +124,14 @@ impl PinSlots {
 
     /// Returns the pin at a slot, after the user message that it brings.
     pub(super) fn with_pin(&self, slot: Slot) -> impl DoubleEndedIterator<Item = CandidateId> {
-        let pin = self.pin(slot.number());
-        let brought = pin.turn.filter(|_| !pin.is_user_message).map(|turn| self.turn(turn).head);
-        brought.into_iter().chain([self.id(slot)])
+        let id = self.id(slot);
+        let brought = self.turn_at(slot.number()).filter(|_| !is_user_message(id));
+        brought.map(|turn| self.turn(turn).head).into_iter().chain([id])
     }
+}
+
+pub(super) fn is_user_message(id: CandidateId) -> bool {
+    matches!(id, CandidateId::UserMessage(_))
 }
 
 impl PinnedTurn {

@@ -1,6 +1,7 @@
 //! Selections of many budgets against those of each budget by itself, which look at every pin and every
 //! message.
 
+use super::{ManyBudgets, PinSlots, tree::tests::visited};
 use crate::{
     config::{Config, ToolResults},
     conversation::Conversation,
@@ -8,20 +9,14 @@ use crate::{
     message::{Message, ToolCall},
     plan::Anchor,
     planner::{
-        assemble::LAID_OUT,
-        candidates::CandidateId,
-        manager::ContextWindowManager,
-        observer::{Constraint, Observer},
-        replan::Replan,
-        request::PlanRequest,
-        select::visited,
-        solve::Solution,
+        assemble::LAID_OUT, candidates::CandidateId, manager::ContextWindowManager, replan::Replan,
+        request::PlanRequest, select::Walker, solve::Solution,
     },
     provider::model::{Model, RequestLimits},
     tokens::TokenCounter,
 };
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
 /// The largest budget: less than some of these conversations need.
 const MOST: u64 = 700;
@@ -30,24 +25,6 @@ const MOST: u64 = 700;
 fn cases() -> ProptestConfig {
     let is_full = std::env::var_os("FULL").is_some_and(|full| full == "1");
     ProptestConfig::with_cases(if is_full { 10_000 } else { 60 })
-}
-
-/// Hears nothing, and leaves it to the selection how it walks.
-#[derive(Clone)]
-struct Deaf;
-
-impl Observer for Deaf {
-    type Heard = ();
-
-    fn count_to(&self, _offer: Constraint, left: u64) -> u64 {
-        left.max(MOST)
-    }
-
-    fn follows_the_walk(&self) -> bool {
-        false
-    }
-
-    fn take(&self) {}
 }
 
 #[derive(Debug, Clone)]
@@ -193,10 +170,12 @@ fn manager(config: Config) -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), bytes, config).unwrap()
 }
 
-/// Returns the candidates that are in, the number of documents among them, and the tokens that are left.
-fn included<O: Observer>(solution: &Solution<'_, O>) -> (BTreeSet<CandidateId>, usize, i128) {
-    let chosen = &solution.chosen;
-    (chosen.kept.ids().collect(), chosen.documents.len(), solution.left())
+/// The candidates that are included, the number of documents among them, and the tokens that are left.
+type Facts = (BTreeSet<CandidateId>, usize, i128);
+
+/// Returns the facts of a solution that includes these candidates.
+fn facts<W: Walker>(ids: impl Iterator<Item = CandidateId>, solution: &Solution<'_, W>) -> Facts {
+    (ids.collect(), solution.chosen.included.documents.len(), solution.left())
 }
 
 proptest! {
@@ -209,20 +188,22 @@ proptest! {
         let manager = manager(talk.config());
         let context = manager.context(&request).unwrap();
         let candidates = manager.candidates(&request, manager.sticky(&request, &context), &Replan::default()).unwrap();
-        let many = manager.solver(&candidates).observed(Deaf, MOST);
-        let mut before: Option<(Solution<'_, Deaf>, BTreeSet<CandidateId>)> = None;
+        let pins = Rc::new(PinSlots::new(&candidates.index().pins));
+        let many = manager.solver(&candidates).for_many_budgets(ManyBudgets::new(MOST, None, pins), MOST);
+        let mut before: Option<(Solution<'_, ManyBudgets>, BTreeSet<CandidateId>)> = None;
         let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
         for budget in talk.budgets.iter().copied().chain(up).chain(down) {
             let one = manager.solver(&candidates).solve(&context, budget, 0).unwrap();
             let found = many.solve(&context, budget, 0).unwrap();
             prop_assert_eq!(one.is_minimal(), found.is_minimal());
-            prop_assert_eq!(included(&found), included(&one), "{}", budget);
-            let all = included(&one).0;
+            let of_one = facts(one.chosen.included.ids(), &one);
+            prop_assert_eq!(&facts(found.chosen.included.all_ids(), &found), &of_one, "{}", budget);
+            let all = of_one.0;
             prop_assert!(all.iter().all(|id| found.chosen.has(*id)));
             if let Some((other, its)) = &before {
                 let less: BTreeSet<_> = its.difference(&all).copied().collect();
                 let more: BTreeSet<_> = all.difference(its).copied().collect();
-                let (here, there) = (&found.chosen.kept, &other.chosen.kept);
+                let (here, there) = (&found.chosen.included, &other.chosen.included);
                 let (lost, came) = (there.without(here), here.without(there));
                 prop_assert_eq!((lost.len(), came.len()), (less.len(), more.len()), "no key twice");
                 prop_assert_eq!(lost.into_iter().collect::<BTreeSet<_>>(), less);

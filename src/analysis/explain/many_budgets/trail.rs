@@ -1,14 +1,17 @@
-//! The walk of rule S4 laid out, for selections under many budgets.
+//! The walk of rule S4 as a list of steps.
 //!
-//! Where nothing but room stops it, the walk meets the same candidates in the same order under every budget, from the newest
-//! back. A trail holds them with the running sum of their tokens, so the walk of one budget is a search for the first step
-//! that no longer fits. What is in beside the walk, pins for example, changes what it meets: a trail holds for one such set.
+//! Input: the candidates that the walk meets, from the newest back, with their tokens, and a room. Output: the step at which
+//! the walk ends. Rules: S4, S5.
+//!
+//! If nothing but room stops it, the walk meets the same candidates in the same order under every budget. A trail holds them
+//! with the running sum of their tokens, so the walk of one budget is a search for the first step that no longer fits. The
+//! candidates that are included beside the walk, pins for example, change its steps: a trail holds for one such set.
 
-use super::tree::{Summary, Tree};
-use crate::planner::candidates::CandidateId;
+use super::tree::{Stretch, Tree};
+use crate::planner::{candidates::CandidateId, select::SlotSet};
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
-use std::rc::Rc;
+use std::{ops::Range, rc::Rc};
 
 /// What the walk meets: of each turn its user message, then its exchanges, the newest first; without what is in already and
 /// what can never be sent.
@@ -20,7 +23,8 @@ pub(super) struct Trail {
     pub(super) floor: Option<CandidateId>,
     /// True if pinned messages are on it, in or not: of two such trails one is the beginning of the other.
     pub(super) holds_pins: bool,
-    steps: IndexMap<CandidateId, Step, FixedState>,
+    /// Each with the tokens of all up to it, and its turn.
+    steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
     end: End,
     /// After so many steps the live turn is in, as far as it can be sent.
     pub(super) live: Option<usize>,
@@ -52,12 +56,22 @@ pub(super) struct WindowTrail {
     pub(super) tokens: Option<u64>,
 }
 
-/// A message or exchange that the walk meets.
+/// The last prompt's window (rule S5) among pins: all steps of a trail that ends before it.
 #[derive(Debug)]
-struct Step {
-    /// What it and everything before it costs; tokens.
-    sum: u64,
-    turn: Turn,
+pub(super) struct WindowSteps {
+    pub(super) trail: Rc<Trail>,
+    /// The turn that it starts in, if it starts at one of its exchanges, and no exchange from there on is part of the minimum:
+    /// they are included with the user message, or all of the turn is included by its pins alone.
+    pub(super) cut: Option<Turn>,
+    /// The slots of the candidates of that turn before the window; `None` if some of them are no pins.
+    pub(super) before: Option<Vec<Range<u32>>>,
+}
+
+impl WindowSteps {
+    /// Checks if nothing of the turn that the window starts in is missing before it.
+    pub(super) fn has_whole_turn(&self, pins: &SlotSet) -> bool {
+        self.before.as_ref().is_some_and(|before| before.iter().all(|slots| pins.covers(slots)))
+    }
 }
 
 /// A turn on a trail.
@@ -71,33 +85,24 @@ pub(super) struct Turn {
     may_be_cut: bool,
 }
 
-/// Steps of a trail that are not in as pins.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Steps {
-    pub(super) tokens: u64,
-    pub(super) count: u32,
-}
-
-impl Summary for Steps {
-    const NOTHING: Self = Self { tokens: 0, count: 0 };
-
-    fn join(self, after: Self) -> Self {
-        Self { tokens: self.tokens.saturating_add(after.tokens), count: self.count + after.count }
+impl Turn {
+    /// Returns its first step that is no user message.
+    pub(super) fn exchanges(self) -> usize {
+        self.first + usize::from(self.has_head)
     }
 }
 
-/// How far a budget lets the walk come.
+/// The end of a walk on a trail.
 pub(super) struct Reach {
-    /// So many steps are in.
+    pub(super) trail: Rc<Trail>,
+    /// The number of steps that are included.
     pub(super) steps: usize,
-    /// What is left of the room then; tokens.
-    pub(super) left: u64,
-    /// What was left after the last step that fitted, whether it came in or not; none where none did.
+    /// The tokens of the steps that this walk includes.
+    pub(super) paid: u64,
+    /// The tokens left after the last step that fitted, included or not; `None` if none fitted.
     pub(super) least_left: Option<u64>,
-    /// By how much the first step that did not fit is too large, where that is known.
+    /// The tokens by which the first step that did not fit is too large, if that is known.
     pub(super) over: Option<u64>,
-    /// Whether the walk ended before the conversation did.
-    pub(super) stopped: bool,
 }
 
 impl Trail {
@@ -117,7 +122,7 @@ impl Trail {
 
     pub(super) fn push(&mut self, id: CandidateId, tokens: u64, turn: Turn) {
         let sum = self.sum(self.len()).saturating_add(tokens);
-        self.steps.insert(id, Step { sum, turn });
+        self.steps.insert(id, (sum, turn));
     }
 
     pub(super) fn ending(self, end: End) -> Self {
@@ -135,7 +140,7 @@ impl Trail {
 
     /// What so many steps cost; tokens.
     pub(super) fn sum(&self, steps: usize) -> u64 {
-        steps.checked_sub(1).map_or(0, |last| self.steps[last].sum)
+        steps.checked_sub(1).map_or(0, |last| self.steps[last].0)
     }
 
     pub(super) fn id(&self, place: usize) -> CandidateId {
@@ -144,7 +149,7 @@ impl Trail {
 
     /// Returns the turn of the last step.
     pub(super) fn last_turn(&self) -> Option<Turn> {
-        self.steps.last().map(|(_, step)| step.turn)
+        self.steps.last().map(|(_, (_, turn))| *turn)
     }
 
     /// Returns the tokens of one step.
@@ -172,71 +177,67 @@ impl Trail {
         self.steps.as_slice()[..steps].keys().copied()
     }
 
-    /// How far the walk comes from a step on with so much room; none where the trail does not say.
-    pub(super) fn walk(&self, from: usize, room: u64) -> Option<Reach> {
-        // Where the room ends, as a running sum.
+    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before that is known.
+    pub(super) fn walk(self: &Rc<Self>, from: usize, room: u64) -> Option<Reach> {
+        // The end of the room as a running sum.
         let end = self.sum(from).saturating_add(room);
-        let fitting = from + self.steps.as_slice()[from..].partition_point(|_, step| step.sum <= end);
-        let next = self.steps.get_index(fitting).map(|(_, step)| step);
-        let stopped_in = match (next, self.end) {
-            (Some(step), _) => Some(step.turn),
-            (None, End::Whole) => None,
-            (None, End::Barrier(turn)) => Some(turn),
-            (None, End::LaidOutFor(_) | End::Unknown) => return None,
-        };
-        // Of a turn that is cut its user message and at least one exchange are in; otherwise nothing of it.
-        let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.first + usize::from(turn.has_head);
-        let steps = match stopped_in {
-            Some(turn) if !is_kept(turn) => turn.first.max(from),
-            _ => fitting,
-        };
+        let fitting = from + self.steps.as_slice()[from..].partition_point(|_, (sum, _)| *sum <= end);
+        let next = self.steps.get_index(fitting).map(|(_, step)| *step);
+        // Of a turn that is cut its user message and at least one exchange are included; otherwise nothing of it.
+        let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.exchanges();
+        let steps = self.steps_within((from, fitting), false, is_kept)?;
         Some(Reach {
+            trail: Rc::clone(self),
             steps,
-            left: end - self.sum(steps),
+            paid: self.sum(steps) - self.sum(from),
             least_left: (fitting > from).then(|| end - self.sum(fitting)),
-            over: next.map(|step| step.sum - end),
-            stopped: stopped_in.is_some(),
+            over: next.map(|(sum, _)| sum - end),
         })
     }
 
-    /// Finds the end of the walk, and the tokens that it pays, with some of the steps in as pins; `not_in`
-    /// holds the others, and `ends_whole` is true if the pins complete the turn that the trail ends in.
-    /// Returns `None` if the trail ends before that is known.
+    /// Finds the end of the walk from a step on with so much room, with some of the steps included as pins. `not_in` holds
+    /// the others; `ends_whole` is true if the pins complete the turn that the trail ends in. Returns `None` if the trail
+    /// ends before that is known.
     pub(super) fn walk_beside_pins(
-        &self,
+        self: &Rc<Self>,
         from: usize,
         room: u64,
-        not_in: &Tree<Steps>,
+        not_in: &Tree<Stretch>,
         ends_whole: bool,
-    ) -> Option<(Reach, u64)> {
+    ) -> Option<Reach> {
         let (fitting, passed) = not_in.search(from, self.len(), |steps| steps.tokens <= room);
-        let next = self.steps.get_index(fitting).map(|(_, step)| step);
-        let stopped_in = match (next, self.end) {
-            (Some(step), _) => Some(step.turn),
-            (None, End::Whole) => None,
-            (None, End::Barrier(_)) if ends_whole => Some(self.turn(false, false)),
-            (None, End::Barrier(turn)) => Some(turn),
-            (None, End::LaidOutFor(_) | End::Unknown) => return None,
-        };
-        // Of a turn that is cut its user message and at least one exchange come in, now or before; otherwise
-        // nothing of it.
+        let next = self.steps.get_index(fitting).map(|(_, step)| *step);
+        // Of a turn that is cut its user message and at least one exchange are included, now or before; otherwise nothing
+        // of it.
         let is_kept = |turn: Turn| {
-            let exchanges = turn.first + usize::from(turn.has_head);
-            let comes_in = || fitting > exchanges && not_in.fold(exchanges, fitting).count > 0;
+            let comes_in = || fitting > turn.exchanges() && not_in.fold(turn.exchanges(), fitting).count > 0;
             turn.may_be_cut && (from > turn.first || comes_in())
         };
-        let steps = match stopped_in {
-            Some(turn) if !is_kept(turn) => turn.first.max(from),
-            _ => fitting,
-        };
-        let paid = not_in.fold(from, steps).tokens;
-        let reach = Reach {
+        let steps = self.steps_within((from, fitting), ends_whole, is_kept)?;
+        Some(Reach {
+            trail: Rc::clone(self),
             steps,
-            left: room - paid,
+            paid: not_in.fold(from, steps).tokens,
             least_left: (passed.count > 0).then(|| room - passed.tokens),
             over: next.map(|_| passed.tokens.saturating_add(not_in.get(fitting).tokens) - room),
-            stopped: stopped_in.is_some(),
+        })
+    }
+
+    /// Returns the number of steps that are included by a walk from a step on, if so many fit: of the turn that it stops in,
+    /// nothing comes in unless `is_kept`. Returns `None` if the trail ends before that turn is known.
+    fn steps_within(
+        &self,
+        (from, fitting): (usize, usize),
+        ends_whole: bool,
+        is_kept: impl Fn(Turn) -> bool,
+    ) -> Option<usize> {
+        let stopped_in = match (self.steps.get_index(fitting), self.end) {
+            (Some((_, (_, turn))), _) => *turn,
+            (None, End::Whole) => return Some(fitting),
+            (None, End::Barrier(_)) if ends_whole => self.turn(false, false),
+            (None, End::Barrier(turn)) => turn,
+            (None, End::LaidOutFor(_) | End::Unknown) => return None,
         };
-        Some((reach, paid))
+        Some(if is_kept(stopped_in) { fitting } else { stopped_in.first.max(from) })
     }
 }

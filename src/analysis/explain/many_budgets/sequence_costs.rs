@@ -1,10 +1,16 @@
-//! The tokens that a target adds to a prompt or saves in it beside its items (rules N3, H5), without putting
-//! the prompt together: found from the neighbours of each candidate that is in.
+//! The tokens that a target adds to a prompt or saves in it beside its items, without putting the prompt together.
 //!
-//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one
-//! selection to the next it changes by the candidates that come or go, so that explanations under many
-//! budgets need no plan of each.
+//! Input: one selection after the other. Output: the added tokens, found from the neighbours of each included candidate.
+//! Rules: N3, H5.
+//!
+//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one selection to
+//! the next it changes by the candidates that come or go, so that explanations under many budgets need no plan of each.
 
+use super::{
+    ManyBudgets,
+    shared::{Shared, changed},
+    tree::{Summary, Tree},
+};
 use crate::{
     config::Placement,
     error::Error,
@@ -14,7 +20,7 @@ use crate::{
         assemble::{self, BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, CandidateMap, Candidates},
         repair,
-        select::{KeptBefore, Selection, Summary, Tree, merges_state},
+        select::{Selection, merges_state},
     },
     provider::{
         conform::{SeamChanges, Seams, TargetProfile, TurnPosition},
@@ -33,17 +39,17 @@ impl Summary for Seams {
 
 /// The tokens that a target adds to the items of a prompt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AddedTokens {
+pub(in crate::analysis::explain) struct AddedTokens {
     /// All of them, less those that it saves.
-    pub(crate) tokens: i128,
+    pub(in crate::analysis::explain) tokens: i128,
     /// The tokens of placeholder messages.
-    pub(crate) placeholders: u64,
-    pub(crate) leads: bool,
-    pub(crate) continues: bool,
+    pub(in crate::analysis::explain) placeholders: u64,
+    pub(in crate::analysis::explain) leads: bool,
+    pub(in crate::analysis::explain) continues: bool,
 }
 
 /// The messages of a prompt by their roles, in prompt order, for one selection after the other.
-pub(crate) struct SequenceCosts<'p> {
+pub(in crate::analysis::explain) struct SequenceCosts<'p> {
     candidates: &'p Candidates<'p>,
     meter: &'p Meter,
     /// The place of each candidate of the conversation.
@@ -55,8 +61,8 @@ pub(crate) struct SequenceCosts<'p> {
     tree: Tree<Seams>,
     /// The seams of the candidates that were in before, by place.
     known: Vec<Option<Seams>>,
-    /// The selection that the tree is for.
-    before: KeptBefore,
+    /// The selection that the tree is for: the candidates that it includes one by one, and the shared ones.
+    before: (Vec<CandidateId>, Shared),
     /// The tokens of the placeholder messages: the first one, one between, the last one.
     placeholders: [u64; 3],
     /// The notes in prompt order, if they become one text with the other instructions.
@@ -73,14 +79,14 @@ impl<'p> SequenceCosts<'p> {
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn new(
+    pub(in crate::analysis::explain) fn new(
         candidates: &'p Candidates<'p>,
         meter: &'p Meter,
         placement: Placement,
     ) -> Result<Option<Self>, Error> {
         let (index, log) = (candidates.index(), candidates.log());
         let sent_with = log.sent_with();
-        let stays = candidates.standing().stays
+        let stays = candidates.retained().is_on()
             && (sent_with.all_documents().next().is_some() || sent_with.all_state().next().is_some());
         if meter.is_rendered() || index.has_late() || stays || takes_an_id(candidates) {
             return Ok(None);
@@ -116,7 +122,7 @@ impl<'p> SequenceCosts<'p> {
             len,
             tree: Tree::new(std::iter::repeat_n(Seams::NOTHING, len)),
             known: vec![None; len],
-            before: KeptBefore::default(),
+            before: Default::default(),
             placeholders: [cost(&lead)?, cost(&bridge)?, cost(&last)?],
             joined_notes: if meter.profile().joins_instructions() {
                 assemble::notes(candidates)
@@ -133,9 +139,18 @@ impl<'p> SequenceCosts<'p> {
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn added(&mut self, chosen: &Selection) -> Result<Option<AddedTokens>, Error> {
+    pub(in crate::analysis::explain) fn added(
+        &mut self,
+        chosen: &Selection<ManyBudgets>,
+    ) -> Result<Option<AddedTokens>, Error> {
         let mut has_other_notes = false;
-        for id in self.before.move_to(&chosen.kept) {
+        let included = &chosen.included;
+        let (singles, shared) = &self.before;
+        let different = changed((included.ids(), &included.shared), (singles.iter().copied(), shared));
+        if !different.is_empty() {
+            self.before = (included.ids().collect(), included.shared.clone());
+        }
+        for id in different {
             has_other_notes |= matches!(id, CandidateId::Note(_));
             if let Some(place) = self.places.get(id) {
                 let seams = if chosen.has(id) { self.seams(id, place as usize) } else { Seams::NOTHING };
@@ -171,7 +186,7 @@ impl<'p> SequenceCosts<'p> {
 
     /// Checks if a placeholder message follows the results of this exchange in the selection that was asked
     /// about last.
-    pub(crate) fn is_bridged(&self, exchange: CandidateId) -> bool {
+    pub(in crate::analysis::explain) fn is_bridged(&self, exchange: CandidateId) -> bool {
         let Some(place) = self.places.get(exchange) else { return false };
         let own = self.tree.get(place as usize);
         let (next, _) = self.tree.search(place as usize + 1, self.len, Seams::is_nothing);

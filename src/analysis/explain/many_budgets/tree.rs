@@ -1,8 +1,10 @@
-//! A list of values with the summary of each stretch of it, for selections under many budgets: one value
-//! changes, and the first place at which a sum or a minimum crosses a limit is found, in logarithmic time.
+//! A list of values with the summary of each stretch of it.
+//!
+//! Input: values by place, and changes of one value. Output: summaries of stretches, and the first place at which a sum or a
+//! minimum crosses a limit, in logarithmic time. Rules: none.
 
 /// The summary of a stretch.
-pub(crate) trait Summary: Copy {
+pub(super) trait Summary: Copy {
     /// The summary of nothing.
     const NOTHING: Self;
 
@@ -12,7 +14,7 @@ pub(crate) trait Summary: Copy {
 
 /// Values by place, each a summary of itself.
 #[derive(Debug)]
-pub(crate) struct Tree<S> {
+pub(super) struct Tree<S> {
     /// The root at 1, the children of a node at twice its place; the values from `leaves` on.
     nodes: Vec<S>,
     leaves: usize,
@@ -20,7 +22,7 @@ pub(crate) struct Tree<S> {
 }
 
 impl<S: Summary> Tree<S> {
-    pub(crate) fn new(values: impl Iterator<Item = S>) -> Self {
+    pub(super) fn new(values: impl Iterator<Item = S>) -> Self {
         let values: Vec<S> = values.collect();
         let (len, leaves) = (values.len(), values.len().next_power_of_two());
         let mut nodes = vec![S::NOTHING; leaves];
@@ -32,11 +34,15 @@ impl<S: Summary> Tree<S> {
         Self { nodes, leaves, len }
     }
 
-    pub(crate) fn get(&self, at: usize) -> S {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn get(&self, at: usize) -> S {
         self.nodes[self.leaves + at]
     }
 
-    pub(crate) fn set(&mut self, at: usize, value: S) {
+    pub(super) fn set(&mut self, at: usize, value: S) {
         let mut node = self.leaves + at;
         self.nodes[node] = value;
         while node > 1 {
@@ -47,7 +53,7 @@ impl<S: Summary> Tree<S> {
     }
 
     /// Returns the summary of all values.
-    pub(crate) fn all(&self) -> S {
+    pub(super) fn all(&self) -> S {
         self.nodes[1]
     }
 
@@ -72,7 +78,7 @@ impl<S: Summary> Tree<S> {
 
     /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
     /// summary of what is before it. `holds` is true of nothing, and once it is false it stays false.
-    pub(crate) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
+    pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);
         (place, self.fold(from, place))
@@ -112,6 +118,36 @@ impl<S: Summary> Tree<S> {
     }
 }
 
+/// The costs of a stretch of candidates; tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// All of them together.
+    pub(super) tokens: u64,
+    /// The smallest one.
+    pub(super) least: u64,
+    /// Their number.
+    pub(super) count: u32,
+}
+
+impl Stretch {
+    /// Builds the stretch of one candidate.
+    pub(super) fn one(tokens: u64) -> Self {
+        Self { tokens, least: tokens, count: 1 }
+    }
+}
+
+impl Summary for Stretch {
+    const NOTHING: Self = Self { tokens: 0, least: u64::MAX, count: 0 };
+
+    fn join(self, after: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(after.tokens),
+            least: self.least.min(after.least),
+            count: self.count + after.count,
+        }
+    }
+}
+
 /// Counts the nodes and differences that are looked at, in tests.
 pub(super) fn visit() {
     #[cfg(test)]
@@ -119,7 +155,7 @@ pub(super) fn visit() {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::cell::Cell;
@@ -134,17 +170,6 @@ pub(crate) mod tests {
         VISITED.with(|visited| visited.replace(0))
     }
 
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    struct SumAndLeast(u64, u64);
-
-    impl Summary for SumAndLeast {
-        const NOTHING: Self = Self(0, u64::MAX);
-
-        fn join(self, after: Self) -> Self {
-            Self(self.0 + after.0, self.1.min(after.1))
-        }
-    }
-
     proptest! {
         #[test]
         fn searching_is_a_walk(
@@ -154,22 +179,23 @@ pub(crate) mod tests {
             limit in 0u64..200,
         ) {
             let mut sizes = sizes;
-            let mut tree = Tree::new(sizes.iter().map(|size| SumAndLeast(*size, *size)));
+            let mut tree = Tree::new(sizes.iter().map(|size| Stretch::one(*size)));
             for (at, size) in changes.into_iter().filter(|(at, _)| *at < 40) {
                 let at = at % sizes.len();
                 sizes[at] = size;
-                tree.set(at, SumAndLeast(size, size));
+                tree.set(at, Stretch::one(size));
             }
             let end = end % (sizes.len() + 1);
             let from = from % (end + 1);
             let fold = |to: usize| {
                 let part = &sizes[from..to];
-                SumAndLeast(part.iter().sum(), part.iter().copied().min().unwrap_or(u64::MAX))
+                let least = part.iter().copied().min().unwrap_or(u64::MAX);
+                Stretch { tokens: part.iter().sum(), least, count: part.len() as u32 }
             };
-            let sum = (from..end).find(|at| fold(at + 1).0 > limit).unwrap_or(end);
-            prop_assert_eq!(tree.search(from, end, |all| all.0 <= limit), (sum, fold(sum)));
+            let sum = (from..end).find(|at| fold(at + 1).tokens > limit).unwrap_or(end);
+            prop_assert_eq!(tree.search(from, end, |all| all.tokens <= limit), (sum, fold(sum)));
             let least = (from..end).find(|at| sizes[*at] <= limit).unwrap_or(end);
-            prop_assert_eq!(tree.search(from, end, |all| all.1 > limit), (least, fold(least)));
+            prop_assert_eq!(tree.search(from, end, |all| all.least > limit), (least, fold(least)));
         }
     }
 }

@@ -1,0 +1,145 @@
+//! Documents under many budgets: the fill of rule S8 without a look at each document.
+//!
+//! Input: the costs of documents in a tree, the included ones, and a room. Output: the documents that fit. Rules: S8.
+
+use super::tree::{Stretch, Tree};
+use crate::{
+    config::RagFill,
+    planner::select::{Room, SlotSet, Walker},
+};
+use std::ops::Range;
+
+/// The slots that fit into an offer.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    /// Slots that were not included and fit.
+    pub(super) runs: Vec<Range<u32>>,
+    /// Their tokens.
+    pub(super) tokens: u64,
+    /// The tokens left of the offer.
+    pub(super) left: u64,
+    /// The number of tokens more that would have included one of the others, if that is known.
+    pub(super) over: Option<u64>,
+}
+
+impl Filled {
+    pub(super) fn new(tokens: u64) -> Self {
+        Self { left: tokens, ..Self::default() }
+    }
+
+    /// Offers so many tokens to everything that is not included, in order. The included slots do not change on the way, so
+    /// that nothing is met, and paid for, a second time.
+    pub(super) fn from_offer(included: &SlotSet, costs: &Tree<Stretch>, tokens: u64, fill: RagFill) -> Self {
+        let mut filled = Self::new(tokens);
+        let len = costs.len();
+        let mut at = 0;
+        while at < len {
+            let run = included.first_of(at as u32..len as u32);
+            let (end, behind) = run.map_or((len, len), |run| (run.start as usize, run.end as usize));
+            let left = filled.left;
+            let (to, fitting) = costs.search(at, end, |all| all.tokens <= left);
+            filled.include(at as u32..to as u32, fitting.tokens);
+            if to == end {
+                at = behind;
+                continue;
+            }
+            let left = filled.left;
+            let (next, passed) = match fill {
+                RagFill::Backfill => costs.search(to, len, |all| all.least > left),
+                RagFill::Prefix => (len, costs.get(to)),
+            };
+            filled.pass_over(passed.least);
+            at = next;
+        }
+        filled
+    }
+
+    /// Includes slots that fit.
+    pub(super) fn include(&mut self, slots: Range<u32>, tokens: u64) {
+        if !slots.is_empty() {
+            self.runs.push(slots);
+            self.left -= tokens;
+            self.tokens += tokens;
+        }
+    }
+
+    /// Records the tokens of the smallest candidate that was passed over: one that is larger than any budget is excluded at
+    /// every one.
+    pub(super) fn pass_over(&mut self, tokens: u64) {
+        let by = (tokens < u64::MAX).then(|| tokens.saturating_sub(self.left));
+        self.over = self.over.into_iter().chain(by).min();
+    }
+
+    /// Reports the offer. The tokens left only fall on the way, so that the last number of them binds.
+    pub(super) fn report(&self, walker: &impl Walker, offer: Room) {
+        // A candidate that costs nothing fits into any rest.
+        if self.tokens > 0 {
+            walker.fits(offer, self.left);
+        }
+        if let Some(by) = self.over {
+            walker.too_large(offer, by);
+        }
+    }
+}
+
+impl SlotSet {
+    /// Adds the slots that fitted.
+    pub(super) fn extend(&mut self, filled: &Filled) {
+        for run in &filled.runs {
+            self.insert_run(run.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::candidates::Slot;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// One offer after the other, as sections, free tokens and released reserves offer them: each slot is paid for once,
+        /// and the included slots are those that a walk from the first slot on includes.
+        #[test]
+        fn filling_up_is_a_walk(
+            sizes in prop::collection::vec(prop_oneof![9 => 0u64..50, 1 => Just(u64::MAX)], 1..24),
+            already in prop::collection::vec(0u32..24, 0..4),
+            rooms in prop::collection::vec(0u64..120, 1..6),
+            prefix in any::<bool>(),
+        ) {
+            let costs = Tree::new(sizes.iter().map(|size| Stretch::one(*size)));
+            let mut slots = SlotSet::default();
+            let mut walked = BTreeSet::new();
+            for place in already.into_iter().filter(|place| (*place as usize) < sizes.len()) {
+                prop_assert_eq!(slots.insert(Slot::new(place)), walked.insert(place));
+            }
+            for room in rooms {
+                let fill = if prefix { RagFill::Prefix } else { RagFill::Backfill };
+                let filled = Filled::from_offer(&slots, &costs, room, fill);
+                let (mut left, mut paid, mut least) = (room, 0, None);
+                let before = walked.clone();
+                for place in (0..sizes.len() as u32).filter(|place| !before.contains(place)) {
+                    let size = sizes[place as usize];
+                    if size <= left {
+                        (left, paid) = (left - size, paid + size);
+                        walked.insert(place);
+                        continue;
+                    }
+                    least = least.into_iter().chain((size < u64::MAX).then(|| size - left)).min();
+                    if prefix {
+                        break;
+                    }
+                }
+                slots.extend(&filled);
+                prop_assert_eq!((filled.tokens, filled.left), (paid, left));
+                prop_assert!(slots.iter().map(Slot::number).eq(walked.iter().copied()));
+                prop_assert_eq!(slots.len(), walked.len());
+                // A slot that was included before and is larger than the rest may count as passed over: then less is known of
+                // how far the decision bears, and never too much.
+                let bears = |by: Option<u64>| by.unwrap_or(u64::MAX);
+                prop_assert!(bears(filled.over) <= bears(least), "{:?} {:?}", filled.over, least);
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The walk of rule S4 and the last prompt's window, laid out without pins among them.
+//!
+//! Input: the turns of a request, and the candidates that are included beside the walk. Output: trails, laid out when the
+//! same is asked again, and the ends of walks on them. Rules: S4, S5.
+
+use super::{
+    ManyBudgets,
+    trail::{End, Reach, Trail, WindowTrail},
+};
+use crate::{
+    conversation::{ExchangeIndex, TurnIndex},
+    error::Error,
+    planner::{
+        candidates::CandidateId,
+        select::{Pins, Selection, Selector},
+    },
+    provider::weight::Weight,
+};
+use std::rc::Rc;
+
+impl Selector<'_, ManyBudgets> {
+    /// Finds the end of the walk on a trail. Returns `None` if the walk has to be looked at step by step, or nobody asked for
+    /// the same before.
+    pub(super) fn walk_along(
+        &self,
+        room: u64,
+        floor: Option<CandidateId>,
+        chosen: &mut Selection<ManyBudgets>,
+    ) -> Option<Reach> {
+        if !self.is_on_a_trail(chosen) {
+            return None;
+        }
+        let begun = chosen.included.shared.trail().map(|(trail, steps)| (Rc::clone(trail), steps));
+        let (known, from) = match begun {
+            Some((trail, steps)) => (Some(trail), steps),
+            None => (self.walker.walk.borrow().clone(), 0),
+        };
+        let holds = |trail: &Rc<Trail>| {
+            trail.floor == floor && beside_the_walk(chosen).eq(trail.beside.iter().copied())
+        };
+        let trail = match known.filter(holds) {
+            Some(trail) if !trail.is_too_short(from, room) => Some(trail),
+            // Its steps are those of the shorter one, and more.
+            Some(short) => {
+                let room = short.sum(from).saturating_add(room);
+                Some(self.lay_out_and_share(room, Trail::new(short.beside.clone(), floor)))
+            }
+            None if from > 0 => None,
+            None => {
+                let beside: Vec<CandidateId> = beside_the_walk(chosen).collect();
+                // More is laid out than one walk looks at, which pays if the same is asked again.
+                let asked = self.walker.asked.replace(beside.clone());
+                (asked == beside).then(|| self.lay_out_and_share(room, Trail::new(beside, floor)))
+            }
+        };
+        let reach = trail.and_then(|trail| trail.walk(from, room));
+        if reach.is_none() {
+            chosen.included.leave_the_trail();
+        }
+        reach
+    }
+
+    /// Lays out the walk with twice this room, for the next budgets too.
+    fn lay_out_and_share(&self, room: u64, trail: Trail) -> Rc<Trail> {
+        let trail = Rc::new(self.lay_out(room, trail));
+        *self.walker.walk.borrow_mut() = Some(Rc::clone(&trail));
+        trail
+    }
+
+    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted
+    /// than that.
+    pub(super) fn lay_out(&self, room: u64, mut trail: Trail) -> Trail {
+        let mut chosen = Selection::new(self.index);
+        chosen.included.insert_walked(trail.beside.iter().copied());
+        let end = self.lay_out_turns(room.saturating_mul(2), &chosen, &mut trail);
+        // An error is for the walk to run into, where it comes so far.
+        trail.ending(end.unwrap_or(End::Unknown))
+    }
+
+    pub(super) fn lay_out_turns(
+        &self,
+        room: u64,
+        chosen: &Selection<ManyBudgets>,
+        trail: &mut Trail,
+    ) -> Result<End, Error> {
+        let (turns, floor) = (self.index.turns(), trail.floor);
+        for turn in TurnIndex::each(turns.clone()).rev() {
+            let head = self.index.head(turn);
+            let new_head = head.filter(|head| !chosen.has(*head));
+            let of_this = trail.turn(new_head.is_some(), head.is_some() || self.is_one_turn());
+            if floor.is_some_and(|floor| turn < self.index.turn_of(floor)) {
+                return Ok(End::Barrier(of_this));
+            }
+            if self.has_expired_user_message(turn, chosen)? {
+                continue;
+            }
+            let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
+            for id in new_head.into_iter().chain(exchanges) {
+                if chosen.has(id) || Some(id) != new_head && self.costs.ineligible(id)?.is_some() {
+                    continue;
+                }
+                let before_the_floor = match (id, floor) {
+                    (CandidateId::Exchange(at), Some(CandidateId::Exchange(floor))) => at < floor,
+                    _ => false,
+                };
+                match self.costs.weigh(id, self.walker.most)? {
+                    Weight::Exactly(tokens) if !before_the_floor => trail.push(id, tokens, of_this),
+                    _ => return Ok(End::Barrier(of_this)),
+                }
+                if trail.sum(trail.len()) > room {
+                    return Ok(End::LaidOutFor(room));
+                }
+            }
+            if turn.next() == turns.end {
+                trail.live = Some(trail.len());
+            }
+        }
+        Ok(End::Whole)
+    }
+
+    /// Checks if selections share their trails and this one is on one still.
+    fn is_on_a_trail(&self, chosen: &Selection<ManyBudgets>) -> bool {
+        self.walker.goal.is_none() && !chosen.included.shared.is_off_the_trail
+    }
+
+    /// Returns the last prompt's window. Returns `None` if it has to be looked at step by step.
+    pub(super) fn window_along(
+        &self,
+        start: CandidateId,
+        pins: Pins,
+        chosen: &Selection<ManyBudgets>,
+    ) -> Result<Option<Rc<WindowTrail>>, Error> {
+        if !self.is_on_a_trail(chosen) || chosen.included.shared.trail().is_some() {
+            return Ok(None);
+        }
+        let known = &self.walker.windows[pins as usize];
+        let dropped = || chosen.reasons.pins.keys().copied().filter(|_| pins == Pins::Awaited);
+        let holds = |window: &WindowTrail| {
+            window.trail.floor == Some(start)
+                && dropped().eq(window.dropped.iter().copied())
+                && beside_the_walk(chosen).eq(window.trail.beside.iter().copied())
+        };
+        let found = known.borrow().clone().filter(|window| holds(window));
+        if found.is_some() {
+            return Ok(found);
+        }
+        let mut trail = Trail::new(beside_the_walk(chosen).collect(), Some(start));
+        let (dropped, mut awaited) = (dropped().collect(), Vec::new());
+        let of_the_window = trail.turn(false, false);
+        let fits = self.each_from(start, chosen, |id| {
+            if pins == Pins::Awaited && chosen.reasons.pins.contains_key(&id) {
+                awaited.push(id);
+                return Ok(true);
+            }
+            let Weight::Exactly(tokens) = self.costs.weigh(id, self.walker.most)? else { return Ok(false) };
+            trail.push(id, tokens, of_the_window);
+            Ok(true)
+        })?;
+        let tokens = fits.then(|| trail.sum(trail.len()));
+        let trail = Rc::new(trail.ending(End::Unknown));
+        let window = Rc::new(WindowTrail { dropped, awaited, trail, tokens });
+        *known.borrow_mut() = Some(Rc::clone(&window));
+        Ok(Some(window))
+    }
+}
+
+/// Returns the candidates of the conversation that are included one by one: as pins, or required.
+pub(super) fn beside_the_walk(chosen: &Selection<ManyBudgets>) -> impl Iterator<Item = CandidateId> {
+    let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
+    chosen.included.ids().filter(walked)
+}

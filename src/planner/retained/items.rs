@@ -1,0 +1,384 @@
+//! The texts of one request that are retained where they were sent, and those that are sent for the first time.
+
+use super::late::{self, LateAdditions};
+use crate::{
+    conversation::{Conversation, Place, SentText, sent_state_row},
+    item::{ItemId, ItemKind},
+    message::{Message, Role, Tool},
+    plan::{
+        NewState, PlannedItem, RetentionCost, TOOLS, Target,
+        anchor::{SentAgain, Sticky},
+    },
+    planner::{rendering::ToolResultRendering, request::PlanRequest},
+    provider::{conform::TargetProfile, meter::Meter, render, wording},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The retained texts of a request, each part of the question or exchange that it was sent before (rule S10).
+///
+/// A text that the request brings again and that is retained is no candidate: the prompt has it already.
+#[derive(Debug)]
+pub(crate) struct RetainedItems<'a> {
+    request: &'a PlanRequest<'a>,
+    profile: TargetProfile,
+    /// The parts of the head that are sent at the end (rule S12).
+    late: LateAdditions<'a>,
+    /// True if texts are retained at all.
+    is_on: bool,
+    /// Texts before this position are no longer sent.
+    released_before: u32,
+    /// True if new documents come last, because their question was sent without them.
+    documents_come_last: bool,
+    /// The costs of the retained texts of earlier questions (rule S11).
+    upkeep: Option<RetentionCost>,
+    /// The live question, while nothing was answered to it: the texts that it was sent with are chosen again.
+    unanswered: Option<u32>,
+    /// Documents that the request brings again, with the positions of the messages after them.
+    documents: BTreeMap<ItemId, u32>,
+    /// Documents of the request that are not retained, but another one of their id was sent.
+    new_documents: BTreeSet<ItemId>,
+    /// The places in the request of the documents that are not retained.
+    competing: Vec<usize>,
+    /// State that the request brings again, with the rows that hold it.
+    state: BTreeMap<ItemId, ItemId>,
+    /// State that is sent for the first time and retained from then on, by its row.
+    new_state: BTreeMap<ItemId, NewState>,
+}
+
+impl<'a> RetainedItems<'a> {
+    /// Finds the retained texts of a request; texts are retained only if `is_on`.
+    pub(crate) fn new(
+        request: &'a PlanRequest<'a>,
+        target: &Target,
+        meter: &Meter,
+        is_on: bool,
+        sticky: Sticky<'_>,
+        again: &SentAgain,
+    ) -> Self {
+        let log = request.log;
+        let profile = *meter.profile();
+        let live = log.live_question();
+        let is_answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
+        let released =
+            sticky.released_through.and_then(|id| log.position_of(id)).map(|position| position + 1);
+        let mut retained = Self {
+            request,
+            profile,
+            late: LateAdditions::new(request, target, &profile, is_on),
+            is_on,
+            released_before: released.filter(|_| is_on).unwrap_or_default(),
+            documents_come_last: false,
+            upkeep: sticky.upkeep.filter(|_| is_on),
+            unanswered: live.filter(|_| is_on && !is_answered),
+            documents: BTreeMap::new(),
+            new_documents: BTreeSet::new(),
+            competing: Vec::new(),
+            state: BTreeMap::new(),
+            new_state: BTreeMap::new(),
+        };
+        // A caller who keeps the anchor, and not the sent texts, brings the documents of the question again.
+        let brings_the_set = request.previous.is_some()
+            && !sticky.rag.is_empty()
+            && !sticky.rag.iter().any(|id| retained.documents_with_id(id).next().is_some());
+        let has_documents = live.is_some_and(|live| !log.sent_with().documents(live).is_empty());
+        retained.documents_come_last = is_on
+            && is_answered
+            && (sticky.question_sent || has_documents)
+            && profile.takes_state_last()
+            && !brings_the_set;
+        retained.match_documents(meter, again);
+        retained
+    }
+
+    /// Matches the documents of the request with the retained ones: the others compete.
+    fn match_documents(&mut self, meter: &Meter, again: &SentAgain) {
+        let log = self.log();
+        self.competing.reserve(self.request.rag.len());
+        for (at, item) in self.request.rag.iter().enumerate() {
+            let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.fenced(item);
+            let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
+            if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {
+                self.documents.insert(item.id.clone(), place);
+                continue;
+            }
+            // Rows of retained documents get other ids only if a new document has theirs.
+            if self.is_on && log.sent_with().documents_with_id(&item.id).next().is_some() {
+                self.new_documents.insert(item.id.clone());
+            }
+            self.competing.push(at);
+        }
+    }
+
+    fn log(&self) -> &'a Conversation {
+        self.request.log
+    }
+
+    /// Checks if texts are retained for this request at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Returns the position before which texts are no longer sent.
+    pub(crate) fn released_before(&self) -> u32 {
+        self.released_before
+    }
+
+    /// Checks if new documents come last, because their question was sent without them.
+    pub(crate) fn documents_come_last(&self) -> bool {
+        self.documents_come_last
+    }
+
+    /// Returns the costs of the retained texts of earlier questions (rule S11).
+    pub(crate) fn upkeep(&self) -> Option<RetentionCost> {
+        self.upkeep
+    }
+
+    /// Returns the live question, while nothing was answered to it.
+    pub(crate) fn unanswered(&self) -> Option<u32> {
+        self.unanswered
+    }
+
+    /// Checks if the texts that were sent before a message are still sent.
+    pub(crate) fn is_retained_at(&self, position: u32) -> bool {
+        position >= self.released_before
+            && self.unanswered != Some(position)
+            && position < self.log().turns().messages()
+            && self.log().archive_index().archived(position).is_none()
+    }
+
+    /// Checks if the texts before a message are sent in a rendering that releases those before `released_before`.
+    pub(crate) fn is_sent_at(&self, position: u32, released_before: u32) -> bool {
+        self.is_on && position >= released_before && self.is_retained_at(position)
+    }
+
+    /// Returns the retained documents of an id with their places, the newest first.
+    fn documents_with_id<'l>(&'l self, id: &'l ItemId) -> impl Iterator<Item = (u32, &'l SentText)> {
+        let places = self.log().sent_with().documents_with_id(id).filter(|_| self.is_on);
+        places.filter(|(at, _)| self.is_retained_at(*at))
+    }
+
+    /// Returns the places in the request of the documents that are not retained.
+    pub(crate) fn competing_documents(&self) -> &[usize] {
+        &self.competing
+    }
+
+    /// Checks if the request brings something again that is retained.
+    pub(crate) fn has_repeats(&self) -> bool {
+        !self.documents.is_empty() || !self.state.is_empty()
+    }
+
+    /// Returns the position of the message after a document that the request brings again.
+    pub(crate) fn place_of_document(&self, id: &ItemId) -> Option<u32> {
+        self.documents.get(id).copied()
+    }
+
+    /// Returns the documents that are sent before a message.
+    pub(crate) fn documents_before(&self, position: u32, released_before: u32) -> &'a [SentText] {
+        if self.is_sent_at(position, released_before) {
+            self.log().sent_with().documents(position)
+        } else {
+            &[]
+        }
+    }
+
+    /// Returns the rows of the documents before a message. The newest document of an id has it as its row, a document of the
+    /// request before a retained one; older ones have the position of their message in it too (rule O5).
+    pub(crate) fn document_rows<'d>(
+        &'d self,
+        documents: &'d [SentText],
+        at: u32,
+    ) -> impl Iterator<Item = ItemId> + 'd {
+        documents.iter().enumerate().map(move |(nth, sent)| {
+            let places = self.log().sent_with().documents_with_id(&sent.id);
+            let newer = places.take_while(|(other, _)| *other > at);
+            let is_newest = !newer.into_iter().any(|(other, _)| self.is_retained_at(other))
+                && (!self.new_documents.contains(&sent.id) || self.documents.contains_key(&sent.id));
+            let same = documents[..nth].iter().filter(|other| other.id == sent.id).count();
+            if same == 0 && is_newest { sent.id.clone() } else { sent.document_row(at, same) }
+        })
+    }
+
+    /// Returns the state entries that are sent before an exchange, by its first message, each with its row.
+    pub(crate) fn state_before(&self, position: u32, released_before: u32) -> Vec<(ItemId, Message)> {
+        let state = self.log().sent_with().state(position);
+        let is_exchange = || matches!(self.log().turns().place_of(position), Place::Exchange(_));
+        if state.is_empty() || !self.is_sent_at(position, released_before) || !is_exchange() {
+            return Vec::new();
+        }
+        state.iter().filter_map(|sent| Some((sent.state_row(position), self.state_message(sent)?))).collect()
+    }
+
+    /// Returns the message of a state entry as it was sent. Returns `None` if it belongs to the head now (rule S12).
+    fn state_message(&self, sent: &SentText) -> Option<Message> {
+        if sent.id.as_str() == TOOLS && !self.request.state.iter().any(|(id, _)| id.as_str() == TOOLS) {
+            return self.late.has_tools(&sent.text).then(|| self.tools_message(&sent.text));
+        }
+        if self.log().system().iter().any(|text| text.id() == Some(&sent.id)) {
+            return self.late.is_late(&sent.id).then(|| Message::system(&*sent.text));
+        }
+        Some(Message::user(&*sent.text))
+    }
+
+    fn tools_message(&self, text: &str) -> Message {
+        let tools = late::remembered(text);
+        render::added_tools(self.profile.wire_format(), &self.profile.tools(&tools))
+    }
+
+    /// Returns the messages that are sent before those of a question or an exchange.
+    pub(crate) fn messages_before(&self, position: u32, released_before: u32) -> Vec<Message> {
+        if !self.is_on {
+            return Vec::new();
+        }
+        let documents = self.documents_before(position, released_before);
+        let block = (!documents.is_empty()).then(|| Message::user(document_block(documents)));
+        let state = self.state_before(position, released_before);
+        block.into_iter().chain(state.into_iter().map(|(_, message)| message)).collect()
+    }
+
+    /// Returns the documents and the state before a message, for a request that has instructions and tools in its head.
+    pub(crate) fn texts_before(&self, position: u32) -> (Vec<SentText>, Vec<SentText>) {
+        let sent_with = self.log().sent_with();
+        if !self.is_on || !self.is_retained_at(position) {
+            return (Vec::new(), Vec::new());
+        }
+        let is_state =
+            |sent: &&SentText| self.state_message(sent).is_some_and(|sent| sent.role() == Role::User);
+        let state = sent_with.state(position).iter().filter(is_state).cloned().collect();
+        (sent_with.documents(position).to_vec(), state)
+    }
+
+    /// Checks if a system text is sent behind the head: it was already, or is from now on.
+    pub(crate) fn is_late(&self, id: &ItemId, text: &str, again: &SentAgain) -> bool {
+        let is_sent = || {
+            let places = self.log().sent_with().state_with_id(id);
+            let mut places = places.filter(|(at, _)| self.is_retained_at(*at));
+            !again.state.contains(id) && places.any(|(_, sent)| sent.text == text)
+        };
+        self.late.is_late(id) && (self.late.takes_more || is_sent())
+    }
+
+    /// Records a state entry of the request. Returns the message and row to send it in, or `None` if it is retained already.
+    pub(crate) fn add_state(
+        &mut self,
+        id: &ItemId,
+        text: &str,
+        message: Message,
+        again: &SentAgain,
+    ) -> Option<(ItemId, Message)> {
+        if !again.state.contains(id) {
+            let log = self.log();
+            let newest = log.sent_with().state_with_id(id).find(|(at, _)| self.is_retained_at(*at));
+            if let Some((at, sent)) = newest.filter(|(_, sent)| sent.text == text) {
+                self.state.insert(id.clone(), sent.state_row(at));
+                return None;
+            }
+        }
+        let remembered = (message.role() != Role::User).then(|| text.to_owned());
+        Some(self.retain_from_now_on(id, remembered, message))
+    }
+
+    /// Records the system texts and tools that joined the head since its beginning was sent. Returns the messages to send at
+    /// the end, instructions first, each with its row.
+    pub(crate) fn add_late(&mut self, again: &SentAgain) -> Vec<(ItemId, Message)> {
+        let mut new = Vec::new();
+        let log = self.log();
+        for text in log.system() {
+            let Some(id) = text.id().filter(|id| !text.is_empty() && self.is_late(id, text.text(), again))
+            else {
+                continue;
+            };
+            new.extend(self.add_state(id, text.text(), Message::system(text.text()), again));
+        }
+        let id = ItemId::from(TOOLS);
+        let sent = log.sent_with().state_with_id(&id).filter(|(at, _)| self.is_retained_at(*at));
+        let sent = sent.map(|(at, sent)| (sent.state_row(at), sent.text.as_str()));
+        let sent = sent.filter(|(row, text)| !again.state.contains(row) && self.late.has_tools(text));
+        let (rows, texts): (Vec<ItemId>, Vec<&str>) = sent.unzip();
+        let tools = self.late.new_tools(&self.profile, texts.into_iter());
+        self.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
+        if let Some(text) = tools {
+            let message = self.tools_message(&text);
+            new.push(self.retain_from_now_on(&id, Some(text), message));
+        }
+        new
+    }
+
+    /// Retains a text from this prompt on before the reply, whose position is the number of messages so far.
+    fn retain_from_now_on(
+        &mut self,
+        id: &ItemId,
+        text: Option<String>,
+        message: Message,
+    ) -> (ItemId, Message) {
+        let row = sent_state_row(id, self.log().turns().messages());
+        self.new_state.insert(row.clone(), NewState { id: id.clone(), text });
+        (row, message)
+    }
+
+    /// Returns the state that is sent for the first time and retained from then on, by its rows.
+    pub(crate) fn new_state(&self) -> &BTreeMap<ItemId, NewState> {
+        &self.new_state
+    }
+
+    /// Returns the tools that are declared before the messages.
+    pub(crate) fn tools_on_top(&self) -> &'a [Tool] {
+        self.late.on_top(self.request.tools)
+    }
+
+    /// Returns the retained texts that the request brings again and that have no row in a prompt.
+    pub(crate) fn missing(&self, rows: &[PlannedItem]) -> SentAgain {
+        let has_row =
+            |id: &ItemId, is: fn(&PlannedItem) -> bool| rows.iter().any(|row| row.id == *id && is(row));
+        // Beside a newer document of its id, a document has another row (O5).
+        let row_of = |id: &ItemId, at: u32| {
+            let documents = self.log().sent_with().documents(at);
+            let mut rows = documents.iter().zip(self.document_rows(documents, at));
+            rows.find(|(sent, _)| sent.id == *id).map(|(_, row)| row)
+        };
+        let is_sent =
+            |id: &ItemId, at| row_of(id, at).is_some_and(|row| has_row(&row, |row| row.kind.is_document()));
+        let documents = self.documents.iter().filter(|(id, at)| !is_sent(id, **at));
+        let state = self.state.iter().filter(|(_, row)| !has_row(row, |row| row.kind == ItemKind::State));
+        SentAgain {
+            documents: documents.map(|(id, _)| id.clone()).collect(),
+            state: state.map(|(id, _)| id.clone()).collect(),
+        }
+    }
+
+    /// Returns a rendering without the retained texts before a position. Returns `None` if there are none.
+    pub(crate) fn release_before(
+        &self,
+        position: u32,
+        rendering: &ToolResultRendering,
+    ) -> Option<ToolResultRendering> {
+        let before = rendering.released_before;
+        if !self.is_on || position <= before {
+            return None;
+        }
+        let mut within = self.log().sent_with().within(before..position);
+        let any = within.any(|(at, _)| self.is_retained_at(at));
+        any.then(|| ToolResultRendering {
+            released_before: position,
+            releases: true,
+            cuts: true,
+            ..rendering.clone()
+        })
+    }
+
+    /// Returns the last message whose retained texts are no longer sent. Returns `None` if there is none.
+    pub(crate) fn released_through(&self, rendering: &ToolResultRendering) -> Option<ItemId> {
+        rendering.released_before.checked_sub(1).map(|last| self.log().message_id(last))
+    }
+
+    /// Returns the texts that leave with a rendering.
+    pub(crate) fn released_by(&self, rendering: &ToolResultRendering) -> impl Iterator<Item = ItemId> {
+        let within = self.log().sent_with().within(self.released_before..rendering.released_before);
+        within.filter(|(at, _)| self.is_retained_at(*at)).map(|(_, sent)| sent.id.clone())
+    }
+}
+
+/// Returns documents that were sent as the text of one message.
+pub(crate) fn document_block(documents: &[SentText]) -> String {
+    let texts = documents.iter().map(|document| &*document.text);
+    [wording::BLOCK_OPEN].into_iter().chain(texts).chain([wording::BLOCK_CLOSE]).collect()
+}

@@ -1,0 +1,12 @@
+//! Texts that are retained at the places where they were first sent: documents, state, late instructions and tools.
+//!
+//! Input: the request, the texts that the log remembers as sent, the last prompt. Output: the retained texts before each
+//! message, the texts that are new, and the ones that leave. Rules: S10, S11, S12.
+
+mod upkeep;
+mod late;
+mod items;
+
+pub(crate) use items::{RetainedItems, document_block};
+pub(crate) use late::LateAdditions;
+pub(crate) use upkeep::weigh;
