@@ -25,6 +25,7 @@ pub struct OnDemandCompaction {
 
 impl OnDemandCompaction {
     /// Returns the body: it serialises as a JSON object, and prints as one.
+    #[must_use]
     pub fn body(&self) -> impl Serialize + fmt::Display {
         &self.body
     }

@@ -1,4 +1,4 @@
-//! ReasoningReport of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
+//! Reasoning of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
 //! whose caller keeps nothing but the last prompt's anchor (rule K5).
 //!
 //! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its own reply was made

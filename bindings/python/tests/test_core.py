@@ -65,7 +65,9 @@ def test_a_plan_says_what_is_in_and_what_is_out() -> None:
     assert [item.id for item in plan.included] == ["m0", "refunds", "m1"]
     assert [(item.id, item.reason) for item in plan.excluded] == [("hours", "budget")]
     assert (
-        sum(item.token_estimate for item in plan.included) + sum(line["tokens"] for line in plan.overhead) == plan.estimated_tokens_total == 49
+        sum(item.token_estimate for item in plan.included) + sum(line["tokens"] for line in plan.overhead)
+        == plan.estimated_tokens_total
+        == 49
     )
     assert plan.messages()[-1] == QUESTION
     assert plan.body("anthropic")["system"][0]["text"] == "Answer from the documents."
@@ -329,7 +331,9 @@ def test_a_plan_is_compared_while_others_write() -> None:
 
 
 def test_files_of_other_tools_are_read() -> None:
-    talk = '[{"role": "user", "content": [{"text": "Is the Heron free?"}]}, {"role": "user", "content": [{"knots": 5}]}]'
+    talk = (
+        '[{"role": "user", "content": [{"text": "Is the Heron free?"}]}, {"role": "user", "content": [{"knots": 5}]}]'
+    )
     with pytest.raises(cw.InputError, match=r"\[1\].content\[0\]"):
         Conversation.from_session(talk, read_as="bedrock")
     with pytest.warns(UserWarning, match="left out"):
@@ -371,7 +375,10 @@ def test_counts() -> None:
     assert cw.count("hello world") == manager.count("hello world") == 2
     assert cw.count("hello", "chars/4") == 2
     messages = agent_turns(3)
-    assert manager.count_messages(messages, tools=TOOLS) == manager.plan(Conversation(messages), tools=TOOLS).estimated_tokens_total
+    assert (
+        manager.count_messages(messages, tools=TOOLS)
+        == manager.plan(Conversation(messages), tools=TOOLS).estimated_tokens_total
+    )
     assert manager.retrieval_budget(Conversation([QUESTION]), prompt_budget=1_000)["most"] > 0
     assert any(model["name"] == "gpt-4o" for model in cw.models())
 

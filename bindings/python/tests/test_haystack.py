@@ -111,7 +111,9 @@ async def test_an_agent_of_60_turns_with_a_tool(asynchronous: bool, usage: bool)
         before = [(one, copy.deepcopy(one)) for one in history]
         if turn == 59 and tool() is not None:
             log = generator._histories.of(history).log
-            model.last = lambda: same_as_rust(MANAGER, log, cast(Plan, generator.plan), tools=WIRE, prompt_budget=BUDGET)
+            model.last = lambda: same_as_rust(
+                MANAGER, log, cast(Plan, generator.plan), tools=WIRE, prompt_budget=BUDGET
+            )
         given = [*history, ChatMessage.from_user(f"Question {turn}?")]
         answered = await agent.run_async(given) if asynchronous else agent.run(given)
         history = answered["messages"][1:]

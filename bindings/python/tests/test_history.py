@@ -76,7 +76,10 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     first.commit({"role": "assistant", "content": "one's answer"}, {"prompt_tokens": 3, "completion_tokens": 1})
     second.commit({"role": "assistant", "content": "two's answer"})
     third = Turn(
-        all.of(two), [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")], None, {"prompt_budget": 500}
+        all.of(two),
+        [*two, {"role": "assistant", "content": "two's answer"}, *said("and?")],
+        None,
+        {"prompt_budget": 500},
     )
     assert "one's answer" not in sent(third) and "first asks" not in sent(third)
 

@@ -42,7 +42,7 @@ impl Explained<'_> {
     /// Returns the cost of what comes in first: of a run, its newest message and its exchange.
     fn own_cost(&self) -> Option<String> {
         let tokens = self.0.tokens?;
-        Some(row::number(TokenCount { tokens: tokens, certainty: self.0.certainty }))
+        Some(row::number(TokenCount { tokens, certainty: self.0.certainty }))
     }
 }
 

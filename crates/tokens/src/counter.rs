@@ -339,7 +339,7 @@ impl TokenCounter {
                 Weight::Over => over = middle,
             }
         }
-        Ok((&text[..end], TokenCount { tokens: tokens, certainty: self.certainty }))
+        Ok((&text[..end], TokenCount { tokens, certainty: self.certainty }))
     }
 
     /// Returns the certainty of a count that stopped at a limit.

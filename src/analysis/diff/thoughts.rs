@@ -40,11 +40,13 @@ impl ReasoningChange {
     }
 
     /// Describes it in the first plan: `sent`, `lost` with its reason, or `not there`.
+    #[must_use]
     pub fn before(&self) -> impl fmt::Display {
         &self.from
     }
 
     /// Describes it in the second plan, as [`ReasoningChange::before`] does.
+    #[must_use]
     pub fn after(&self) -> impl fmt::Display {
         &self.to
     }

@@ -146,7 +146,7 @@ impl Explainer<'_> {
     /// The plan after a compaction without a model, which says at least how much one frees.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
-        let Some(job) = compactor.now(&self.request)? else { return Ok(None) };
+        let Some(job) = compactor.now(self.request)? else { return Ok(None) };
         let mut log = self.request.log.clone();
         let Ok(record) = compactor.compact_without_model(&mut log, &job) else {
             return Ok(None); // nothing makes the context smaller

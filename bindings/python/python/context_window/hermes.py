@@ -43,7 +43,9 @@ class ContextWindowEngine:
     last_completion_tokens = 0
     last_total_tokens = 0
 
-    def __init__(self, manager: Manager | str | None = None, *, prompt_budget: int | None = None, **request: Any) -> None:
+    def __init__(
+        self, manager: Manager | str | None = None, *, prompt_budget: int | None = None, **request: Any
+    ) -> None:
         super().__init__()
         self._given, self._budget, self._request = manager, prompt_budget, request
         self._use(manager if manager is not None else "")

@@ -178,7 +178,12 @@ class ContextWindowHook:
         self, model: str, messages: Sequence[Any], tools: Sequence[Any] | None = None, **request: Any
     ) -> list[Any]:
         """The messages to send in place of these; `plan` is their plan then. Raises what `Manager.plan` raises."""
-        asked: dict[str, Any] = {"prompt_budget": self.prompt_budget, "tools": tools or None, **self._request, **request}
+        asked: dict[str, Any] = {
+            "prompt_budget": self.prompt_budget,
+            "tools": tools or None,
+            **self._request,
+            **request,
+        }
         given = owned(messages, asked)
         history = self._models.of(model).of(given)
         with history.lock:

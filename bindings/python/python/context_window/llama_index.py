@@ -519,5 +519,7 @@ class ContextWindowPostprocessor(BaseNodePostprocessor):
         texts = [node.get_content(MetadataMode.LLM) for node in nodes]
         documents = [Document(f"{at}", score, text) for at, (score, text) in enumerate(zip(scores, texts))]
         log = Conversation([{"role": "user", "content": query_bundle.query_str if query_bundle else "?"}])
-        plan = self.manager.plan(log, documents=documents, prompt_budget=self.manager.plan(log).estimated_tokens_total + self.budget)
+        plan = self.manager.plan(
+            log, documents=documents, prompt_budget=self.manager.plan(log).estimated_tokens_total + self.budget
+        )
         return [nodes[int(item.id)] for item in plan.included if item.kind == "document"]

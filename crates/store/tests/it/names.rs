@@ -165,7 +165,7 @@ fn new_files_are_their_owners_alone() {
         drop(Journal::create(at("created.log"), &talk()).unwrap());
         save_whole(at("saved.json"), b"{}").unwrap();
         save_whole_public(at("public"), b"1").unwrap();
-        create_part(&at("part")).unwrap();
+        create_part(at("part")).unwrap();
         #[cfg(feature = "sqlite")]
         {
             let address = format!("sqlite:{}", at("sessions.db").display());

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Every counter there is.
 fn counters() -> Vec<TokenCounter> {
     let named = TokenCounter::NAMES.iter().map(|name| TokenCounter::named(name).unwrap());
-    named.chain([TokenCounter::huggingface(&tokenizers::small()).unwrap()]).collect()
+    named.chain([TokenCounter::huggingface(tokenizers::small()).unwrap()]).collect()
 }
 
 /// Counting up to a limit says what counting says, on both sides of the limit.
@@ -109,14 +109,14 @@ fn what_is_no_tokenizer_is_refused_and_named() {
         shown += &error.to_string().replace(&format!("{}/", folder.display()), "");
         shown.push('\n');
     }
-    let missing = TokenCounter::huggingface(&folder.join("nowhere")).unwrap_err().to_string();
+    let missing = TokenCounter::huggingface(folder.join("nowhere")).unwrap_err().to_string();
     assert!(missing.contains("nowhere") && missing.contains("cannot be read"), "{missing}");
     insta::assert_snapshot!(shown);
 }
 
 #[test]
 fn a_tokenizer_is_named_by_folder_and_content() {
-    let counter = TokenCounter::huggingface(&tokenizers::small()).unwrap();
+    let counter = TokenCounter::huggingface(tokenizers::small()).unwrap();
     let bytes = std::fs::read(tokenizers::small().join("tokenizer.json")).unwrap();
     let same = TokenCounter::huggingface_bytes("small", &bytes).unwrap();
     assert_eq!(counter.name(), same.name());
