@@ -73,13 +73,14 @@ pub struct Anchor {
     pub(crate) prompt: Option<Arc<[PromptPiece]>>,
 }
 
-/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is an array of its id,
-/// its hash and its tokens.
+/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
+/// an array of its id, its hash and its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
     pub(crate) id: ItemId,
-    /// A hash of the item as it was sent. Of an item with reasoning there is a second hash behind a colon, without it.
+    /// A hash of the item as it was sent. Of an item with reasoning there is a second hash behind a colon,
+    /// without it.
     pub(crate) hash: Arc<str>,
     pub(crate) tokens: u64,
 }
@@ -350,8 +351,8 @@ impl Anchor {
         self.limits
     }
 
-    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried without an end of the
-    /// sticky window (rule S5). An anchor without limits stays as it is.
+    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried
+    /// without an end of the sticky window (rule S5). An anchor without limits stays as it is.
     #[must_use]
     pub fn with_prompt_budget(mut self, tokens: u64) -> Self {
         if let Some(limits) = &mut self.limits {
