@@ -135,6 +135,10 @@ pub mod examples {}
 pub mod glossary {}
 
 #[doc = include_str!("links.in")]
+#[doc = include_str!("planning.md")]
+pub mod planning {}
+
+#[doc = include_str!("links.in")]
 #[doc = include_str!("contributing.md")]
 pub mod contributing {}
 

@@ -75,11 +75,11 @@
 //! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its
 //! budget in the provider's tokens.
 //!
-//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands out a
-//! request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the answer back. Older messages are
-//! archived, never deleted: [`Conversation::history`] is what a person sees, [`Conversation::active`] what is sent.
-//! [`ContextWindowManager::usage`] says how full the window is, and the crate `context-window-store` keeps all of it on
-//! disk.
+//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands
+//! out a request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the
+//! answer back. Older messages are archived, never deleted: [`Conversation::history`] is what a person sees,
+//! [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says how full the window is, and
+//! the crate `context-window-store` keeps all of it on disk.
 //!
 //! # What it promises
 //!

@@ -71,8 +71,8 @@ impl<'a> Explainer<'a> {
         self.replayed(0)
     }
 
-    /// Plans the newest prompts only, at most `count`, as [`Explainer::replay`] does. The first of them is planned without a
-    /// previous prompt.
+    /// Plans the newest prompts only, at most `count`, as [`Explainer::replay`] does. The first of them is
+    /// planned without a previous prompt.
     pub fn replay_newest(&self, count: usize) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
         self.replayed(self.count_prompts().saturating_sub(count))
     }

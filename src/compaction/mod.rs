@@ -8,7 +8,8 @@
 //!
 //! ```
 //! use context_window::{
-//!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter, ToolCall,
+//!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
+//!     ToolCall,
 //!     compaction::{BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall, MessageRange},
 //! };
 //!
@@ -112,8 +113,8 @@ impl ContextWindowManager {
 
 impl Compactor<'_> {
     /// Checks if a conversation is to be compacted now, and if not, says why (rule C2). Documents and state
-    /// of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]: limits, tools
-    /// and focus hint are those of the prompt that was sent.
+    /// of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]: limits,
+    /// tools and focus hint are those of the prompt that was sent.
     ///
     /// # Errors
     ///
@@ -255,8 +256,8 @@ impl Compactor<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply_summary`], but for `NotSmaller`: what the provider made is opaque, so its size is not known here. Nothing
-    /// changes then.
+    /// As [`Compactor::apply_summary`], but for `NotSmaller`: what the provider made is opaque, so its size
+    /// is not known here. Nothing changes then.
     pub fn apply_provider_summary(
         &self,
         log: &mut Conversation,

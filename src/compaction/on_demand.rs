@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// A request that asks a provider to compact: its path, its header and its body. The caller adds the model's name, and for
-/// Anthropic `max_tokens` of several thousand: they cover the model's reasoning and the summary.
+/// A request that asks a provider to compact: its path, its header and its body. The caller adds the model's
+/// name, and for Anthropic `max_tokens` of several thousand: they cover the model's reasoning and the
+/// summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OnDemandCompaction {
@@ -32,9 +33,10 @@ impl OnDemandCompaction {
 }
 
 impl CompactionRequest {
-    /// Renders this job for the provider's own compaction: its model makes the replacement of the messages, and only it reads
-    /// that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and [`super::Compactor::apply_provider_summary`]. The model's
-    /// reasoning after it is made behind it, so the provider's check accepts it.
+    /// Renders this job for the provider's own compaction: its model makes the replacement of the messages,
+    /// and only it reads that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and
+    /// [`super::Compactor::apply_provider_summary`]. The model's reasoning after it is made behind it, so the
+    /// provider's check accepts it.
     ///
     /// # Errors
     ///

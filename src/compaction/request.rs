@@ -186,8 +186,8 @@ impl CompactionRequest {
     }
 
     /// Returns the messages to send, the instruction last. They are empty if the summariser's window has no
-    /// room for the earlier summaries and any of the conversation: then
-    /// [`CompactionRequest::for_summariser`] or [`super::Compactor::compact_without_model`] is left (rule C8).
+    /// room for the earlier summaries and any of the conversation: then [`CompactionRequest::for_summariser`]
+    /// or [`super::Compactor::compact_without_model`] is left (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages

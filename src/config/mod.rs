@@ -2,9 +2,10 @@
 //!
 //! ```
 //! use context_window::config::{
-//!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers, ConversationOptions, DefaultModel,
-//!     DocumentHeader, Leave, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy, Repair, RequestForm, RetainOptions,
-//!     SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions, ToolResults, TtlPolicy, UsageBase, UsageOptions,
+//!     CompactionOptions, CompactionOverrides, CompactionStrategy, Config, ConfigLayers, ConversationOptions,
+//!     DefaultModel, DocumentHeader, Leave, LoadedConfig, Placement, RagFill, RagOptions, ReasoningPolicy,
+//!     Repair, RequestForm, RetainOptions, SectionOptions, Sections, SummaryOptions, ThinkTags, TokenOptions,
+//!     ToolResults, TtlPolicy, UsageBase, UsageOptions,
 //! };
 //!
 //! # fn main() -> Result<(), context_window::Error> {
@@ -212,8 +213,8 @@ pub struct Sections {
     pub conversation: SectionOptions,
     /// Retrieved documents (default share: 300).
     pub rag: SectionOptions,
-    /// The part of the tokens to share out that pins may take before conversation and documents get theirs, per mille (rule S2;
-    /// default: 500): the option `sections.system_pinned.pins_limit`.
+    /// The part of the tokens to share out that pins may take before conversation and documents get theirs,
+    /// per mille (rule S2; default: 500): the option `sections.system_pinned.pins_limit`.
     pub pins_limit: u16,
 }
 
@@ -224,7 +225,8 @@ impl Default for Sections {
 }
 
 impl Sections {
-    /// Creates options of shares in per mille, without caps. They have to sum to 1000; `validate` refuses others.
+    /// Creates options of shares in per mille, without caps. They have to sum to 1000; `validate` refuses
+    /// others.
     #[must_use]
     pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
         let section = |share| SectionOptions { share, cap: None };

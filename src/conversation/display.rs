@@ -3,8 +3,8 @@
 use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
 
-/// One row of a conversation: of its whole history, with markers of the points where messages were archived, or of its active
-/// part.
+/// One row of a conversation: of its whole history, with markers of the points where messages were archived,
+/// or of its active part.
 #[derive(Debug, Clone)]
 pub enum HistoryRow<'a> {
     /// A message.
@@ -15,11 +15,12 @@ pub enum HistoryRow<'a> {
         message: &'a Message,
         /// True if it is no longer sent.
         is_archived: bool,
-        /// The number of the compaction that archived it; none of an active message, and of one that was taken back.
+        /// The number of the compaction that archived it; none of an active message, and of one that was
+        /// taken back.
         compaction: Option<u32>,
     },
-    /// A compaction: in the history where it archived messages, in the active part at the position of the messages that its summary
-    /// replaces.
+    /// A compaction: in the history where it archived messages, in the active part at the position of the
+    /// messages that its summary replaces.
     Compaction(&'a Compaction),
     /// The conversation went on from before this message.
     Rewound(&'a ItemId),
@@ -28,7 +29,8 @@ pub enum HistoryRow<'a> {
 }
 
 impl Conversation {
-    /// Returns every message in order, with a marker wherever messages were archived or taken back: the view for a person.
+    /// Returns every message in order, with a marker wherever messages were archived or taken back: the view
+    /// for a person.
     pub fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut position = 0;
         self.entries().filter_map(move |entry| match entry {
@@ -50,8 +52,9 @@ impl Conversation {
         })
     }
 
-    /// Returns the active part, which is still sent, in its order: the messages that the newest compaction kept before its summary,
-    /// the summary, pinned messages among the archived ones, those that it kept after, and those that came since.
+    /// Returns the active part, which is still sent, in its order: the messages that the newest compaction
+    /// kept before its summary, the summary, pinned messages among the archived ones, those that it kept
+    /// after, and those that came since.
     pub fn active(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut parts: Vec<((u32, u8, u32), HistoryRow<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)

@@ -159,10 +159,10 @@ impl Conversation {
     /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
     /// provider reported. The next plan starts its window where this one did (rule S5).
     ///
-    /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a
-    /// [`StopReason`], a pair of both. Gives the reply's id, and what a user interface is to be
-    /// told. A usage report that is believed is taken note of as [`Conversation::observe_usage`] does; one that is
-    /// not is [`ContextEvent::ReportNotBelieved`].
+    /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a [`StopReason`], a
+    /// pair of both. Gives the reply's id, and what a user interface is to be told. A usage report that is
+    /// believed is taken note of as [`Conversation::observe_usage`] does; one that is not is
+    /// [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
         plan: &ContextPlan,

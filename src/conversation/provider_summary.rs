@@ -23,14 +23,15 @@ pub struct ProviderSummary {
 }
 
 impl ProviderSummary {
-    /// Reads the response to a request for a compaction (Anthropic `compaction`, `OpenAI` and xAI `/responses/compact`), or one in
-    /// which the provider compacted by itself: the blocks or items of the type `compaction`, and those that `/responses/compact`
-    /// returns in addition. The response is any value that serialises as its JSON, such as a `serde_json::Value`.
+    /// Reads the response to a request for a compaction (Anthropic `compaction`, `OpenAI` and xAI
+    /// `/responses/compact`), or one in which the provider compacted by itself: the blocks or items of the
+    /// type `compaction`, and those that `/responses/compact` returns in addition. The response is any value
+    /// that serialises as its JSON, such as a `serde_json::Value`.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if the response holds no compaction: the history stays as it is. The error names the reason for the end
-    /// of the reply.
+    /// `ErrorKind::Input` if the response holds no compaction: the history stays as it is. The error names
+    /// the reason for the end of the reply.
     pub fn from_json(provider: impl Into<String>, response: &impl Serialize) -> Result<Self, Error> {
         let response = &serde_json::to_value(response)
             .map_err(|error| Error::input("the response", error.to_string()))?;

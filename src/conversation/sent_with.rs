@@ -44,8 +44,8 @@ impl SentText {
         sent_state_row(&self.id, reply)
     }
 
-    /// Returns the row of a document that is retained before a message and is not the newest of its id. `same` documents
-    /// of its id are before it at the same place.
+    /// Returns the row of a document that is retained before a message and is not the newest of its id.
+    /// `same` documents of its id are before it at the same place.
     pub(crate) fn document_row(&self, at: u32, same: usize) -> ItemId {
         match same {
             0 => ItemId::from(format!("{}@{at}", self.id)),
@@ -189,7 +189,8 @@ impl SentWith {
         self.documents.within(positions.clone()).chain(self.state.within(positions))
     }
 
-    /// Returns the position of the message after a document, by its id or row: of several of an id, the newest.
+    /// Returns the position of the message after a document, by its id or row: of several of an id, the
+    /// newest.
     pub(crate) fn document_place(&self, id: &ItemId) -> Option<u32> {
         let newest = self.documents_with_id(id).next().map(|(at, _)| at);
         newest.or_else(|| self.documents.row(id).map(|(at, _)| at))

@@ -13,11 +13,12 @@ pub struct Reasoning {
     /// Its id, where the provider gave one (`OpenAI` Responses).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// An opaque text that proves or holds it: a signature (Anthropic `thinking`), or the encrypted whole (Anthropic
-    /// `redacted_thinking`, `OpenAI` Responses).
+    /// An opaque text that proves or holds it: a signature (Anthropic `thinking`), or the encrypted whole
+    /// (Anthropic `redacted_thinking`, `OpenAI` Responses).
     #[serde(rename = "seal", skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// True if the signature holds the whole, encrypted, and no text ever stood beside it (Anthropic `redacted_thinking`).
+    /// True if the signature holds the whole, encrypted, and no text ever stood beside it (Anthropic
+    /// `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
     /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of reasoning that is not

@@ -73,8 +73,9 @@ pub struct Anchor {
     pub(crate) prompt: Option<Arc<[PromptPiece]>>,
 }
 
-/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is an array of its id,
-/// its hash and its tokens; of an item with reasoning the hash without it follows behind a colon.
+/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
+/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind a
+/// colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
@@ -354,8 +355,8 @@ impl Anchor {
         self.limits
     }
 
-    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried without an end of the
-    /// sticky window (rule S5). An anchor without limits stays as it is.
+    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried
+    /// without an end of the sticky window (rule S5). An anchor without limits stays as it is.
     #[must_use]
     pub fn with_prompt_budget(mut self, tokens: u64) -> Self {
         if let Some(limits) = &mut self.limits {

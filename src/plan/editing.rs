@@ -4,7 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// The provider's own context management, as the options ask for it. Its edits are not made by the plan as well.
+/// The provider's own context management, as the options ask for it. Its edits are not made by the plan as
+/// well.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults, plan::ContextEditing};
@@ -30,7 +31,8 @@ pub struct ContextEditing {
 }
 
 impl ContextEditing {
-    /// Returns the value of `context_management` in the request's body. It serialises as JSON, and prints as JSON.
+    /// Returns the value of `context_management` in the request's body. It serialises as JSON, and prints as
+    /// JSON.
     #[must_use]
     pub fn context_management(&self) -> impl Serialize + fmt::Display {
         &self.context_management

@@ -93,7 +93,8 @@ impl ContextPlan {
 }
 
 impl SentPrompt<'_> {
-    /// Returns the cause why an item of the last prompt is no longer at its position, ahead of the items `now`.
+    /// Returns the cause why an item of the last prompt is no longer at its position, ahead of the items
+    /// `now`.
     pub(crate) fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.id == *was) {
             return PrefixCause::Changed;

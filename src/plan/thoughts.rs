@@ -38,16 +38,16 @@ pub struct ReasoningReport {
 }
 
 impl ReasoningReport {
-    /// Returns the HTTP header, name and value, that asks the provider to leave out reasoning that it would refuse. Returns
-    /// `None` unless `conversation.reasoning` is `provider` and the model refuses. It belongs into every request of the
-    /// conversation from then on: another setting of thinking restarts the cache.
+    /// Returns the HTTP header, name and value, that asks the provider to leave out reasoning that it would
+    /// refuse. Returns `None` unless `conversation.reasoning` is `provider` and the model refuses. It belongs
+    /// into every request of the conversation from then on: another setting of thinking restarts the cache.
     #[must_use]
     pub fn switch_header(&self) -> Option<(&str, &str)> {
         self.switch.as_ref().map(|switch| (switch.header.as_str(), switch.value.as_str()))
     }
 
-    /// Returns the JSON object to add to `thinking` of the body, beside the types `adaptive` and `enabled` only, together with
-    /// [`ReasoningReport::switch_header`].
+    /// Returns the JSON object to add to `thinking` of the body, beside the types `adaptive` and `enabled`
+    /// only, together with [`ReasoningReport::switch_header`].
     #[must_use]
     pub fn switch_thinking(&self) -> Option<&str> {
         self.switch.as_ref().map(|switch| switch.thinking.as_str())

@@ -24,7 +24,8 @@ pub struct Cost {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostTerms<'a> {
-    /// The day whose prices count: year, month and day, as 2026-12-01. Without it prices that begin on a day do not hold.
+    /// The day whose prices count: year, month and day, as 2026-12-01. Without it prices that begin on a day
+    /// do not hold.
     pub day: Option<&'a str>,
     /// The time for which the cache is kept.
     pub life: CacheLife,
@@ -47,9 +48,9 @@ impl<'a> CostTerms<'a> {
 }
 
 impl Model {
-    /// Returns the price of the input of a prompt of so many tokens, of which the first `repeated` were in the last prompt. It is
-    /// assumed that the last prompt is in the cache still, and that breakpoints are marked if the provider wants them. Returns
-    /// `None` if the model has no price.
+    /// Returns the price of the input of a prompt of so many tokens, of which the first `repeated` were in
+    /// the last prompt. It is assumed that the last prompt is in the cache still, and that breakpoints are
+    /// marked if the provider wants them. Returns `None` if the model has no price.
     #[must_use]
     pub fn input_cost(&self, prompt: u64, repeated: u64, terms: CostTerms<'_>) -> Option<Cost> {
         let price = self.price.as_ref()?;
@@ -86,8 +87,8 @@ impl Model {
         })
     }
 
-    /// Returns the price of prompts and replies by a provider's report, in billionths of a US dollar, on a day as in
-    /// [`CostTerms::day`]. Returns `None` if the model has no price.
+    /// Returns the price of prompts and replies by a provider's report, in billionths of a US dollar, on a
+    /// day as in [`CostTerms::day`]. Returns `None` if the model has no price.
     #[must_use]
     pub fn usage_cost(&self, usage: Usage, day: Option<&str>) -> Option<u64> {
         let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);

@@ -100,12 +100,13 @@ impl Usage {
         Self { input, cache_read, cache_write: cache_creation, output }
     }
 
-    /// Reads the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. It is any value that
-    /// serialises as that, such as a `serde_json::Value` or a type of the provider's client. Returns `None` if it has no such
-    /// figures.
+    /// Reads the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. It is
+    /// any value that serialises as that, such as a `serde_json::Value` or a type of the provider's client.
+    /// Returns `None` if it has no such figures.
     ///
-    /// If Anthropic compacted within the request (`iterations`), the figures are those of the last message: they are the size of
-    /// the window. [`Usage::from_compaction_json`] returns the figures of the compactions.
+    /// If Anthropic compacted within the request (`iterations`), the figures are those of the last message:
+    /// they are the size of the window. [`Usage::from_compaction_json`] returns the figures of the
+    /// compactions.
     ///
     /// ```
     /// use context_window::Usage;
@@ -152,8 +153,8 @@ impl Usage {
         })
     }
 
-    /// Reads the tokens of the compactions within a request, which are no size of a window (Anthropic's `usage.iterations`).
-    /// Returns `None` if there were none.
+    /// Reads the tokens of the compactions within a request, which are no size of a window (Anthropic's
+    /// `usage.iterations`). Returns `None` if there were none.
     #[must_use]
     pub fn from_compaction_json(usage: &impl Serialize) -> Option<Self> {
         let usage = serde_json::to_value(usage).ok()?;
@@ -172,7 +173,8 @@ impl Usage {
     }
 }
 
-/// Both reports together: the tokens that both were billed for. Sums that do not fit stay at the largest number.
+/// Both reports together: the tokens that both were billed for. Sums that do not fit stay at the largest
+/// number.
 impl Add for Usage {
     type Output = Self;
 

@@ -36,9 +36,10 @@ impl ReplyReport {
         Self::default()
     }
 
-    /// Reads a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, the reason for its end, and the changes
-    /// that it says it made to the prompt, of which [`crate::Conversation::push_reply`] returns events. A part that is missing stays
-    /// unset. The response is any value that serialises as its JSON, such as a `serde_json::Value` or a type of the provider's
+    /// Reads a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, the reason for
+    /// its end, and the changes that it says it made to the prompt, of which
+    /// [`crate::Conversation::push_reply`] returns events. A part that is missing stays unset. The response
+    /// is any value that serialises as its JSON, such as a `serde_json::Value` or a type of the provider's
     /// client.
     ///
     /// ```

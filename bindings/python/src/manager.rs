@@ -196,10 +196,10 @@ impl Manager {
     /// Decides what goes into the next prompt of a conversation.
     ///
     /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus`
-    /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`, `max_completion_tokens`,
-    /// `max_input`, `safety_buffer`), `unknown_limit` (True if nobody knows the context length), `previous`
-    /// (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for each message that is left
-    /// out).
+    /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`,
+    /// `max_completion_tokens`, `max_input`, `safety_buffer`), `unknown_limit` (True if nobody knows the
+    /// context length), `previous` (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for
+    /// each message that is left out).
     ///
     /// Raises `BudgetError` where the limits leave no tokens, `InputError` for ids used twice and scores that are no numbers. A
     /// minimum that does not fit is no error but a plan with an `overflow`.

@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// Returns the update `usage_update`: the tokens in context and the size of the window. `cost` is the session's cost so far and
-/// its currency (ISO 4217), if the application knows it.
+/// Returns the update `usage_update`: the tokens in context and the size of the window. `cost` is the
+/// session's cost so far and its currency (ISO 4217), if the application knows it.
 ///
 /// The tokens are those of the plan's prompt, or of the full conversation if no prompt was planned.
 ///
@@ -37,8 +37,8 @@ pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> impl Ser
     update
 }
 
-/// Returns the update of a compaction that was made: `compaction_update` with status `completed`, and the summary if there is
-/// one.
+/// Returns the update of a compaction that was made: `compaction_update` with status `completed`, and the
+/// summary if there is one.
 #[must_use]
 pub fn compaction_update(record: &Compaction) -> impl Serialize + Display + use<> {
     let mut update = status(record.number, "completed");
@@ -48,7 +48,8 @@ pub fn compaction_update(record: &Compaction) -> impl Serialize + Display + use<
     update
 }
 
-/// Returns the update of a compaction that begins: the one of this number ([`Compaction::number`]), which the next one will have.
+/// Returns the update of a compaction that begins: the one of this number ([`Compaction::number`]), which the
+/// next one will have.
 #[must_use]
 pub fn compaction_begins(number: u32) -> impl Serialize + Display {
     status(number, "in_progress")

@@ -174,10 +174,11 @@ impl Summariser {
         }
     }
 
-    /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its summary
-    /// ([`Compactor::apply_summary`]), with any other one nothing is asked ([`Compactor::compact_without_model`]). Where the
-    /// model fails, or what it says is refused as a summary, the job is done without one
-    /// ([`Compactor::compact_without_model`]); the record's kind says which it was, and a warning of `tracing` says why.
+    /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its
+    /// summary ([`Compactor::apply_summary`]), with any other one nothing is asked
+    /// ([`Compactor::compact_without_model`]). Where the model fails, or what it says is refused as a
+    /// summary, the job is done without one ([`Compactor::compact_without_model`]); the record's kind says
+    /// which it was, and a warning of `tracing` says why.
     ///
     /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
     /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
@@ -187,7 +188,8 @@ impl Summariser {
     ///
     /// # Errors
     ///
-    /// As [`Compactor::compact_without_model`]; a job that is stale already is not sent. Nothing changes then.
+    /// As [`Compactor::compact_without_model`]; a job that is stale already is not sent. Nothing changes
+    /// then.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,

@@ -14,9 +14,8 @@ use ratatui_core::{
 #[non_exhaustive]
 pub enum BannerAction {
     /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a
-    /// summary, and
-    /// [`context_window::compaction::Compactor::apply_summary`] takes the summary back; [`context_window::compaction::Compactor::compact_without_model`] does without a
-    /// model.
+    /// summary, and [`context_window::compaction::Compactor::apply_summary`] takes the summary back;
+    /// [`context_window::compaction::Compactor::compact_without_model`] does without a model.
     CompactNow,
     /// Archive everything without a summary: [`context_window::Conversation::start_fresh`].
     StartFresh,

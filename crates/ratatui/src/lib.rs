@@ -37,7 +37,8 @@
 //! ```
 //! use context_window::*;
 //! use context_window_ratatui::{
-//!     Attempt, ItemExplanation, ItemListState, ItemTexts, ListRow, RowExplanation, Sign, SortBy, Theme, WhatIfEffect, WhatIfState,
+//!     Attempt, ItemExplanation, ItemListState, ItemTexts, ListRow, RowExplanation, Sign, SortBy, Theme,
+//!     WhatIfEffect, WhatIfState,
 //! };
 //!
 //! # fn main() -> Result<(), Error> {

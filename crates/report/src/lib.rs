@@ -1,4 +1,5 @@
-//! Reports of a plan: text, Markdown and a web page for people, lines for tests. Each prints itself by `Display`.
+//! Reports of a plan: text, Markdown and a web page for people, lines for tests. Each prints itself by
+//! `Display`.
 //!
 //! ```
 //! use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -89,9 +90,10 @@ pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
 }
 
-/// Renders the plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens, reason), then one a dropped row,
-/// a notice, a section and a part of the overhead, then the total. No text of the prompt is in it, equal plans give equal
-/// lines on any machine, and columns are not aligned, so a change in one row changes no other line.
+/// Renders the plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens,
+/// reason), then one a dropped row, a notice, a section and a part of the overhead, then the total. No text
+/// of the prompt is in it, equal plans give equal lines on any machine, and columns are not aligned, so a
+/// change in one row changes no other line.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
@@ -118,7 +120,8 @@ pub fn snapshot(plan: &ContextPlan) -> Snapshot<'_> {
     Snapshot::new(plan)
 }
 
-/// Renders the plan as one self-contained web page: no script, font or picture of anybody else, and no request to anywhere.
+/// Renders the plan as one self-contained web page: no script, font or picture of anybody else, and no
+/// request to anywhere.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -169,8 +172,8 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     }
 }
 
-/// Renders a conversation as Markdown: every message in full, archived ones too, with a marker for each compaction and rewind. Texts
-/// are quotations, so that none can pass for a heading or a marker.
+/// Renders a conversation as Markdown: every message in full, archived ones too, with a marker for each
+/// compaction and rewind. Texts are quotations, so that none can pass for a heading or a marker.
 #[must_use]
 pub fn history(log: &Conversation) -> History<'_> {
     History::new(log)

@@ -30,7 +30,8 @@ impl ReasoningChange {
         self.to == ReasoningState::Sent
     }
 
-    /// Returns the reason why the second plan drops it, or `None` if it sends it or does not hold the message.
+    /// Returns the reason why the second plan drops it, or `None` if it sends it or does not hold the
+    /// message.
     #[must_use]
     pub fn drop_reason(&self) -> Option<&DropReason> {
         match &self.to {

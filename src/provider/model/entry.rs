@@ -86,8 +86,8 @@ impl ModelEntry {
         self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
     }
 
-    /// Describes the rule by which the provider caches prompts: its name, the fewest tokens and the step. Returns `None` if no
-    /// rule is known.
+    /// Describes the rule by which the provider caches prompts: its name, the fewest tokens and the step.
+    /// Returns `None` if no rule is known.
     #[must_use]
     pub fn cache_rule(&self) -> Option<impl fmt::Display> {
         self.cache

@@ -179,8 +179,8 @@ impl Model {
         }
     }
 
-    /// Removes the rule by which the model's provider caches prompts: no least length limits breakpoints then, and costs have no
-    /// cached part.
+    /// Removes the rule by which the model's provider caches prompts: no least length limits breakpoints
+    /// then, and costs have no cached part.
     #[must_use]
     pub fn without_cache_rule(mut self) -> Self {
         self.cache = None;

@@ -49,8 +49,8 @@ pub struct PriceStep {
     pub cache_write: Option<f64>,
 }
 
-/// The price of one token, in millionths of a millionth of a US dollar: whole numbers, so that sums are the same on every
-/// machine. 3 dollars a million tokens are 3,000,000.
+/// The price of one token, in millionths of a millionth of a US dollar: whole numbers, so that sums are the
+/// same on every machine. 3 dollars a million tokens are 3,000,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rates {
     /// Input that is not cached.
@@ -70,8 +70,8 @@ impl Price {
         Self { input, output, cache_read: None, cache_write: None, steps: Vec::new() }
     }
 
-    /// Returns the price of one token in a prompt of so many tokens. Without a day (`2026-11-24`) prices that begin with one do
-    /// not hold.
+    /// Returns the price of one token in a prompt of so many tokens. Without a day (`2026-11-24`) prices that
+    /// begin with one do not hold.
     pub(crate) fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
         let long = |step: &PriceStep| step.above.is_none_or(|above| prompt > above);
         let begun =

@@ -112,7 +112,8 @@ impl Registry {
         Self::from_toml(&text, &origin)
     }
 
-    /// Adds the models of another registry that this one does not know. If both know a name, this one's entry holds.
+    /// Adds the models of another registry that this one does not know. If both know a name, this one's entry
+    /// holds.
     #[must_use]
     pub fn with_fallback(mut self, other: &Self) -> Self {
         // A catalogue says nothing of what a model demands.

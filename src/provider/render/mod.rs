@@ -38,10 +38,11 @@ use openai::ChatBody;
 pub use openai::IMAGE_BESIDE_TEXT;
 use responses::ResponsesBody;
 
-/// A request body in a provider's wire format: messages and tools of a prompt, without the model's parameters.
+/// A request body in a provider's wire format: messages and tools of a prompt, without the model's
+/// parameters.
 ///
-/// It serialises as a JSON object, and [`Display`](fmt::Display) writes the same JSON on one line. Numbers that a provider
-/// wrote keep their spelling there: `1e2` and integers of any length.
+/// It serialises as a JSON object, and [`Display`](fmt::Display) writes the same JSON on one line. Numbers
+/// that a provider wrote keep their spelling there: `1e2` and integers of any length.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render::{self, Body}, usage::CacheLife};
@@ -67,9 +68,10 @@ pub struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Marks cache breakpoints at the end of the stable parts, if the wire format and the model know them; elsewhere it
-    /// changes nothing. Anthropic takes at most four, none below the model's least length where that is known and none on
-    /// reasoning, and is the only one that asks for a lifetime. `OpenAI` knows them from GPT-5.6 on.
+    /// Marks cache breakpoints at the end of the stable parts, if the wire format and the model know them;
+    /// elsewhere it changes nothing. Anthropic takes at most four, none below the model's least length where
+    /// that is known and none on reasoning, and is the only one that asks for a lifetime. `OpenAI` knows them
+    /// from GPT-5.6 on.
     #[must_use]
     pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
         self.breakpoints = Some(life);
@@ -101,8 +103,9 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// Returns the body of a prompt in any wire format, for applications that send to several providers. A plan's own format is
-/// `plan.wire_format`. A server that applies a model's own template takes the body of `OpenAI` Chat.
+/// Returns the body of a prompt in any wire format, for applications that send to several providers. A plan's
+/// own format is `plan.wire_format`. A server that applies a model's own template takes the body of `OpenAI`
+/// Chat.
 pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat) -> Body<'_> {
     let wire_format = match wire_format {
         WireFormat::ChatTemplate | WireFormat::Plain => WireFormat::OpenAiChat,
@@ -164,8 +167,8 @@ pub fn gemini(prompt: &impl AsRef<Prompt>) -> Body<'_> {
     body(prompt, WireFormat::Gemini)
 }
 
-/// Returns the parts of a message after which a breakpoint is marked. Messages of the assistant take none: the one before
-/// bears the mark then.
+/// Returns the parts of a message after which a breakpoint is marked. Messages of the assistant take none:
+/// the one before bears the mark then.
 fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
     let eligible = |mark: &Mark| match mark.message {
@@ -179,8 +182,8 @@ fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     marks.filter(|mark| mark.message == at).map(|mark| mark.part).collect()
 }
 
-/// Returns the prompt as the text that a model's own chat template makes of it, up to the beginning of the reply: the text
-/// that a server such as vLLM or llama.cpp hands to the tokenizer.
+/// Returns the prompt as the text that a model's own chat template makes of it, up to the beginning of the
+/// reply: the text that a server such as vLLM or llama.cpp hands to the tokenizer.
 ///
 /// # Errors
 ///

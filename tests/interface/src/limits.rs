@@ -36,6 +36,6 @@ pub(crate) const SIZES: &[Sizes] = &[
 /// to.
 pub(crate) const FOREIGN: &[(&str, &[&str])] = &[("context-window-ratatui", &["ratatui_core"])];
 
-/// The types of a published crate that no example names. An example that names one is the place to show its use: none is to be
-/// added.
+/// The types of a published crate that no example names. An example that names one is the place to show its
+/// use: none is to be added.
 pub(crate) const WITHOUT_EXAMPLE: &[(&str, &[&str])] = &[];
