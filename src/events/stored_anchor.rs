@@ -102,7 +102,7 @@ impl From<Anchor> for StoredAnchor {
             provider,
             wire_format,
         });
-        let piece = |piece: &PromptPiece| (piece.id.clone(), piece.hash.clone(), piece.tokens);
+        let piece = |piece: &PromptPiece| piece.clone().into();
         let prompt = prompt.map(|prompt| prompt.iter().map(piece).collect());
         let head = head.map(|PromptHead { items, hash, thought }| StoredHead { items, hash, thought });
         let lost = lost.into_iter().map(|DroppedReasoning { id, why }| (id, why.into())).collect();
@@ -143,8 +143,7 @@ impl From<StoredAnchor> for Anchor {
             provider,
             wire_format,
         });
-        let piece = |(id, hash, tokens)| PromptPiece { id, hash, tokens };
-        let prompt = prompt.map(|prompt| prompt.into_iter().map(piece).collect());
+        let prompt = prompt.map(|prompt| prompt.into_iter().map(PromptPiece::from).collect());
         let head = head.map(|StoredHead { items, hash, thought }| PromptHead { items, hash, thought });
         let lost = lost.into_iter().map(|(id, why)| DroppedReasoning { id, why: why.into() }).collect();
         Self {

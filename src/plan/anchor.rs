@@ -74,38 +74,46 @@ pub struct Anchor {
 }
 
 /// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
-/// an array of its id, its hash and its tokens.
+/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind a
+/// colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
     pub(crate) id: ItemId,
-    /// A hash of the item as it was sent. Of an item with reasoning there is a second hash behind a colon,
-    /// without it.
+    /// A hash of the item as it was sent.
     pub(crate) hash: Arc<str>,
+    /// A hash of the item without its reasoning, if it was sent with any.
+    pub(crate) hash_without_reasoning: Option<Arc<str>>,
     pub(crate) tokens: u64,
 }
 
-/// A [`PromptPiece`] in JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(rename = "PromptPiece")]
-struct PieceForm(ItemId, Arc<str>, u64);
+/// A [`PromptPiece`] as it is stored: its id, its hashes, its tokens.
+pub(crate) type PieceForm = (ItemId, Arc<str>, u64);
 
 impl From<PieceForm> for PromptPiece {
-    fn from(PieceForm(id, hash, tokens): PieceForm) -> Self {
-        Self { id, hash, tokens }
+    fn from((id, hashes, tokens): PieceForm) -> Self {
+        match hashes.split_once(':') {
+            Some((hash, without)) => {
+                let without = Some(without.into());
+                Self { id, hash: hash.into(), hash_without_reasoning: without, tokens }
+            }
+            None => Self { id, hash: hashes, hash_without_reasoning: None, tokens },
+        }
     }
 }
 
 impl From<PromptPiece> for PieceForm {
-    fn from(PromptPiece { id, hash, tokens }: PromptPiece) -> Self {
-        Self(id, hash, tokens)
+    fn from(piece: PromptPiece) -> Self {
+        let PromptPiece { id, hash, hash_without_reasoning, tokens } = piece;
+        let hashes = hash_without_reasoning.map(|without| format!("{hash}:{without}").into());
+        (id, hashes.unwrap_or(hash), tokens)
     }
 }
 
 impl PromptPiece {
     /// Checks if another item is sent byte for byte as this one was.
     pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
-        self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.hashes().0 == other.hashes().0)
+        self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.hash == other.hash)
     }
 
     /// Checks if another item is sent as this one was, reasoning apart.
@@ -115,22 +123,18 @@ impl PromptPiece {
 
     /// Returns true if it was sent with reasoning.
     pub(crate) fn has_reasoning(&self) -> bool {
-        self.hashes().1.is_some()
+        self.hash_without_reasoning.is_some()
     }
 
     /// Returns the item as it is sent without its reasoning.
     pub(crate) fn without_reasoning(&self) -> Self {
-        Self { id: self.id.clone(), hash: self.bare().into(), tokens: self.tokens }
+        let hash = Arc::clone(self.bare());
+        Self { id: self.id.clone(), hash, hash_without_reasoning: None, tokens: self.tokens }
     }
 
     /// Returns the hash of the item without its reasoning.
-    fn bare(&self) -> &str {
-        let (whole, bare) = self.hashes();
-        bare.unwrap_or(whole)
-    }
-
-    fn hashes(&self) -> (&str, Option<&str>) {
-        self.hash.split_once(':').map_or((&self.hash, None), |(whole, bare)| (whole, Some(bare)))
+    fn bare(&self) -> &Arc<str> {
+        self.hash_without_reasoning.as_ref().unwrap_or(&self.hash)
     }
 }
 
@@ -219,7 +223,7 @@ impl<'p> PromptHeads<'p> {
     /// The head of so many items; no fewer than those asked about before.
     pub(crate) fn at(&mut self, items: usize) -> PromptHead {
         for piece in &self.prompt[self.items.min(items)..items] {
-            for text in [piece.id.as_str(), piece.bare()] {
+            for text in [piece.id.as_str(), &**piece.bare()] {
                 self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
             }
             self.thought = Some(&piece.id).filter(|_| piece.has_reasoning()).or(self.thought);

@@ -41,8 +41,8 @@ struct KnownRows<'p> {
 }
 
 impl KnownRows<'_> {
-    /// The hash of a row whose message is the very one that was sent before.
-    fn hash_of(&mut self, row: &PlannedItem) -> Option<Arc<str>> {
+    /// Returns the item of a row whose message is the very one that was sent before.
+    fn find(&mut self, row: &PlannedItem) -> Option<&PromptPiece> {
         let tries = self.tries.min(self.rows.len()).min(self.pieces.len());
         let found = self.rows[..tries].iter().position(|sent| sent.is(&row.body));
         self.tries -= found.map_or(tries, |at| at + 1);
@@ -50,7 +50,7 @@ impl KnownRows<'_> {
         let piece = &self.pieces[at];
         self.rows = &self.rows[at + 1..];
         self.pieces = &self.pieces[at + 1..];
-        Some(Arc::clone(&piece.hash))
+        Some(piece)
     }
 }
 
@@ -133,16 +133,19 @@ impl<'p> SentPrompt<'p> {
             let mut hash = ToolsHash::default();
             self.tools.iter().for_each(|tool| hash.add(tool));
             let tokens = u64::try_from(line.tokens).unwrap_or_default();
-            PromptPiece { id: TOOLS.into(), hash: hash.text().into(), tokens }
+            PromptPiece { id: TOOLS.into(), hash: hash.text().into(), hash_without_reasoning: None, tokens }
         });
         let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
-            let hash = match (known.hash_of(row), row.body.reasoning()) {
-                (Some(hash), _) => hash,
-                (None, []) => row.hash().into(),
-                (None, _) => format!("{}:{}", row.hash(), hash_of(&row.body.without_reasoning())).into(),
-            };
-            PromptPiece { id: self.sent_id(row).clone(), hash, tokens: row.token_estimate.tokens }
+            let (id, tokens) = (self.sent_id(row).clone(), row.token_estimate.tokens);
+            if let Some(known) = known.find(row) {
+                let (hash, hash_without_reasoning) =
+                    (known.hash.clone(), known.hash_without_reasoning.clone());
+                return PromptPiece { id, hash, hash_without_reasoning, tokens };
+            }
+            let without = || hash_of(&row.body.without_reasoning()).into();
+            let hash_without_reasoning = (!row.body.reasoning().is_empty()).then(without);
+            PromptPiece { id, hash: row.hash().into(), hash_without_reasoning, tokens }
         });
         tools.into_iter().chain(rows).collect()
     }

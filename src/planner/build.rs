@@ -71,7 +71,8 @@ impl ContextWindowManager {
         // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
-        let (scenario, budgets, mut chosen) = solver.divide(rendering, available, identity)?;
+        let scenario = solver.scenario(rendering, available.total())?;
+        let (budgets, mut chosen) = solver.divide(&scenario, available, identity)?;
         // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9, B6).
         let selector = solver.selector(&scenario);
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {

@@ -1,10 +1,9 @@
 //! From a request to a plan.
 //!
-//! - [`manager::ContextWindowManager::plan`] finds the prompt budget (`context`, rule B1) and what to continue of the
-//!   last prompt (`sticky`, rule S5).
-//! - `plan_from` gathers the candidates and solves. It gathers and solves once more if the documents of the last prompt
-//!   have to be given up.
-//! - [`solve::Solver::plan`] runs the other stages.
+//! - [`manager::ContextWindowManager::plan`] finds the prompt budget (rule B1) and the part of the last prompt to continue
+//!   (`sticky`, rule S5).
+//! - [`build`] gathers the candidates and plans in rounds, until a prompt has no fault.
+//! - [`solve::Solver`] holds everything that does not depend on the budget.
 //!
 //! Ids such as S5 are rules; `docs/rules.md` has them. The stages, in order:
 //!
@@ -12,7 +11,7 @@
 //! | --- | --- | --- | --- |
 //! | candidates | [`candidates`], [`repair`], [`expiry`] | S1, S2, S8, S9, T1, T2, H1-H3, O5 | what may be in, without counting |
 //! | budget | [`budget`] | B4, B5, S6 | the tokens of each section |
-//! | select | [`select`] | S2-S5, S7-S9, B6 | what is in, and why the rest is not |
+//! | select | [`select`] | S2-S5, S7-S9, B6 | the included candidates, and the reasons of the others |
 //! | assemble | [`assemble`] | O1, O2 | rows and messages in prompt order |
 //! | conform | [`assemble`] | H4-H9 | messages that the provider accepts |
 //! | ledger | [`assemble`] | B3, N3, S6, U2 | every token, and what would help where it is too much |

@@ -1,9 +1,10 @@
-//! One request, solved for any budget: what `build_plan` does once, and what explanations do again and again.
+//! One request, solved for any budget: by `build_plan` once, and by explanations again and again.
 //!
-//! Most of a request does not depend on its budget: its candidates, what they cost, what the sections could use. A
-//! [`Solver`] holds that, and finds a [`Solution`] for a budget. How tool results are sent (rule S7) changes what
-//! candidates cost, so each way of sending them is a [`Scenario`] with costs of its own; the solution says which
-//! scenarios were tried, the last one taken.
+//! Input: candidates and a budget. Output: a [`Solution`]. Rules: B4, B5, S2 to S9.
+//!
+//! Most of a request does not depend on its budget: its candidates, their costs, the demands of the sections. A [`Solver`]
+//! holds that. The rendering of tool results (rule S7) changes the costs of candidates, so each rendering is a [`Scenario`]
+//! with costs of its own; a solution lists the scenarios that were tried, the last one taken.
 
 use crate::{
     config::Config,
@@ -161,7 +162,8 @@ impl<'p, W: Walker> Solver<'p, W> {
         let mut rendering = self.candidates.remembered_rendering();
         let mut trials = Vec::new();
         loop {
-            let (scenario, budgets, mut chosen) = self.divide(rendering, available, adjust)?;
+            let scenario = self.scenario(rendering, available.total())?;
+            let (budgets, mut chosen) = self.divide(&scenario, available, adjust)?;
             let selector = self.selector(&scenario);
             let shorter = selector.begin(&budgets, &mut chosen)?;
             if shorter.is_none() {
@@ -179,8 +181,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Divides the available tokens among the sections with the costs of one rendering of tool results. Includes the pins
-    /// that come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands
+    /// Divides the available tokens among the sections with the costs of a scenario. Includes the pins that come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands
     /// of the sections.
     ///
     /// # Errors
@@ -188,20 +189,17 @@ impl<'p, W: Walker> Solver<'p, W> {
     /// Counters that fail.
     pub(crate) fn divide(
         &self,
-        rendering: ToolResultRendering,
+        scenario: &Scenario<'p, W>,
         available: Available,
         adjust: fn(SectionDemands) -> SectionDemands,
-    ) -> Result<(Rc<Scenario<'p, W>>, Budgets, Selection<W>), Error> {
-        let scenario = self.scenario(rendering, available.total())?;
-        let (demands, selector) = (adjust(scenario.demands), self.selector(&scenario));
+    ) -> Result<(Budgets, Selection<W>), Error> {
+        let (demands, selector) = (adjust(scenario.demands), self.selector(scenario));
         let report = |amount, least| scenario.walker.compared(BudgetVariable::Free, amount, least);
-        let (budgets, chosen) = if demands.overflow(&available, report) {
-            (demands.only_minimums(available, self.config), selector.minimum()?)
-        } else {
-            let (chosen, pins) = selector.pins_first(&available)?;
-            (demands.divide(available, pins, self.config, report), chosen)
-        };
-        Ok((scenario, budgets, chosen))
+        if demands.overflow(&available, report) {
+            return Ok((demands.only_minimums(available, self.config), selector.minimum()?));
+        }
+        let (chosen, pins) = selector.pins_first(&available)?;
+        Ok((demands.divide(available, pins, self.config, report), chosen))
     }
 
     /// Returns the rules of selection with the costs of a scenario.
@@ -216,7 +214,15 @@ impl<'p, W: Walker> Solver<'p, W> {
 
     /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total` are the
     /// available tokens.
-    fn scenario(&self, rendering: ToolResultRendering, total: u64) -> Result<Rc<Scenario<'p, W>>, Error> {
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn scenario(
+        &self,
+        rendering: ToolResultRendering,
+        total: u64,
+    ) -> Result<Rc<Scenario<'p, W>>, Error> {
         let known = self.scenarios.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
         if let Some(known) = known {
             return Ok(known);
@@ -238,7 +244,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.selector(&scenario).left_for_documents(&budgets.available, &solution.chosen)
     }
 
-    /// What a candidate costs, counted no further than to `limit` tokens.
+    /// Returns the tokens of a candidate, counted no further than to `limit`.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
         let rendering = self.candidates.remembered_rendering();
         Ok(match self.scenario(rendering, limit)?.costs.weigh(id, limit)? {
@@ -283,17 +289,17 @@ impl<'p, W: Walker> Solution<'p, W> {
         (Rc::clone(&taken.scenario), taken.budgets)
     }
 
-    /// What the documents' share holds, and no more than their budget; tokens.
+    /// Returns the tokens of the documents' share, at most their budget.
     pub(crate) fn document_share(&self) -> u64 {
         self.trials[self.trials.len() - 1].budgets.document_share()
     }
 
-    /// Documents and state before this position are not sent (rule S10).
+    /// Returns the position before which documents and state are not sent (rule S10).
     pub(crate) fn released_before(&self) -> u32 {
         self.trials[self.trials.len() - 1].scenario.costs.rendering().released_before
     }
 
-    /// Whether only the minimum is included, because it exceeds the budget.
+    /// Checks if only the minimum is included, because it exceeds the budget.
     pub(crate) fn is_minimal(&self) -> bool {
         self.trials[self.trials.len() - 1].budgets.overflow
     }
@@ -305,12 +311,12 @@ impl<'p, W: Walker> Solution<'p, W> {
         (excess > 0 && !self.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
     }
 
-    /// Returns the tokens of everything that is in.
+    /// Returns the tokens of everything that is included.
     pub(crate) fn used(&self) -> i128 {
         self.used
     }
 
-    /// Available tokens not used; may be negative.
+    /// Returns the available tokens that are not used; may be negative.
     pub(crate) fn left(&self) -> i128 {
         self.available - self.used
     }

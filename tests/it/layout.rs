@@ -214,6 +214,38 @@ fn modules_use_only_those_declared_before_them() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// Ids and rows are compared and looked up, never read for their parts: an id may hold any character. These places read a
+/// form that a person writes or a file has.
+#[test]
+fn ids_are_not_read_for_their_parts() {
+    let borders = [
+        "src/conversation/ids.rs",         // `m7`: the id of a message that brings none
+        "src/plan/anchor.rs",              // the two hashes of a stored item
+        "src/plan/mod.rs",                 // `rag:ID` and `item:ID`, as people ask
+        "src/plan/composition.rs",         // paths and lines of texts
+        "src/analysis/explain/subject.rs", // `rag:ID` and `item:ID`, as people ask
+        "src/analysis/explain/ranked.rs",  // ids of placeholder messages, which no caller may use
+        "src/analysis/explain/many_budgets/sequence_costs.rs",
+    ];
+    let reads =
+        ["split_once(", ".split(", ".rsplit(", "strip_prefix(", "starts_with(", ".parse(", ".parse::<"];
+    let (mut looked_at, mut wrong) = (0, Vec::new());
+    for folder in ["src/planner", "src/conversation", "src/plan", "src/analysis"] {
+        for file in files(&crate::support::root().join(folder)) {
+            let place = file.strip_prefix(crate::support::root()).unwrap().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(&file).unwrap();
+            looked_at += 1;
+            for line in code(&text).lines().filter(|line| !line.trim_start().starts_with("//")) {
+                if reads.iter().any(|read| line.contains(read)) && !borders.contains(&place.as_str()) {
+                    wrong.push(format!("{place}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(looked_at > 100, "only {looked_at} files");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 /// A package is published without the folders around it.
 #[test]
 fn files_that_are_included_are_inside_their_package() {

@@ -1,4 +1,4 @@
-//! What is in at a range of budgets, and how two ranges differ.
+//! The included candidates at a range of budgets, and the differences of two ranges.
 
 use super::{key::Key, many_budgets::ManyBudgets};
 use crate::planner::{
@@ -7,35 +7,35 @@ use crate::planner::{
 };
 use std::collections::BTreeSet;
 
-/// Budgets at which the same is in; tokens.
+/// Budgets at which the same candidates are included; tokens.
 pub(super) struct BudgetRange<'p> {
     /// The smallest of them.
     pub(super) from: u64,
     /// The largest of them.
     pub(super) to: u64,
-    /// What is in, documents apart.
+    /// The included candidates, documents apart.
     pub(super) kept: Included<ManyBudgets>,
-    /// In order, what stays where it was sent, and what the provider requires of what is asked about.
+    /// In order, the texts that stay where they were sent, and the placeholder messages that are asked about.
     pub(super) others: Vec<Key>,
     pub(super) documents: Documents<'p>,
 }
 
-/// The documents that are in.
+/// The included documents.
 pub(super) enum Documents<'p> {
     /// By their slots among those that compete.
     Slots(SlotSet, &'p Candidates<'p>),
-    /// By their keys: where each budget has candidates of its own.
+    /// By their keys: if each budget has candidates of its own.
     Named(BTreeSet<Key>),
 }
 
 impl<'p> BudgetRange<'p> {
-    /// No budgets, with nothing in.
+    /// Builds a range of no budgets.
     pub(super) fn empty(candidates: &'p Candidates<'p>) -> Self {
         let documents = Documents::Slots(SlotSet::default(), candidates);
         Self { from: 0, to: 0, kept: Included::empty(), others: Vec::new(), documents }
     }
 
-    /// The same, with every document by its key: also those that stay where they were sent.
+    /// Converts every document to its key: also those that stay where they were sent.
     pub(super) fn named<'other>(self) -> BudgetRange<'other> {
         let mut documents: BTreeSet<Key> = self.documents().collect();
         let (stay, others) = self.others.into_iter().partition(|key| matches!(key, Key::Document(_)));
@@ -44,7 +44,7 @@ impl<'p> BudgetRange<'p> {
         BudgetRange { from: self.from, to: self.to, kept: self.kept, others, documents }
     }
 
-    /// What is in here and not there.
+    /// Returns the keys that are included here and not there.
     pub(super) fn without(&self, other: &BudgetRange<'p>) -> Vec<Key> {
         let items = self.kept.without(&other.kept).into_iter();
         let mut keys: Vec<Key> = items.map(Key::Item).collect();
@@ -77,13 +77,13 @@ impl<'p> BudgetRange<'p> {
     }
 }
 
-/// The document at a slot among those that compete.
+/// Returns the key of the document at a slot among those that compete.
 pub(super) fn document(candidates: &Candidates<'_>, slot: Slot) -> Key {
     let index = candidates.index();
     Key::Document(index.document(index.rank_at(slot)).at)
 }
 
-/// What is in the first sorted list and not in the second.
+/// Returns the keys of the first sorted list that are not in the second.
 fn difference<'a>(here: &'a [Key], there: &'a [Key]) -> impl Iterator<Item = Key> + 'a {
     let mut others = there.iter().peekable();
     here.iter().copied().filter(move |key| {

@@ -1,5 +1,7 @@
-//! The candidates of one round under many budgets: what solves them, and what a target adds to a prompt of
-//! them.
+//! The candidates of one round under many budgets.
+//!
+//! Input: gathered candidates. Output: their solvers, and the tokens that a target adds to a prompt of them. Rules: S5, N3,
+//! H5.
 
 use super::{
     budget_range::{BudgetRange, Documents},
@@ -25,7 +27,7 @@ use std::{
     rc::Rc,
 };
 
-/// The candidates of one round, and what solves them.
+/// The candidates of one round with their solvers.
 pub(super) struct Rankings<'p> {
     pub(super) first: Ranked<'p>,
     /// Without the documents of the last prompt (rule S5).
@@ -54,7 +56,7 @@ impl<'p> Rankings<'p> {
     }
 }
 
-/// Candidates with one ranking of their documents, and what solves them.
+/// Candidates with one ranking of their documents, and their solvers.
 pub(super) struct Ranked<'p> {
     candidates: &'p Candidates<'p>,
     manager: &'p ContextWindowManager,
@@ -78,7 +80,7 @@ impl<'p> Ranked<'p> {
         &self.tries[number as usize].solver
     }
 
-    /// Builds the range of budgets at which these candidates are included, where texts before a position are no longer sent.
+    /// Builds the range of budgets at which these candidates are included, and texts before a position are no longer sent.
     pub(super) fn range(
         &self,
         (from, to): (u64, u64),

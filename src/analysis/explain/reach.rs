@@ -1,4 +1,4 @@
-//! Over which budgets a solution stays what it is.
+//! The range of budgets over which a solution stays as it is.
 
 use super::{many_budgets::ManyBudgets, slack::Slack};
 use crate::{
@@ -9,22 +9,22 @@ use crate::{
     },
 };
 
-/// The most tokens, up to `most`, that may be available while everything is decided as in this solution.
+/// Returns the most tokens, up to `most`, that may be available while everything is decided as in this solution.
 pub(super) fn up(solution: &Solution<'_, ManyBudgets>, config: &Config, most: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.growth, |now, then| then - now);
     let available = solution.available;
     available + gallop((most - available).max(0), |step| holds(available + step))
 }
 
-/// The fewest tokens, down to `least`, that may be available while everything is decided as in this solution.
+/// Returns the fewest tokens, down to `least`, that may be available while everything is decided as in this solution.
 pub(super) fn down(solution: &Solution<'_, ManyBudgets>, config: &Config, least: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.fall, |now, then| now - then);
     let available = solution.available;
     available - gallop((available - least).max(0), |step| holds(available - step))
 }
 
-/// Says of other numbers of available tokens whether everything is decided as in this solution: whether, in every trial,
-/// no variable moves as far as its slack.
+/// Returns a check of other numbers of available tokens: true if everything is decided as in this solution, because in every
+/// trial no variable moves as far as its slack.
 fn holds<'s>(
     solution: &'s Solution<'_, ManyBudgets>,
     config: &'s Config,
@@ -45,7 +45,7 @@ fn holds<'s>(
     }
 }
 
-/// What each variable is worth when so many tokens are available, and the same is decided about the minimum.
+/// Returns the value of each variable if so many tokens are available, and the same is decided about the minimum.
 fn values(
     scenario: &Scenario<'_, ManyBudgets>,
     like: &Budgets,

@@ -1,13 +1,16 @@
-//! How far the prompt budget may move before something is decided differently.
+//! The distance that the prompt budget may move before a decision changes.
 //!
-//! Every decision of selection compares tokens with what is left of a [`BudgetVariable`]. None of these variables falls
-//! when the prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision stays as it is while its variable moves by less than what was
-//! left, or by less than what was missing; and while that holds for every decision, the same is in. [`Slack`]
-//! keeps, for each variable, the smallest growth and the smallest fall that changes a decision.
+//! Input: comparisons of selection. Output: for each variable, the smallest growth and the smallest fall that changes a
+//! decision. Rules: E1.
 //!
-//! If only one message of the conversation is asked about, a second form keeps the ranges long. Whether that goal is
-//! included is a matter of one sum: of everything newer, and of its own turn up to it. The comparisons of the walk are then
-//! ignored, and the distance of that one sum from the tokens of the walk is kept.
+//! Every decision of selection compares tokens with the rest of a [`BudgetVariable`]. None of these variables falls when the
+//! prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision stays as it is while its variable
+//! moves by less than the tokens that were left, or that were missing. While that holds for every decision, the same
+//! candidates are included.
+//!
+//! If only one message of the conversation is asked about, a second form keeps the ranges long. That goal is included
+//! depending on one sum: of everything newer, and of its own turn up to it. The comparisons of the walk are then ignored, and
+//! the distance of that one sum from the tokens of the walk is kept.
 
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -20,7 +23,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// How far each variable may move, by its number, before some decision is made differently; tokens.
+/// The tokens by which each variable may move, by its number, before some decision changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slack {
     /// The growth at which something changes.

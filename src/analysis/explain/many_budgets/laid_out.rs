@@ -98,8 +98,8 @@ impl Selector<'_, ManyBudgets> {
         })
     }
 
-    /// Checks if state is merged into the live question until some exchange comes in after it. If one is in
-    /// whatever happens, state is merged at no budget.
+    /// Checks if state is merged into the live question until some exchange is included after it. If one is part of the
+    /// minimum, state is merged at no budget.
     fn may_still_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
         if !self.index.merges_in_the_minimum() {
             return Ok(false);
@@ -113,9 +113,8 @@ impl Selector<'_, ManyBudgets> {
         Ok(false)
     }
 
-    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no
-    /// budget, or if it starts in a turn that is kept only as a whole, or of which nothing can be sent from
-    /// there on.
+    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no budget, or if it
+    /// starts in a turn that is kept only as a whole, or of which nothing can be sent from there on.
     fn lay_out_window(&self, start: CandidateId, slots: &PinSlots) -> Result<Option<WindowSteps>, Error> {
         let minimum = self.minimum()?;
         let turn = self.index.turn_of(start);

@@ -67,16 +67,20 @@ impl Selector<'_, ManyBudgets> {
         trail
     }
 
-    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted
-    /// than that.
+    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted than that.
     pub(super) fn lay_out(&self, room: u64, mut trail: Trail) -> Trail {
         let mut chosen = Selection::new(self.index);
         chosen.included.insert_walked(trail.beside.iter().copied());
         let end = self.lay_out_turns(room.saturating_mul(2), &chosen, &mut trail);
-        // An error is for the walk to run into, where it comes so far.
+        // An error is for the walk to run into, if it comes so far.
         trail.ending(end.unwrap_or(End::Unknown))
     }
 
+    /// Adds the steps of the turns to a trail, until they exceed the room. Returns the end of the trail.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
     pub(super) fn lay_out_turns(
         &self,
         room: u64,

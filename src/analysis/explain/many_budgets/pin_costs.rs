@@ -197,7 +197,7 @@ impl PriorityCosts {
         (slots.start < slot && !self.heads[turn as usize]).then_some(slots)
     }
 
-    /// Lets in all from a slot on that fit one after the other. Returns the first that does not.
+    /// Includes all from a slot on that fit one after the other. Returns the first that does not.
     fn take_all_that_fit(&self, filled: &mut Filled, from: u32) -> Option<u32> {
         let end = self.slots.end;
         let out = self.take_run(filled, from, end, |cost| cost.sum);
@@ -208,8 +208,8 @@ impl PriorityCosts {
         Some(out)
     }
 
-    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns.
-    /// `brought` is true if the turn's user message is in.
+    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns. `brought` is true
+    /// if the turn's user message is included.
     fn finish_turn(
         &self,
         pins: &PinSlots,
@@ -236,8 +236,7 @@ impl PriorityCosts {
         end
     }
 
-    /// Lets in all from a slot on that fit one after the other. Returns the first that does not, at most
-    /// `end`.
+    /// Includes all from a slot on that fit one after the other. Returns the first that does not, at most `end`.
     fn take_run(&self, filled: &mut Filled, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
         let left = filled.left;
         let (out, run) = self.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);

@@ -33,7 +33,7 @@ pub(in crate::analysis::explain) struct PinSlots {
 #[derive(Debug)]
 pub(super) struct PinnedTurn {
     pub(super) head: CandidateId,
-    /// The pins with which the user message is in, in order.
+    /// The pins that bring or are the user message, in order.
     slots: Vec<u32>,
 }
 
@@ -114,7 +114,7 @@ impl PinSlots {
         self.turns.get_index_of(&turn).map(|number| number as u32)
     }
 
-    /// Checks if a candidate is in with the pins at these slots.
+    /// Checks if the pins at these slots include a candidate.
     pub(super) fn has(&self, id: CandidateId, slots: &SlotSet) -> bool {
         if let Some(turn) = self.turn_of(id) {
             return self.turn(turn).is_brought(slots);
@@ -135,26 +135,26 @@ pub(super) fn is_user_message(id: CandidateId) -> bool {
 }
 
 impl PinnedTurn {
-    /// Returns the first pin from a slot on with which the user message is in, before another slot.
+    /// Returns the first pin within these slots that brings or is the user message.
     pub(super) fn first_within(&self, slots: &Range<u32>) -> Option<u32> {
         let at = self.slots.partition_point(|slot| *slot < slots.start);
         self.slots.get(at).copied().filter(|slot| *slot < slots.end)
     }
 
-    /// Returns the last pin before a slot with which the user message is in.
+    /// Returns the last pin before a slot that brings or is the user message.
     pub(super) fn last_before(&self, end: u32) -> Option<u32> {
         let at = self.slots.partition_point(|slot| *slot < end);
         at.checked_sub(1).map(|last| self.slots[last])
     }
 
-    /// Returns the pins of one priority with which the user message is in.
+    /// Returns the pins within these slots that bring or are the user message.
     pub(super) fn slots_within(&self, slots: &Range<u32>) -> &[u32] {
         let from = self.slots.partition_point(|slot| *slot < slots.start);
         let to = self.slots.partition_point(|slot| *slot < slots.end);
         &self.slots[from..to]
     }
 
-    /// Checks if the user message is in with the pins at these slots.
+    /// Checks if the pins at these slots include the user message.
     pub(super) fn is_brought(&self, slots: &SlotSet) -> bool {
         if self.slots.len() <= FEW {
             return self.slots.iter().any(|slot| slots.has(Slot::new(*slot)));

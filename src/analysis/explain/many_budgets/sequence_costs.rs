@@ -248,8 +248,7 @@ fn joined_instructions(
     if instructions.len() < 2 { Ok(0) } else { meter.joined_instructions(&instructions) }
 }
 
-/// Checks if an item has an id that a placeholder message would have: planning fails where it is needed
-/// (rule O5).
+/// Checks if an item has an id that a placeholder message would have: planning fails if that message is needed (rule O5).
 fn takes_an_id(candidates: &Candidates<'_>) -> bool {
     let (log, request) = (candidates.log(), candidates.request());
     let takes = |id: &ItemId| {

@@ -13,24 +13,24 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{ops::Range, rc::Rc};
 
-/// What the walk meets: of each turn its user message, then its exchanges, the newest first; without what is in already and
-/// what can never be sent.
+/// The steps of a walk: of each turn its user message, then its exchanges, the newest first; without the candidates that are
+/// included already or can never be sent.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// The messages and exchanges that were in when the walk began: the live question, and what is pinned.
+    /// The messages and exchanges that were included when the walk began: the live question, and pins.
     pub(super) beside: Vec<CandidateId>,
-    /// Nothing before this comes in.
+    /// Nothing before this is included.
     pub(super) floor: Option<CandidateId>,
-    /// True if pinned messages are on it, in or not: of two such trails one is the beginning of the other.
+    /// True if pinned messages are on it, included or not: of two such trails one is the beginning of the other.
     pub(super) holds_pins: bool,
     /// Each with the tokens of all up to it, and its turn.
     steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
     end: End,
-    /// After so many steps the live turn is in, as far as it can be sent.
+    /// The number of steps after which the live turn is included, as far as it can be sent.
     pub(super) live: Option<usize>,
 }
 
-/// What comes after the last step.
+/// The end of a trail, after its last step.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
     /// Nothing: the conversation begins there.
@@ -38,21 +38,22 @@ pub(super) enum End {
     /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is larger than
     /// all of them, or one before the floor.
     Barrier(Turn),
-    /// That was not looked at: there is more than this much room before it; tokens.
+    /// Not looked at: there is more than this much room before it; tokens.
     LaidOutFor(u64),
-    /// That was not looked at, however much room there is: the walk itself has to.
+    /// Not looked at, however much room there is: the walk itself has to.
     Unknown,
 }
 
-/// The last prompt's window (rule S5) laid out: all that comes in where it fits. It starts at the floor of its trail.
+/// The last prompt's window (rule S5) laid out: all candidates that are included if it fits. It starts at the floor of its
+/// trail.
 #[derive(Debug)]
 pub(super) struct WindowTrail {
-    /// The pins that had no room when it was laid out, where those are awaited.
+    /// The pins that had no room when it was laid out, if those are awaited.
     pub(super) dropped: Vec<CandidateId>,
     /// Those of them that are part of the window.
     pub(super) awaited: Vec<CandidateId>,
     pub(super) trail: Rc<Trail>,
-    /// What all of it costs; tokens, none where some of it fits no budget.
+    /// The tokens of all of it; `None` if some of it fits no budget.
     pub(super) tokens: Option<u64>,
 }
 
@@ -79,9 +80,9 @@ impl WindowSteps {
 pub(super) struct Turn {
     /// Its first step.
     pub(super) first: usize,
-    /// Whether that one is its user message.
+    /// True if that one is its user message.
     pub(super) has_head: bool,
-    /// Whether some of it may be in without the rest.
+    /// True if some of it may be included without the rest.
     may_be_cut: bool,
 }
 
@@ -115,7 +116,7 @@ impl Trail {
         Self { holds_pins: true, ..Self::new(beside, floor) }
     }
 
-    /// A turn that begins at the end of the trail.
+    /// Builds a turn that begins at the end of the trail.
     pub(super) fn turn(&self, has_head: bool, may_be_cut: bool) -> Turn {
         Turn { first: self.len(), has_head, may_be_cut }
     }
@@ -129,7 +130,7 @@ impl Trail {
         Self { end, ..self }
     }
 
-    /// Whether a longer one may lead further, for so much room after a step.
+    /// Checks if a longer trail may lead further, for so much room after a step.
     pub(super) fn is_too_short(&self, from: usize, room: u64) -> bool {
         matches!(self.end, End::LaidOutFor(most) if most < self.sum(from).saturating_add(room))
     }
@@ -138,7 +139,7 @@ impl Trail {
         self.steps.len()
     }
 
-    /// What so many steps cost; tokens.
+    /// Returns the tokens of so many steps.
     pub(super) fn sum(&self, steps: usize) -> u64 {
         steps.checked_sub(1).map_or(0, |last| self.steps[last].0)
     }
@@ -169,7 +170,7 @@ impl Trail {
         self.steps.get_index_of(&id)
     }
 
-    /// The first so many.
+    /// Returns the first so many steps.
     pub(super) fn ids(
         &self,
         steps: usize,

@@ -76,8 +76,8 @@ impl<S: Summary> Tree<S> {
         left.join(right)
     }
 
-    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
-    /// summary of what is before it. `holds` is true of nothing, and once it is false it stays false.
+    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the summary of the
+    /// values before it. `holds` is true of nothing, and once it is false it stays false.
     pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);

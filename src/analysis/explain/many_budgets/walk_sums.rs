@@ -2,9 +2,9 @@
 //!
 //! Input: a trail with pinned messages on it, and the pins that are included. Output: sums of the other steps. Rules: S4.
 //!
-//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are
-//! in cost the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the pins that are
-//! in: by a few from one budget to the next.
+//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are included cost
+//! the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the included pins: by a few from one budget
+//! to the next.
 
 use super::{
     pin_slots::PinSlots,
@@ -14,14 +14,14 @@ use super::{
 use crate::planner::{candidates::CandidateId, select::SlotSet};
 use std::rc::Rc;
 
-/// The costs of the steps of a trail that are not in as pins.
+/// The costs of the steps of a trail that are not included as pins.
 #[derive(Debug)]
 pub(super) struct WalkSums {
     trail: Rc<Trail>,
     tree: Tree<Stretch>,
-    /// The pins that are in.
+    /// The pins that are included.
     pins: SlotSet,
-    /// True if pins that are not in count, as the ordinary messages that they are otherwise.
+    /// True if excluded pins count, as the ordinary messages that they are otherwise.
     counts_pins: bool,
 }
 
@@ -36,7 +36,7 @@ impl WalkSums {
         Rc::ptr_eq(&self.trail, trail)
     }
 
-    /// Changes the sums to those with which these pins are in. The work follows the differences.
+    /// Changes the sums to those beside these included pins. The work follows the differences.
     pub(super) fn move_to(&mut self, pins: &SlotSet, slots: &PinSlots) {
         let old = std::mem::replace(&mut self.pins, pins.clone());
         let changed: Vec<CandidateId> =
@@ -46,13 +46,12 @@ impl WalkSums {
         }
     }
 
-    /// Finds the end of the walk from a step on with so much room, and the tokens that it pays. Returns
-    /// `None` if the trail ends before that is known.
+    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before that is known.
     pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<Reach> {
         self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
     }
 
-    /// Sums the steps from one up to another as far as they are not in.
+    /// Sums the steps from one up to another as far as they are not included.
     pub(super) fn missing(&self, from: usize, to: usize) -> Stretch {
         self.tree.fold(from, to)
     }
