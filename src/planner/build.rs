@@ -21,7 +21,7 @@ use crate::{
         thoughts,
     },
 };
-use std::convert::identity;
+use std::{collections::BTreeMap, convert::identity};
 
 impl ContextWindowManager {
     /// Plans a request. `sticky` is the part of the last prompt to go on from.
@@ -119,7 +119,7 @@ impl ContextWindowManager {
         let lost = if self.model().thinking.is_some() && has_reasoning() {
             thoughts::lost(prompt.sent_prompt()?, request, self.model())
         } else {
-            Default::default()
+            BTreeMap::new()
         };
         Ok(Faults { missing: prompt.missing(), lost })
     }
