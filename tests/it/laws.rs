@@ -13,7 +13,7 @@ use context_window::{
     tokens::Certainty,
 };
 use proptest::{prelude::*, test_runner::TestRunner};
-use std::cell::Cell;
+use std::{cell::Cell, collections::BTreeSet};
 
 /// A session with its log, manager and plan, with which most laws begin.
 struct Planned<'a> {
@@ -242,7 +242,15 @@ fn repair_is_idempotent(planned: &Planned<'_>) -> Result<(), TestCaseError> {
 
 /// S5: planned again and again from what it left behind, a prompt of an unchanged conversation settles: a window that
 /// grew into what was left over is cut to its low mark, a pin takes another one's room, and then nothing moves.
+///
+/// It does not hold for documents of one id under `rag.max_source_tokens`: the anchor names a document by its id, so the
+/// two take turns. Such sessions are left out.
 fn a_plan_from_its_own_anchor_settles(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+    let rag = &planned.session.rag;
+    let ids: BTreeSet<&str> = rag.iter().map(|item| item.id).collect();
+    if ids.len() < rag.len() && planned.manager.config().rag.max_source_tokens.is_some() {
+        return Ok(());
+    }
     let next = |plan: &ContextPlan| {
         let request = planned.request().with_previous(plan.anchor());
         planned.manager.build_plan(&request).unwrap()

@@ -10,8 +10,8 @@ use crate::rules::{self, Form, Target};
 use crate::support::{data, generate};
 use body::{Goal, goals};
 use context_window::{
-    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, PlanRequest, PlannedItem,
-    RequestLimits, Role, Section, Source, TokenCounter,
+    ContextPlan, ContextWindowManager, ExcludedReason, IncludedReason, Message, Part, PlanRequest,
+    PlannedItem, RequestLimits, Role, Section, Source, TokenCounter,
 };
 use context_window_formats::Session;
 use proptest::prelude::*;
@@ -55,6 +55,14 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
 
 /// Rendered for another wire format than its own, a plan is what a server takes of which nothing but its form is known.
 fn valid_in_any_other_form(goal: &Goal, plan: &ContextPlan) -> Result<(), String> {
+    // Items that only their own provider knows are nothing to any other one.
+    let is_foreign = |message: &Message| {
+        let is_opaque = |part: &Part| matches!(part, Part::Opaque { .. });
+        message.text().is_empty() && message.tool_calls().is_empty() && message.parts().iter().all(is_opaque)
+    };
+    if plan.messages().iter().all(is_foreign) {
+        return Ok(());
+    }
     for form in [Form::OpenAiChat, Form::OpenAiResponses, Form::Anthropic, Form::Gemini] {
         let by_a_server = goal.rules.form == Form::ChatTemplate && form == Form::OpenAiChat;
         if goal.rules.form == form || by_a_server {
