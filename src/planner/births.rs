@@ -21,34 +21,27 @@ pub(super) struct Births<'p> {
     prompt: SentPrompt<'p>,
     log: &'p Conversation,
     now: &'p [PromptPiece],
-    shown: Option<Shown<'p>>,
+    /// The last prompt with its anchor, if it is remembered.
+    last: Option<(&'p Anchor, &'p [PromptPiece])>,
+    /// The number of items that both prompts begin with, reasoning apart.
+    same: usize,
+    /// The place in the last prompt of each message that was sent with reasoning.
+    thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
     /// Without a last prompt: the first row that is not sent as the conversation has it, with the reason.
     parts_at: OnceCell<Option<(usize, DropReason)>>,
     /// Without a last prompt: messages that are not sent, with their positions, in the order of the plan.
     gone: OnceCell<Vec<(u32, ItemId)>>,
 }
 
-/// The last prompt, compared with this one.
-struct Shown<'p> {
-    anchor: &'p Anchor,
-    then: &'p [PromptPiece],
-    /// How many items both prompts begin with, reasoning apart.
-    same: usize,
-    /// The place of each message that was sent with reasoning.
-    thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
-}
-
 impl<'p> Births<'p> {
     pub(super) fn new(prompt: SentPrompt<'p>, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
         let anchor = prompt.before.map(|before| &*before.anchor);
-        let shown = anchor.and_then(|anchor| Some((anchor, anchor.prompt.as_deref()?)));
-        let shown = shown.map(|(anchor, then)| Shown {
-            anchor,
-            then,
-            same: iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count(),
-            thoughts: OnceCell::new(),
+        let last = anchor.and_then(|anchor| Some((anchor, anchor.prompt.as_deref()?)));
+        let same = last.map_or(0, |(_, then)| {
+            iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count()
         });
-        Self { prompt, log, now, shown, parts_at: OnceCell::new(), gone: OnceCell::new() }
+        let (thoughts, parts_at, gone) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { prompt, log, now, last, same, thoughts, parts_at, gone }
     }
 
     /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood before it when it
@@ -60,14 +53,14 @@ impl<'p> Births<'p> {
         before_it: Option<ItemId>,
         refused_to: impl Fn(&Anchor) -> Option<DropReason>,
     ) -> (Option<DropReason>, Option<ItemId>) {
-        let Some(shown) = &self.shown else { return (self.told(row, position), before_it) };
+        let Some((anchor, then)) = self.last else { return (self.told(row, position), before_it) };
         let id = &self.prompt.included[row].id;
         let at = self.now.len() - self.prompt.included.len() + row;
-        let Some((place, after)) = shown.born_at(id, at, |prompt| self.follows(prompt, position)) else {
-            return (Some(self.uncovered(shown, id, at)), before_it);
+        let Some((place, after)) = self.born_at(then, id, at, position) else {
+            return (Some(self.uncovered(then, id, at)), before_it);
         };
-        let same = place == at && shown.same >= place;
-        let fault = refused_to(shown.anchor).or_else(|| known_loss(self.prompt, id));
+        let same = place == at && self.same >= place;
+        let fault = refused_to(anchor).or_else(|| known_loss(self.prompt, id));
         (fault.or_else(|| (!same).then(|| changed(self.prompt, self.log, id, self.now))), after)
     }
 
@@ -80,8 +73,8 @@ impl<'p> Births<'p> {
 
     /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed before it, where
     /// one did.
-    fn uncovered(&self, shown: &Shown<'_>, id: &ItemId, at: usize) -> DropReason {
-        if shown.same < shown.then.len().min(at) {
+    fn uncovered(&self, then: &[PromptPiece], id: &ItemId, at: usize) -> DropReason {
+        if self.same < then.len().min(at) {
             return changed(self.prompt, self.log, id, self.now);
         }
         known_loss(self.prompt, id).unwrap_or(DropReason::Uncovered)
@@ -165,27 +158,27 @@ impl<'p> Births<'p> {
         let rows = self.prompt.excluded.iter().filter(|row| row.section != Section::Rag && !is_nothing(row));
         rows.filter_map(|row| Some((self.log.position_of(&row.id)?, row.id.clone()))).collect()
     }
-}
 
-impl Shown<'_> {
-    /// Returns the number of items that a thought was made behind, and the thought before it: of one that the last prompt
-    /// held, and of the reply to that prompt, which is the next item now. Returns `None` if it does not cover the thought.
+    /// Returns the number of items that a thought was made behind, and the thought before it: of a thought that the last
+    /// prompt held, and of the reply to that prompt, which is the next item now. Returns `None` if the last prompt does not
+    /// cover the thought.
     fn born_at(
         &self,
+        then: &'p [PromptPiece],
         id: &ItemId,
         at: usize,
-        follows: impl Fn(&[PromptPiece]) -> bool,
+        position: u32,
     ) -> Option<(usize, Option<ItemId>)> {
         let thoughts = self.thoughts.get_or_init(|| {
-            let with = self.then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
+            let with = then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
             with.map(|(place, piece)| (&piece.id, place)).collect()
         });
         let place = match thoughts.get(id) {
             Some(place) => *place,
-            None if at == self.then.len() && follows(self.then) => at,
+            None if at == then.len() && self.follows(then, position) => at,
             None => return None,
         };
-        let before = self.then[..place].iter().rev().find(|piece| piece.has_reasoning());
+        let before = then[..place].iter().rev().find(|piece| piece.has_reasoning());
         Some((place, before.map(|piece| piece.id.clone())))
     }
 }

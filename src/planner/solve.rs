@@ -199,7 +199,8 @@ impl<'p, W: Walker> Solver<'p, W> {
             return Ok((demands.only_minimums(available, self.config), selector.minimum()?));
         }
         let (chosen, pins) = selector.pins_first(&available)?;
-        Ok((demands.divide(available, pins, self.config, report), chosen))
+        let merges = saved_by_merging(self.candidates.index(), &available, &chosen) > 0;
+        Ok((demands.divide(available, pins, merges, self.config, report), chosen))
     }
 
     /// Returns the rules of selection with the costs of a scenario.

@@ -26,6 +26,7 @@ use std::{
 };
 
 /// The included half of a plan.
+#[derive(Default)]
 pub(super) struct Draft {
     pub(super) rows: Vec<PlannedItem>,
     pub(super) prompt: Prompt,
@@ -82,7 +83,6 @@ pub(super) fn draft(
     chosen: &Selection,
     placement: Placement,
 ) -> Result<Draft, Error> {
-    let merged = select::merges_state(candidates.index(), chosen);
     // A call brings its results; where they are more than this the lists grow.
     let expected_rows = 2 * chosen.included.len();
     let mut writer = Writer {
@@ -98,58 +98,64 @@ pub(super) fn draft(
                 tools: candidates.retained().tools_on_top().to_vec(),
                 ..Prompt::default()
             },
-            overhead: Vec::new(),
-            notices: Vec::new(),
-            asked: BTreeSet::new(),
-            asked_documents: BTreeSet::new(),
-            renamed: BTreeMap::new(),
-            cleared: Vec::new(),
-            clipped: Vec::new(),
-            bytes: 0,
-            made_up: Vec::new(),
             first_rows: Vec::with_capacity(expected_rows),
-            row_messages: Vec::new(),
-            changed: Vec::new(),
-            stable: Vec::new(),
+            ..Draft::default()
         },
         last: None,
     };
-    let question = super::question(candidates);
     writer.preamble()?;
-    let comes_last = candidates.index().documents_come_last;
-    if placement == Placement::BeforeConversation || question.is_none() && !comes_last {
-        writer.block()?;
-    }
-    for candidate in writer.conversation() {
-        if question == Some(candidate) {
-            writer.mark();
-        }
-        if question == Some(candidate) && placement != Placement::BeforeConversation && !comes_last {
-            writer.block()?;
-        }
-        if question == Some(candidate) && !candidates.index().state_comes_last {
-            writer.state()?;
-        }
-        writer.candidate(candidate)?;
-        writer.last = Some(candidate);
-        if question == Some(candidate) && merged {
-            writer.mark();
-            writer.merge_state()?;
-        }
-    }
-    if comes_last {
-        writer.block()?;
-    }
-    if !merged {
-        writer.mark();
-    }
-    if !merged && (candidates.index().state_comes_last || question.is_none()) {
-        writer.state()?;
-    }
-    if candidates.retained().is_on() {
-        writer.mark();
+    for slot in slots(candidates, chosen, writer.conversation(), placement) {
+        writer.fill(slot)?;
     }
     Ok(writer.draft)
+}
+
+/// A place of the prompt behind the preamble.
+enum Slot {
+    /// The new documents, in one message.
+    Documents,
+    Candidate(CandidateId),
+    /// State as messages of its own, or as parts of the live question before it.
+    State,
+    MergedState,
+    /// An end that the next prompt has too.
+    Mark,
+}
+
+/// Returns the places of the prompt behind the preamble in order (rule O1).
+fn slots(
+    candidates: &Candidates<'_>,
+    chosen: &Selection,
+    conversation: Vec<CandidateId>,
+    placement: Placement,
+) -> Vec<Slot> {
+    let (index, question) = (candidates.index(), super::question(candidates));
+    let merges = select::merges_state(index, chosen);
+    let comes_first = placement == Placement::BeforeConversation;
+    let comes_last = index.documents_come_last;
+    let mut slots = Vec::with_capacity(conversation.len() + 6);
+    if comes_first || question.is_none() && !comes_last {
+        slots.push(Slot::Documents);
+    }
+    for candidate in conversation {
+        let is_question = question == Some(candidate);
+        if is_question {
+            slots.push(Slot::Mark);
+            slots.extend((!comes_first && !comes_last).then_some(Slot::Documents));
+            slots.extend((!index.state_comes_last).then_some(Slot::State));
+        }
+        slots.push(Slot::Candidate(candidate));
+        if is_question && merges {
+            slots.extend([Slot::Mark, Slot::MergedState]);
+        }
+    }
+    slots.extend(comes_last.then_some(Slot::Documents));
+    if !merges {
+        slots.push(Slot::Mark);
+        slots.extend((index.state_comes_last || question.is_none()).then_some(Slot::State));
+    }
+    slots.extend(candidates.retained().is_on().then_some(Slot::Mark));
+    slots
 }
 
 /// What a message of the log is, whoever pays for it.
@@ -250,6 +256,24 @@ impl Writer<'_, '_> {
         in_order.extend(kept.map(|candidate| (self.candidates.order_of(candidate), candidate)));
         in_order.sort();
         in_order.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// Writes the rows and messages of one place.
+    fn fill(&mut self, slot: Slot) -> Result<(), Error> {
+        match slot {
+            Slot::Documents => self.block(),
+            Slot::State => self.state(),
+            Slot::MergedState => self.merge_state(),
+            Slot::Mark => {
+                self.mark();
+                Ok(())
+            }
+            Slot::Candidate(candidate) => {
+                self.candidate(candidate)?;
+                self.last = Some(candidate);
+                Ok(())
+            }
+        }
     }
 
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {

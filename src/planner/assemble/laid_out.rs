@@ -3,15 +3,15 @@
 use super::{
     PlanContext, conform, excluded,
     included::{self, Draft},
-    ledger::Ledger,
+    ledger,
 };
 use crate::{
     error::Error,
     item::{ItemId, Section},
     message::{Part, Prompt},
     plan::{
-        Carryover, ContextPlan, DropReason, ExcludedItem, LastPrompt, PlannedItem, PromptSettings,
-        SectionUse, SentPrompt, TOOLS, TraceIds, anchor::SentAgain,
+        Carryover, ContextPlan, DropReason, ExcludedItem, LastPrompt, LedgerLine, PlannedItem,
+        PromptSettings, SectionUse, SentPrompt, TOOLS, TraceIds, anchor::SentAgain,
     },
     planner::{
         budget::Budgets,
@@ -20,6 +20,7 @@ use crate::{
         select::{Selection, Window},
     },
     provider::{meter::Meter, model::MismatchSwitch},
+    tokens::TokenCount,
 };
 use std::{cell::OnceCell, collections::BTreeMap, sync::Arc};
 
@@ -32,7 +33,12 @@ pub(crate) struct LaidOut<'r> {
     pub(super) budgets: &'r Budgets,
     pub(super) chosen: &'r Selection,
     pub(super) draft: Draft,
-    pub(super) ledger: Ledger,
+    /// The tokens beside those of the rows.
+    pub(super) overhead: Vec<LedgerLine>,
+    /// All tokens, as the provider is expected to count them.
+    pub(super) total: TokenCount,
+    /// All tokens as they are counted here, without the calibration.
+    pub(super) counted: u64,
     before: Option<LastPrompt>,
     /// The excluded rows, once they are asked for: a round that is planned again mostly needs none.
     excluded: OnceCell<Vec<ExcludedItem>>,
@@ -55,15 +61,28 @@ impl<'r> LaidOut<'r> {
         count_one();
         let mut draft = included::draft(candidates, costs, meter, chosen, context.placement)?;
         conform::conform(&mut draft, candidates, meter, context)?;
-        let ledger = Ledger::new(context, meter, &draft)?;
+        let (overhead, total, counted) = ledger::count(context, meter, &draft)?;
         let before = before(candidates, &draft);
         let excluded = OnceCell::new();
-        Ok(Self { context, candidates, costs, meter, budgets, chosen, draft, ledger, before, excluded })
+        Ok(Self {
+            context,
+            candidates,
+            costs,
+            meter,
+            budgets,
+            chosen,
+            draft,
+            overhead,
+            total,
+            counted,
+            before,
+            excluded,
+        })
     }
 
     /// Returns the tokens of the whole prompt.
     pub(crate) fn tokens(&self) -> u64 {
-        self.ledger.total.tokens
+        self.total.tokens
     }
 
     /// Returns the tokens by which the prompt is over its budget.
@@ -104,7 +123,7 @@ impl<'r> LaidOut<'r> {
             included: &self.draft.rows,
             excluded: self.excluded()?,
             tools: &self.draft.prompt.tools,
-            overhead: &self.ledger.overhead,
+            overhead: &self.overhead,
             renamed: &self.draft.renamed,
             before: self.before.as_ref(),
         })
@@ -138,7 +157,7 @@ impl<'r> LaidOut<'r> {
         let (thoughts, about_reasoning) =
             replan.report_reasoning(&self.draft.rows, candidates.log(), left, switch);
         let excluded = self.excluded.into_inner().unwrap_or_default();
-        let (draft, overhead, before) = (self.draft, self.ledger.overhead, self.before);
+        let (draft, overhead, before) = (self.draft, self.overhead, self.before);
         let rendering = costs.rendering();
         notices.extend(draft.notices);
         notices.extend(about_reasoning);
@@ -177,7 +196,7 @@ impl<'r> LaidOut<'r> {
             sections: sections(budgets, &draft.rows, &excluded),
             included: draft.rows,
             excluded,
-            estimated_tokens_total: self.ledger.total,
+            estimated_tokens_total: self.total,
             overflow,
             window_start,
             notices,

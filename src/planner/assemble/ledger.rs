@@ -8,35 +8,29 @@ use crate::{
     tokens::{Certainty, TokenCount},
 };
 
-/// The tokens of a prompt beside those of its rows, and all of them.
-pub(super) struct Ledger {
-    pub(super) overhead: Vec<LedgerLine>,
-    /// All tokens, as the provider is expected to count them.
-    pub(super) total: TokenCount,
-    /// All tokens as they are counted here, without the calibration.
-    pub(super) counted: u64,
-}
-
-impl Ledger {
-    /// Counts a draft that is in the provider's form.
-    ///
-    /// # Errors
-    ///
-    /// `ErrorKind::Count` if the counter fails on the whole prompt.
-    pub(super) fn new(context: &PlanContext<'_>, meter: &Meter, draft: &Draft) -> Result<Self, Error> {
-        let mut overhead = context.overhead.clone();
-        overhead.extend(draft.overhead.iter().copied());
-        let whole = whole(meter, draft)?;
-        overhead.extend(whole.map(|whole| joins(whole, draft, &overhead)));
-        let counted = sum(&draft.rows, &overhead);
-        overhead.extend(calibration(context, counted));
-        overhead.retain(|line| line.tokens != 0);
-        let mut total = total(&draft.rows, &overhead);
-        if let Some(whole) = whole {
-            total.certainty = whole.certainty;
-        }
-        Ok(Self { overhead, total, counted: u64::try_from(counted.max(0)).unwrap_or(u64::MAX) })
+/// Counts a draft that is in the provider's form. Returns the tokens beside those of its rows, all tokens as the provider is
+/// expected to count them, and all tokens as they are counted here, without the calibration.
+///
+/// # Errors
+///
+/// `ErrorKind::Count` if the counter fails on the whole prompt.
+pub(super) fn count(
+    context: &PlanContext<'_>,
+    meter: &Meter,
+    draft: &Draft,
+) -> Result<(Vec<LedgerLine>, TokenCount, u64), Error> {
+    let mut overhead = context.overhead.clone();
+    overhead.extend(draft.overhead.iter().copied());
+    let whole = whole(meter, draft)?;
+    overhead.extend(whole.map(|whole| joins(whole, draft, &overhead)));
+    let counted = sum(&draft.rows, &overhead);
+    overhead.extend(calibration(context, counted));
+    overhead.retain(|line| line.tokens != 0);
+    let mut total = total(&draft.rows, &overhead);
+    if let Some(whole) = whole {
+        total.certainty = whole.certainty;
     }
+    Ok((overhead, total, u64::try_from(counted.max(0)).unwrap_or(u64::MAX)))
 }
 
 /// Counts the prompt as a whole, if it is counted as it is rendered (rule N3).

@@ -19,7 +19,7 @@ impl LaidOut<'_> {
     /// `ErrorKind::Count` if the counter fails.
     pub(super) fn overflow(&self) -> Result<Option<Overflow>, Error> {
         let Self { context, candidates, costs, meter, .. } = *self;
-        let (rows, total, counted) = (self.rows(), self.ledger.total, self.ledger.counted);
+        let (rows, total, counted) = (self.rows(), self.total, self.counted);
         let tokens = self.excess();
         if tokens == 0 {
             return Ok(None);

@@ -28,7 +28,7 @@ impl LaidOut<'_> {
     /// As [`LaidOut::into_plan`].
     pub(super) fn usage(&self) -> Result<ContextUsage, Error> {
         let Self { context, candidates, .. } = *self;
-        let total = self.ledger.total;
+        let total = self.total;
         let volatile_tokens = if candidates.retained().is_on() { 0 } else { volatile_tokens(self) };
         let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
         let dropped = self.excluded()?.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
@@ -58,7 +58,7 @@ impl LaidOut<'_> {
 fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     let items =
         sent.rows().iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
-    let block = sent.ledger.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
+    let block = sent.overhead.iter().filter(|line| line.what == Overhead::RagBlock);
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
 
@@ -110,7 +110,7 @@ fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
     };
     let rows: u64 = sent.rows().iter().filter(stands_apart).map(|row| row.token_estimate.tokens).sum();
     let tools =
-        sent.ledger.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
+        sent.overhead.iter().filter(|line| line.what == Overhead::Tools).map(|line| line.tokens).sum();
     rows.saturating_add_signed(tools)
 }
 

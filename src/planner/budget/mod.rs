@@ -2,7 +2,7 @@
 //!
 //! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in
 //! any case is taken from it: the declared tools and the reply header; the rest is [`Available`]. Pins take their part of
-//! that first ([`PinsTaken`], S2). The sections divide the rest: each first gets its minimum, to which those pins belong,
+//! that first (S2). The sections divide the rest: each first gets its minimum, to which those pins belong,
 //! then grows with its share, and stops at what it could use (its demand) or at its cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division exactly, in
 //! whole numbers.
 //!
@@ -43,15 +43,6 @@ impl SectionBudget {
     fn ceiling(&self, total: u64) -> u64 {
         self.cap.unwrap_or(u64::MAX).min(total).max(self.minimum)
     }
-}
-
-/// What pins took before the sections divide the rest (rule S2).
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct PinsTaken {
-    /// What they and the user messages that they bring cost, beside the minimum; tokens.
-    pub(crate) tokens: u64,
-    /// State is merged into the live question although they are in.
-    pub(crate) merges: bool,
 }
 
 /// What each section gets.
@@ -209,24 +200,25 @@ impl SectionDemands {
     pub(crate) fn divide(
         &self,
         available: Available,
-        pins: PinsTaken,
+        pins: u64,
+        merges: bool,
         config: &Config,
         report: impl Fn(u64, u64),
     ) -> Budgets {
-        let minimum = self.minimum.saturating_add(pins.tokens);
-        let merged_minimum = if pins.merges { available.merge } else { 0 };
+        let minimum = self.minimum.saturating_add(pins);
+        let merged_minimum = if merges { available.merge } else { 0 };
         let reserved = available.reserved();
         // A minimum of nothing fits whatever is kept free.
         let no_documents = reserved > 0
             && minimum > 0
             && !fits(minimum.saturating_sub(merged_minimum).saturating_add(reserved), &available, &report);
         let available = Available { reserves_block: available.reserves_block && !no_documents, ..available };
-        let sections = self.sections(0, pins.tokens, config);
+        let sections = self.sections(0, pins, config);
         let budgets = Budgets {
             sections,
             available,
             minimum: self.minimum,
-            pins: pins.tokens,
+            pins,
             overflow: false,
             no_documents,
             merged_minimum,

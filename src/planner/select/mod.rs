@@ -22,7 +22,7 @@ use crate::{
     item::Section,
     plan::reason::{ExcludedReason, IncludedReason},
     planner::{
-        budget::{Available, BudgetVariable, Budgets, PinsTaken},
+        budget::{Available, BudgetVariable, Budgets},
         candidates::{CandidateId, CandidateIndex, Costs, Rank},
         rendering::ToolResultRendering,
     },
@@ -185,14 +185,13 @@ impl<W: Walker> Selector<'_, W> {
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn pins_first(&self, available: &Available) -> Result<(Selection<W>, PinsTaken), Error> {
+    pub(crate) fn pins_first(&self, available: &Available) -> Result<(Selection<W>, u64), Error> {
         let mut chosen = self.minimum()?;
         let before = chosen.included.used_by(Section::SystemPinned);
         self.offer_to_pins(self.room_for_pins(available, &chosen)?, &mut chosen)?;
         chosen.reasons.pins_first = std::mem::take(&mut chosen.reasons.pins);
         let tokens = chosen.included.used_by(Section::SystemPinned) - before;
-        let merges = saved_by_merging(self.index, available, &chosen) > 0;
-        Ok((chosen, PinsTaken { tokens, merges }))
+        Ok((chosen, tokens))
     }
 
     /// Continues a selection of the minimum and the first pins up to its window: the pins that fit their section's budget,
