@@ -88,7 +88,7 @@ impl BannerState {
 /// let mut log = Conversation::from([Message::user("How long do refunds take? ".repeat(8))]);
 /// let mut limits = RequestLimits::new();
 /// (limits.model_context_len, limits.max_completion_tokens) = (Some(80), Some(8));
-/// let usage = manager.usage(PlanRequest::new(&log).with_limits(limits))?;
+/// let usage = manager.usage(&PlanRequest::new(&log).with_limits(limits))?;
 ///
 /// let mut state = BannerState::default();
 /// let area = Rect::new(0, 0, 100, 1);

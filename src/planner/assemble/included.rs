@@ -111,6 +111,7 @@ pub(super) fn draft(
 }
 
 /// A place of the prompt behind the preamble.
+#[derive(Clone, Copy)]
 enum Slot {
     /// The new documents, in one message.
     Documents,
