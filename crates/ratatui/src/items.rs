@@ -65,7 +65,7 @@ impl SortBy {
 /// stays selected.
 ///
 /// The rows are found once, not for every picture. Setters say by themselves that they have to be found again; of another
-/// plan or another conversation the application says so with [`ItemListState::refresh`].
+/// plan or another conversation the application says so with [`ItemListState::refresh_rows`].
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
@@ -244,7 +244,7 @@ impl ItemListState {
         self.selected = None;
     }
 
-    /// Selects an item by its id at the next [`ItemListState::refresh`] or picture; a document where `document` is true.
+    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where `document` is true.
     pub fn select_id(&mut self, id: impl Into<ItemId>, document: bool) {
         self.selected = Some((id.into(), document));
         self.of = None;

@@ -26,7 +26,7 @@ pub struct TranscriptRemark {
 /// where messages were archived ([`CompactionMarker`]), remarks of the application, and a reply that is on its way. System texts and
 /// tool calls are left out.
 ///
-/// It shows the end; [`TranscriptState::go`] moves back. What is drawn costs what is in sight and below it, however long the
+/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and below it, however long the
 /// conversation is. Nothing that a terminal would act on is drawn.
 ///
 /// ```
