@@ -20,7 +20,7 @@ impl ContextWindowManager {
 
     /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired or joined, so that
     /// a list cut anywhere has a count too. For applications that ask for a count alone; a plan has its own
-    /// ([`crate::ContextPlan::total`]).
+    /// ([`crate::ContextPlan::estimated_tokens_total`]).
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Message};
