@@ -201,3 +201,20 @@ impl SentWith {
         self.state.row(row)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_replaced_texts_are_forgotten() {
+        let mut sent = SentWith::default();
+        sent.remember(None, 3, &[], &[SentText::new("clock", "9:00")]);
+        sent.remember(None, 3, &[], &[SentText::new("a@b", "open")]);
+        assert!(sent.state_at_row(&"clock@3".into()).is_none());
+        assert_eq!(
+            sent.state_at_row(&"a@b@3".into()).map(|(at, text)| (at, text.id.as_str())),
+            Some((3, "a@b"))
+        );
+    }
+}
