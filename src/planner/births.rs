@@ -1,9 +1,10 @@
-//! Reasoning of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or in a conversation
-//! whose caller keeps nothing but the last prompt's anchor (rule K5).
+//! Reasoning of unknown birth: of replies that no `push_reply` committed, as in a session from elsewhere, or
+//! in a conversation whose caller keeps nothing but the last prompt's anchor (rule K5).
 //!
-//! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its own reply was made
-//! behind; all other thoughts it leaves uncovered, and they are withheld, because pins, notes, system texts and tools may have
-//! come and gone meanwhile. Without a last prompt the conversation itself is taken for what was sent.
+//! The last prompt is the best witness. It shows what stood before the thoughts that it held, and what its
+//! own reply was made behind; all other thoughts it leaves uncovered, and they are withheld, because pins,
+//! notes, system texts and tools may have come and gone meanwhile. Without a last prompt the conversation
+//! itself is taken for what was sent.
 
 use crate::{
     conversation::Conversation,
@@ -44,8 +45,9 @@ impl<'p> Births<'p> {
         Self { prompt, log, now, last, same, thoughts, parts_at, gone }
     }
 
-    /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood before it when it
-    /// was made. `refused_to` tells of a prompt why what was thought on it is not for this request's model or sender.
+    /// Returns why the thought of an included row cannot be sent, if that is so, and the thought that stood
+    /// before it when it was made. `refused_to` tells of a prompt why what was thought on it is not for this
+    /// request's model or sender.
     pub(super) fn judge(
         &self,
         row: usize,
@@ -71,8 +73,8 @@ impl<'p> Births<'p> {
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
     }
 
-    /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed before it, where
-    /// one did.
+    /// Returns why a thought is withheld that the last prompt does not cover: by the first item that changed
+    /// before it, where one did.
     fn uncovered(&self, then: &[PromptPiece], id: &ItemId, at: usize) -> DropReason {
         if self.same < then.len().min(at) {
             return changed(self.prompt, self.log, id, self.now);
@@ -80,7 +82,8 @@ impl<'p> Births<'p> {
         known_loss(self.prompt, id).unwrap_or(DropReason::Uncovered)
     }
 
-    /// Returns why a thought was made behind something else than what is sent, by what the conversation itself tells.
+    /// Returns why a thought was made behind something else than what is sent, by what the conversation
+    /// itself tells.
     fn told(&self, row: usize, position: u32) -> Option<DropReason> {
         let parts = self.parts_at.get_or_init(|| self.parts_at()).as_ref();
         let parts = parts.filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
@@ -90,9 +93,9 @@ impl<'p> Births<'p> {
         })
     }
 
-    /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened, what stands
-    /// between messages and was not sent there, or a message that is no longer sent with what it was sent with. What is wrong
-    /// right before a message is wrong for its own thought, too.
+    /// Finds the first row that does not stand as the conversation has it: a message that is sent shortened,
+    /// what stands between messages and was not sent there, or a message that is no longer sent with what it
+    /// was sent with. What is wrong right before a message is wrong for its own thought, too.
     fn parts_at(&self) -> Option<(usize, DropReason)> {
         let mut between = Vec::new();
         for (at, row) in self.prompt.included.iter().enumerate() {
@@ -123,8 +126,8 @@ impl<'p> Births<'p> {
         None
     }
 
-    /// Compares the documents and the state right before a message with those that the conversation remembers for it; the
-    /// first that differs.
+    /// Compares the documents and the state right before a message with those that the conversation remembers
+    /// for it; the first that differs.
     fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
         let sent_with = self.log.sent_with();
         let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
@@ -145,8 +148,8 @@ impl<'p> Births<'p> {
         stand.next().map(|row| (row.id.clone(), PrefixCause::Inserted))
     }
 
-    /// Finds the messages that are not sent. What was never said to a model, or was taken back before the thought, is missed
-    /// by nobody.
+    /// Finds the messages that are not sent. What was never said to a model, or was taken back before the
+    /// thought, is missed by nobody.
     fn gone(&self) -> Vec<(u32, ItemId)> {
         let is_nothing = |row: &ExcludedItem| {
             matches!(
@@ -159,9 +162,9 @@ impl<'p> Births<'p> {
         rows.filter_map(|row| Some((self.log.position_of(&row.id)?, row.id.clone()))).collect()
     }
 
-    /// Returns the number of items that a thought was made behind, and the thought before it: of a thought that the last
-    /// prompt held, and of the reply to that prompt, which is the next item now. Returns `None` if the last prompt does not
-    /// cover the thought.
+    /// Returns the number of items that a thought was made behind, and the thought before it: of a thought
+    /// that the last prompt held, and of the reply to that prompt, which is the next item now. Returns `None`
+    /// if the last prompt does not cover the thought.
     fn born_at(
         &self,
         then: &'p [PromptPiece],
@@ -200,8 +203,8 @@ pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<DropReas
     last.lost.iter().find(|lost| lost.id == *id).map(|lost| lost.why.clone())
 }
 
-/// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was lost then already; else
-/// by the first item at which this prompt differs from the last one.
+/// Returns why a thought that was made behind another prompt is lost: as the last prompt said, where it was
+/// lost then already; else by the first item at which this prompt differs from the last one.
 pub(super) fn changed(
     prompt: SentPrompt<'_>,
     log: &Conversation,

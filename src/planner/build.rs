@@ -1,7 +1,7 @@
 //! One request, planned in rounds.
 //!
-//! Input: a request, its limits and budget, and the part of the last prompt that still holds. Output: the plan. Rules: all; the
-//! diagram in `docs/planning.md` shows the steps of a round.
+//! Input: a request, its limits and budget, and the part of the last prompt that still holds. Output: the
+//! plan. Rules: all; the diagram in `docs/planning.md` shows the steps of a round.
 
 use crate::{
     config::{Placement, ReasoningPolicy},
@@ -34,8 +34,8 @@ impl ContextWindowManager {
         self.plan_in_rounds(request, context, sticky).map(|(plan, _)| plan)
     }
 
-    /// Plans a request again and again, each time with an adjustment for the fault that the round before found, until the
-    /// prompt has none. Returns the plan, and the adjustments that it was made with.
+    /// Plans a request again and again, each time with an adjustment for the fault that the round before
+    /// found, until the prompt has none. Returns the plan, and the adjustments that it was made with.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,
@@ -58,8 +58,8 @@ impl ContextWindowManager {
         }
     }
 
-    /// Plans one round: divide, select, lay out, check. Returns `None` if the check adjusted the next round. `known` holds the
-    /// counts of earlier rounds with these candidates.
+    /// Plans one round: divide, select, lay out, check. Returns `None` if the check adjusted the next round.
+    /// `known` holds the counts of earlier rounds with these candidates.
     fn plan_round(
         &self,
         context: &PlanContext<'_>,
@@ -68,12 +68,14 @@ impl ContextWindowManager {
         known: &mut Vec<KnownCosts>,
     ) -> Result<Option<ContextPlan>, Error> {
         let solver = self.solver(candidates).with_known(std::mem::take(known));
-        // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have to be (S7).
+        // Divide the budget among the sections, pins first (S2, B4, B5), with results as short as they have
+        // to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
         let scenario = solver.scenario(rendering, available.total())?;
         let (budgets, mut chosen) = solver.divide(&scenario, available, identity)?;
-        // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9, B6).
+        // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9,
+        // B6).
         let selector = solver.selector(&scenario);
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
             replan.shorten_results(scenario.costs.rendering(), shorter);
@@ -85,8 +87,8 @@ impl ContextWindowManager {
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
-        // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last prompt do not fit
-        // (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
+        // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last
+        // prompt do not fit (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
         if !budgets.overflow
             && let Some(tokens) = prompt.to_withhold(replan.tokens_withheld())
             && replan.withhold_tokens(tokens)

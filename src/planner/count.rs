@@ -18,9 +18,9 @@ impl ContextWindowManager {
         Ok(self.counter().count(text)?)
     }
 
-    /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired or joined, so that
-    /// a list cut anywhere has a count too. For applications that ask for a count alone; a plan has its own
-    /// ([`crate::ContextPlan::estimated_tokens_total`]).
+    /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired
+    /// or joined, so that a list cut anywhere has a count too. For applications that ask for a count alone; a
+    /// plan has its own ([`crate::ContextPlan::estimated_tokens_total`]).
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Message};

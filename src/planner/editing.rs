@@ -84,8 +84,8 @@ pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<Contex
     Some(ContextEditing { headers, context_management })
 }
 
-/// From how many tokens on the provider compacts, where it does: where the triggers in tokens would, and before the budget
-/// makes a cut; none where the budget is less than the provider waits for.
+/// From how many tokens on the provider compacts, where it does: where the triggers in tokens would, and
+/// before the budget makes a cut; none where the budget is less than the provider waits for.
 pub(super) fn provider_compacts_at(config: &Config, context: &PlanContext<'_>) -> Option<u64> {
     let options = config.compaction.of_model(&context.model.name);
     let edit = context.model.context_editing()?.compaction?;

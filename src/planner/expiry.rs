@@ -1,8 +1,8 @@
 //! TTL and policy → in, ask or out (rules T1, T2). One item at a time, decided before it is weighed.
 //!
 //! A TTL has three more effects, which are not here. An explicit `Ttl::Unlimited` makes a pin undroppable
-//! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`). The countdown is
-//! in `Conversation::complete_turn`.
+//! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`). The
+//! countdown is in `Conversation::complete_turn`.
 
 use crate::{
     config::TtlPolicy,
@@ -53,8 +53,8 @@ impl<'a> Expiry<'a> {
         })
     }
 
-    /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a pinned
-    /// member without one never expires.
+    /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a
+    /// pinned member without one never expires.
     pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
         if self.is_idle() {
             return Eligibility::Eligible;

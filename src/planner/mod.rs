@@ -1,7 +1,7 @@
 //! From a request to a plan.
 //!
-//! - [`manager::ContextWindowManager::plan`] finds the prompt budget (rule B1) and the part of the last prompt to continue
-//!   (`sticky`, rule S5).
+//! - [`manager::ContextWindowManager::plan`] finds the prompt budget (rule B1) and the part of the last
+//!   prompt to continue (`sticky`, rule S5).
 //! - [`build`] gathers the candidates and plans in rounds, until a prompt has no fault.
 //! - [`solve::Solver`] holds everything that does not depend on the budget.
 //!

@@ -1,7 +1,7 @@
 //! Tool results as one prompt sends them.
 //!
-//! Input: the rendering of the last prompt. Output: the results that are sent as stubs or clipped, and the position before
-//! which retained texts are released. Rules: S7, S10. The log is untouched.
+//! Input: the rendering of the last prompt. Output: the results that are sent as stubs or clipped, and the
+//! position before which retained texts are released. Rules: S7, S10. The log is untouched.
 
 use crate::message::Message;
 use std::collections::BTreeMap;
@@ -31,8 +31,8 @@ impl ToolResultRendering {
         !self.clipped.is_empty()
     }
 
-    /// Checks if this rendering is a later attempt than another one of the same request: nothing of it is taken back,
-    /// and something is added. Planning ends because of this.
+    /// Checks if this rendering is a later attempt than another one of the same request: nothing of it is
+    /// taken back, and something is added. Planning ends because of this.
     pub(crate) fn follows(&self, earlier: &Self) -> bool {
         let steps = |one: &Self| (one.released_before, one.cleared_before, one.clips());
         let (now, then) = (steps(self), steps(earlier));

@@ -59,7 +59,8 @@ pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<
     missing.filter(|(_, answer)| answer.is_none()).map(|(call, _)| wording::missing_result(call)).collect()
 }
 
-/// The messages of an exchange as they are sent: the call, its results in log order, then placeholder results.
+/// The messages of an exchange as they are sent: the call, its results in log order, then placeholder
+/// results.
 pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     let calls = log.message(exchange.at).tool_calls();
     let sent_ids = distinct_ids(calls);
@@ -160,7 +161,8 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     notices
 }
 
-/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`; none where each is its own already.
+/// The ids of one message's calls, the second of a kind as `x#2`, the third as `x#3`; none where each is its
+/// own already.
 fn distinct_ids(calls: &[ToolCall]) -> Option<Vec<String>> {
     let mut given = BTreeSet::new();
     if calls.len() < 2 || calls.iter().all(|call| given.insert(&call.id)) {

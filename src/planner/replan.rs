@@ -1,7 +1,8 @@
 //! The adjustments with which a request is planned again.
 //!
-//! Input: the faults that a round of planning finds in its prompt. Output: what the next round does otherwise. Rules: K1
-//! to K4 and S10 (texts that are lost), S5 (documents given up), N3 and H5 (tokens withheld), S7 (results shortened).
+//! Input: the faults that a round of planning finds in its prompt. Output: what the next round does
+//! otherwise. Rules: K1 to K4 and S10 (texts that are lost), S5 (documents given up), N3 and H5 (tokens
+//! withheld), S7 (results shortened).
 
 use crate::{
     config::ReasoningPolicy,
@@ -18,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rounds with more tokens withheld, at most, for a prompt that its joins push over the budget (rule N3).
 pub(crate) const TRIES: u32 = 3;
 
-/// The renderings of tool results that a request is tried with, at most: as the last prompt had them, without the retained
-/// texts of earlier turns, cleared, without any retained text, clipped (rules S7, S10).
+/// The renderings of tool results that a request is tried with, at most: as the last prompt had them, without
+/// the retained texts of earlier turns, cleared, without any retained text, clipped (rules S7, S10).
 const RENDERINGS: usize = 5;
 
 /// Texts and reasoning that a prompt loses.
@@ -33,19 +34,22 @@ pub(crate) struct Faults {
 
 /// The adjustments that one round of planning makes.
 ///
-/// There are five, and each is monotone: it adds to its list, sets its flag or raises its number, and never takes that
-/// back. They are ordered, from the first to the last field below; an adjustment of one starts those after it again, because they
-/// were made for a prompt that is no longer planned. So the rounds of a request ascend in a lexicographic order
-/// over finite values, and there is a last one ([`Replan::most_rounds`]).
+/// There are five, and each is monotone: it adds to its list, sets its flag or raises its number, and never
+/// takes that back. They are ordered, from the first to the last field below; an adjustment of one starts
+/// those after it again, because they were made for a prompt that is no longer planned. So the rounds of a
+/// request ascend in a lexicographic order over finite values, and there is a last one
+/// ([`Replan::most_rounds`]).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
     reasoning_withheld: BTreeMap<u32, DropReason>,
-    /// Texts that are sent again: the request brings them, and the retained ones have left the prompt (rule S10).
+    /// Texts that are sent again: the request brings them, and the retained ones have left the prompt (rule
+    /// S10).
     sent_again: SentAgain,
     /// True if the documents of the last prompt, which do not fit, compete with all others (rules S5, S8).
     gives_up_documents: bool,
-    /// Tokens of the budget that are kept from the items, and the number of times that they were raised (rules N3, H5).
+    /// Tokens of the budget that are kept from the items, and the number of times that they were raised
+    /// (rules N3, H5).
     tokens_withheld: u64,
     tries: u32,
     /// The tool results as they are sent, if that is not how the last prompt had them (rule S7).
@@ -65,9 +69,9 @@ impl Replan {
         replan
     }
 
-    /// Adjusts the next round to the faults of a prompt: texts that have left it are sent again, or reasoning is withheld.
-    /// Returns `None` if there is a next round, and otherwise the lost reasoning that is sent all the same, because the
-    /// provider is to drop it.
+    /// Adjusts the next round to the faults of a prompt: texts that have left it are sent again, or reasoning
+    /// is withheld. Returns `None` if there is a next round, and otherwise the lost reasoning that is sent
+    /// all the same, because the provider is to drop it.
     pub(crate) fn mend(
         &mut self,
         faults: Faults,
@@ -107,7 +111,8 @@ impl Replan {
         Self { gives_up_documents: gives_up, ..self.clone() }
     }
 
-    /// Withholds so many tokens from the items. Returns false if that was tried too often: then the prompt stays.
+    /// Withholds so many tokens from the items. Returns false if that was tried too often: then the prompt
+    /// stays.
     pub(crate) fn withhold_tokens(&mut self, tokens: u64) -> bool {
         if self.tries == TRIES {
             return false;
@@ -178,8 +183,8 @@ impl Replan {
         self.rendering.as_ref()
     }
 
-    /// Returns the report on the reasoning of these rows, with a notice for each reason why some of it is withheld. `left`
-    /// is sent all the same, for the provider to drop.
+    /// Returns the report on the reasoning of these rows, with a notice for each reason why some of it is
+    /// withheld. `left` is sent all the same, for the provider to drop.
     pub(crate) fn report_reasoning(
         &self,
         included: &[PlannedItem],

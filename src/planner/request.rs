@@ -78,9 +78,10 @@ impl<'a> PlanRequest<'a> {
 
     /// Creates a request for a prompt like the last one, for the figures and compactions of a conversation.
     ///
-    /// [`crate::ContextWindowManager::usage`], [`crate::ContextWindowManager::stats`] and the compactor take limits (for the same
-    /// model), tools and focus hint from the prompt that was committed last ([`Conversation::push_reply`]), as far as the request
-    /// does not set them. A plan takes only the settings of the request itself.
+    /// [`crate::ContextWindowManager::usage`], [`crate::ContextWindowManager::stats`] and the compactor take
+    /// limits (for the same model), tools and focus hint from the prompt that was committed last
+    /// ([`Conversation::push_reply`]), as far as the request does not set them. A plan takes only the
+    /// settings of the request itself.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
@@ -129,7 +130,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Adds a volatile state entry (clock, open files); required, paid by `system_pinned`, sent last (rule O1).
+    /// Adds a volatile state entry (clock, open files); required, paid by `system_pinned`, sent last (rule
+    /// O1).
     #[must_use]
     #[doc(alias = "SysInfo")]
     #[doc(alias = "sysinfo")]
@@ -138,8 +140,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets the anchor of the last prompt, in place of the one that the conversation remembers (rule S5): for callers that keep
-    /// [`crate::ContextPlan::anchor`] themselves.
+    /// Sets the anchor of the last prompt, in place of the one that the conversation remembers (rule S5): for
+    /// callers that keep [`crate::ContextPlan::anchor`] themselves.
     #[must_use]
     pub fn with_previous(mut self, anchor: Anchor) -> Self {
         self.previous = Some(anchor);
@@ -160,7 +162,8 @@ impl<'a> PlanRequest<'a> {
         &self.remote
     }
 
-    /// Sets the token calibration of a counter that estimates, in place of the one that the conversation's reports teach (rule N6).
+    /// Sets the token calibration of a counter that estimates, in place of the one that the conversation's
+    /// reports teach (rule N6).
     #[must_use]
     pub fn with_calibration(mut self, calibration: TokenCalibration) -> Self {
         self.calibration = Some(calibration);
@@ -191,8 +194,8 @@ impl<'a> PlanRequest<'a> {
         self
     }
 
-    /// Sets the provider's account that sends this prompt, by any name that stays the same for it; the plan keeps a hash. Some
-    /// models refuse reasoning that was made for another one (rule K8).
+    /// Sets the provider's account that sends this prompt, by any name that stays the same for it; the plan
+    /// keeps a hash. Some models refuse reasoning that was made for another one (rule K8).
     #[must_use]
     pub fn with_account(mut self, account: &str) -> Self {
         self.sender.get_or_insert_default().account = Some(Sender::hash(account));

@@ -11,10 +11,11 @@ use crate::{
 };
 
 impl ContextWindowManager {
-    /// How many tokens documents could take in the prompt of this request; those that it has already are left aside.
+    /// How many tokens documents could take in the prompt of this request; those that it has already are left
+    /// aside.
     ///
-    /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. The limits on documents (`rag.max_items`
-    /// and the like) are not part of it. Under an overflow (rule S6) all of it is 0.
+    /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. The limits on documents
+    /// (`rag.max_items` and the like) are not part of it. Under an overflow (rule S6) all of it is 0.
     ///
     /// # Errors
     ///
@@ -49,7 +50,8 @@ impl ContextWindowManager {
         SentText::new(document.id.clone(), self.meter().fenced(document))
     }
 
-    /// What a document takes in a prompt, with the lines around it: tokens, in the form in which the planner counts them.
+    /// What a document takes in a prompt, with the lines around it: tokens, in the form in which the planner
+    /// counts them.
     ///
     /// # Errors
     ///

@@ -2,9 +2,10 @@
 //!
 //! Input: candidates and a budget. Output: a [`Solution`]. Rules: B4, B5, S2 to S9.
 //!
-//! Most of a request does not depend on its budget: its candidates, their costs, the demands of the sections. A [`Solver`]
-//! holds that. The rendering of tool results (rule S7) changes the costs of candidates, so each rendering is a [`Scenario`]
-//! with costs of its own; a solution lists the scenarios that were tried, the last one taken.
+//! Most of a request does not depend on its budget: its candidates, their costs, the demands of the sections.
+//! A [`Solver`] holds that. The rendering of tool results (rule S7) changes the costs of candidates, so each
+//! rendering is a [`Scenario`] with costs of its own; a solution lists the scenarios that were tried, the
+//! last one taken.
 
 use crate::{
     config::Config,
@@ -32,8 +33,8 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     walker: W,
     /// When solving for many budgets: the largest number of available tokens among them.
     ///
-    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried. `None` for
-    /// one budget.
+    /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried.
+    /// `None` for one budget.
     many_budgets: Option<u64>,
     scenarios: RefCell<Vec<Rc<Scenario<'p, W>>>>,
 }
@@ -52,7 +53,8 @@ pub(crate) struct KnownCosts {
     demands: SectionDemands,
 }
 
-/// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its decisions.
+/// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its
+/// decisions.
 pub(crate) struct Trial<'p, W: Walker> {
     pub(crate) scenario: Rc<Scenario<'p, W>>,
     pub(crate) budgets: Budgets,
@@ -66,7 +68,8 @@ pub(crate) struct Solution<'p, W: Walker = OneBudget> {
     pub(crate) trials: Vec<Trial<'p, W>>,
     /// The available tokens; may be negative.
     pub(crate) available: i128,
-    /// The tokens of everything that is included, with the wrapper around documents, less those that merging state saves.
+    /// The tokens of everything that is included, with the wrapper around documents, less those that merging
+    /// state saves.
     used: i128,
 }
 
@@ -96,15 +99,16 @@ impl<'p> Solver<'p> {
         self.scenarios.into_inner().into_iter().filter_map(known).collect()
     }
 
-    /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule S7) is not tried
-    /// then.
+    /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule
+    /// S7) is not tried then.
     pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
         let scenarios = RefCell::default();
         Solver { candidates, meter, config, walker, many_budgets: Some(most), scenarios }
     }
 
-    /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that is excluded.
+    /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that
+    /// is excluded.
     ///
     /// # Errors
     ///
@@ -152,8 +156,8 @@ impl<'p, W: Walker> Solver<'p, W> {
         self.select(available, SectionDemands::with_any_documents)
     }
 
-    /// Selects with tool results as short as they have to be (rule S7): one rendering after another. `adjust` changes the
-    /// demands of the sections.
+    /// Selects with tool results as short as they have to be (rule S7): one rendering after another. `adjust`
+    /// changes the demands of the sections.
     fn select(
         &self,
         available: Available,
@@ -181,8 +185,9 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Divides the available tokens among the sections with the costs of a scenario. Includes the pins that come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands
-    /// of the sections.
+    /// Divides the available tokens among the sections with the costs of a scenario. Includes the pins that
+    /// come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the
+    /// demands of the sections.
     ///
     /// # Errors
     ///
@@ -213,8 +218,8 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total` are the
-    /// available tokens.
+    /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total`
+    /// are the available tokens.
     ///
     /// # Errors
     ///
@@ -305,9 +310,9 @@ impl<'p, W: Walker> Solution<'p, W> {
         self.trials[self.trials.len() - 1].budgets.overflow
     }
 
-    /// Returns the tokens to withhold next, where a prompt that holds more than the minimum is over its budget
-    /// by `excess` tokens that are known only once it is put together. `required` are those of its placeholder
-    /// messages. Returns `None` if the prompt stays as it is.
+    /// Returns the tokens to withhold next, where a prompt that holds more than the minimum is over its
+    /// budget by `excess` tokens that are known only once it is put together. `required` are those of its
+    /// placeholder messages. Returns `None` if the prompt stays as it is.
     pub(crate) fn withholds_next(&self, excess: u64, withheld: u64, required: u64) -> Option<u64> {
         (excess > 0 && !self.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
     }

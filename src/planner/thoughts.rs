@@ -1,19 +1,19 @@
 //! Which reasoning of earlier replies a prompt can hold (rules K1 to K5).
 //!
-//! Newer models check what they are sent of their own reasoning: a block is valid only behind the prompt that it was made
-//! behind. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned prompt can be compared with
-//! it, item by item. A thought passes if
+//! Newer models check what they are sent of their own reasoning: a block is valid only behind the prompt that
+//! it was made behind. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned
+//! prompt can be compared with it, item by item. A thought passes if
 //!
 //! - everything before its message is sent as it was then, reasoning apart, and nothing more (K1);
-//! - the thought that is sent before it is the one that was sent before it then, or none is (K2): what is sent is one
-//!   unbroken run, whose oldest part may be missing;
+//! - the thought that is sent before it is the one that was sent before it then, or none is (K2): what is
+//!   sent is one unbroken run, whose oldest part may be missing;
 //! - the model reads what that model thought (K3).
 //!
-//! Of a reply that was never committed (a session from elsewhere) the last prompt shows what it was made behind, or the
-//! conversation itself does (`Births`, K5).
+//! Of a reply that was never committed (a session from elsewhere) the last prompt shows what it was made
+//! behind, or the conversation itself does (`Births`, K5).
 //!
-//! To withhold reasoning changes the tokens of the prompt, and so its items: it is planned again until nothing more is lost
-//! ([`Replan`](super::replan::Replan)).
+//! To withhold reasoning changes the tokens of the prompt, and so its items: it is planned again until
+//! nothing more is lost ([`Replan`](super::replan::Replan)).
 
 use crate::{
     item::ItemId,
@@ -77,8 +77,8 @@ pub(crate) fn lost(
         .collect()
 }
 
-/// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8). Returns `None` if it
-/// is.
+/// Returns why reasoning that was made for a prompt is not for this model or sender at all (rules K3, K8).
+/// Returns `None` if it is.
 fn refused_to(
     made_for: &Anchor,
     sender: Option<&Sender>,
@@ -100,7 +100,8 @@ fn bound_to(model: &str) -> Vec<BoundTo> {
     known.map(|rule| rule.bound_to).unwrap_or_default()
 }
 
-/// The thoughts that are sent: the newest that can be, the one that stood before it when it was made, and so on.
+/// The thoughts that are sent: the newest that can be, the one that stood before it when it was made, and so
+/// on.
 fn unbroken(thoughts: &[Thought<'_>]) -> BTreeSet<usize> {
     let mut run = BTreeSet::new();
     let mut next = thoughts.iter().rposition(|thought| thought.fault.is_none());

@@ -22,7 +22,8 @@ const LARGE_SHARE: u64 = 40;
 pub struct Advice {
     /// The change.
     pub change: AdvisedChange,
-    /// Tokens in the present prompt: of the kind that the change is about, or of the whole prompt for a compaction.
+    /// Tokens in the present prompt: of the kind that the change is about, or of the whole prompt for a
+    /// compaction.
     pub before: u64,
     /// Tokens of the same in the prompt that is planned with the change: at least a tenth less.
     pub after: u64,
@@ -45,7 +46,8 @@ pub enum AdvisedChange {
     /// `conversation.reasoning = "drop"`; the tokens are those of reasoning.
     DropReasoning,
     /// A compaction without a model, by [`Compactor::now`](crate::compaction::Compactor::now) and
-    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model); the tokens are those of the whole prompt.
+    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model); the tokens
+    /// are those of the whole prompt.
     Compact {
         /// Number of messages that it archives.
         messages: u64,
@@ -53,9 +55,9 @@ pub enum AdvisedChange {
 }
 
 impl Explainer<'_> {
-    /// Returns a change that takes at least a tenth off the kind that fills most of a nearly full prompt, confirmed by planning with
-    /// that change and nothing else. `plan` is the plan of this request. Returns `None` if the prompt is less than 60 % of its budget,
-    /// no kind takes 40 % of it, or no change helps.
+    /// Returns a change that takes at least a tenth off the kind that fills most of a nearly full prompt,
+    /// confirmed by planning with that change and nothing else. `plan` is the plan of this request. Returns
+    /// `None` if the prompt is less than 60 % of its budget, no kind takes 40 % of it, or no change helps.
     ///
     /// A compaction counts the conversation in full, so this takes longer than the plan.
     ///

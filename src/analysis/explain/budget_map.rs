@@ -1,4 +1,5 @@
-//! What the prompt holds at every budget: the whole plan, budget by budget, as what changes from one to the next.
+//! What the prompt holds at every budget: the whole plan, budget by budget, as what changes from one to the
+//! next.
 
 use super::{Explainer, gathered::Rounds, key::Key, stays::Stays, sweep::Sweep};
 use crate::{
@@ -9,7 +10,8 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the prompt of a request holds at every prompt budget of a range, tokens included; made by [`Explainer::budget_map`].
+/// What the prompt of a request holds at every prompt budget of a range, tokens included; made by
+/// [`Explainer::budget_map`].
 ///
 /// Budgets are tried as explanations try them: as if the last prompt had been made under them (rule E1).
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct BudgetMap {
     /// The present budget, in tokens.
     pub prompt_budget: u64,
-    /// The largest budget of the model, in tokens; the last step ends earlier where there are too many changes.
+    /// The largest budget of the model, in tokens; the last step ends earlier where there are too many
+    /// changes.
     pub largest_budget: u64,
     /// What is in at any of the budgets, in the order of the prompts that it is in.
     pub items: Vec<MappedItem>,
@@ -53,7 +56,8 @@ pub struct BudgetStep {
     pub total: TokenCount,
     /// What is sent beside the items.
     pub overhead: Vec<LedgerLine>,
-    /// The included items that were not in the step before, or had other tokens there. Of the first step, all included items.
+    /// The included items that were not in the step before, or had other tokens there. Of the first step, all
+    /// included items.
     pub enters: Vec<EnteringItem>,
     /// The items of the step before that are not in here, by their places in [`BudgetMap::items`].
     pub leaves: Vec<usize>,
@@ -118,8 +122,8 @@ struct Items {
 }
 
 impl Items {
-    /// Notes the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of them, and the plan
-    /// is that of the largest.
+    /// Notes the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of
+    /// them, and the plan is that of the largest.
     fn seen(&mut self, (from, to): (u64, u64), lowest: [u64; 3], plan: ContextPlan) -> Seen {
         let mut rows = BTreeMap::new();
         for one in plan.rows_by_kind() {
@@ -146,7 +150,8 @@ impl Items {
 }
 
 impl Explainer<'_> {
-    /// What the prompt holds at every budget, as far as `most_steps` changes reach below and above the present one.
+    /// What the prompt holds at every budget, as far as `most_steps` changes reach below and above the
+    /// present one.
     ///
     /// ```
     /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
@@ -178,8 +183,8 @@ impl Explainer<'_> {
         let stays = Stays::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
-        // Nothing is asked about but what the provider requires: a single goal would make ranges longer than the prompt is
-        // the same.
+        // Nothing is asked about but what the provider requires: a single goal would make ranges longer than
+        // the prompt is the same.
         let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
         let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required)?;
         let mut items = Items::default();
@@ -212,7 +217,8 @@ impl Explainer<'_> {
     }
 }
 
-/// The budgets of the sections at the smallest of these prompt budgets, where the plan is that of the largest.
+/// The budgets of the sections at the smallest of these prompt budgets, where the plan is that of the
+/// largest.
 fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Result<[u64; 3], Error> {
     if from == to {
         return Ok(Section::ALL.map(|section| plan.section(section).budget));
@@ -220,8 +226,8 @@ fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Resu
     sweep.section_budgets(from)
 }
 
-/// Whether results are clipped: to how many bytes depends on every token of the budget (rule S7). Where a budget that does not
-/// hold the minimum needs no clips, no smaller one has any.
+/// Whether results are clipped: to how many bytes depends on every token of the budget (rule S7). Where a
+/// budget that does not hold the minimum needs no clips, no smaller one has any.
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped)
 }

@@ -8,7 +8,8 @@ use crate::{
     },
 };
 
-/// The items that are in instead of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is what it costs.
+/// The items that are in instead of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is
+/// what it costs.
 pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
@@ -44,8 +45,8 @@ fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64
     holding
 }
 
-/// What is in and could be out, of one section, the last to come in first: the document of the lowest rank, the oldest
-/// message, the last note.
+/// What is in and could be out, of one section, the last to come in first: the document of the lowest rank,
+/// the oldest message, the last note.
 fn last_in(plan: &ContextPlan, section: Section) -> impl Iterator<Item = &PlannedItem> {
     let mut rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == section).collect();
     rows.retain(|row| row.reason != IncludedReason::Required && !row.kind.is_required_by_provider());

@@ -15,8 +15,8 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The candidates of one round, gathered once or twice: a budget that cannot hold the documents of the last prompt gives
-/// them up, and then documents are ranked anew (rule S5).
+/// The candidates of one round, gathered once or twice: a budget that cannot hold the documents of the last
+/// prompt gives them up, and then documents are ranked anew (rule S5).
 pub(super) struct Gathered<'r> {
     pub(super) first: Candidates<'r>,
     /// Without the documents of the last prompt, where it held any.
@@ -36,7 +36,8 @@ impl<'r> Gathered<'r> {
         Ok(Self { anew: anew.transpose()?, first })
     }
 
-    /// The documents that compete, by their ids; those that do only without the documents of the last prompt among them.
+    /// The documents that compete, by their ids; those that do only without the documents of the last prompt
+    /// among them.
     fn documents(&self) -> impl Iterator<Item = (&ItemId, Key)> {
         // Later entries win: what competes beside the documents of the last prompt counts more.
         let both = self.anew.iter().chain([&self.first]);
@@ -51,14 +52,14 @@ impl<'r> Gathered<'r> {
     }
 }
 
-/// The rounds in which a request is planned: the first one, from which planning starts at every budget, and the last one
-/// at the present budget.
+/// The rounds in which a request is planned: the first one, from which planning starts at every budget, and
+/// the last one at the present budget.
 pub(super) struct Rounds<'r> {
     pub(super) first: Gathered<'r>,
     /// The last one, where it is not the first.
     last: Option<Gathered<'r>>,
-    /// What is continued of the last prompt: what holds of it under the request's own limits is taken to hold under all
-    /// others (rule E1).
+    /// What is continued of the last prompt: what holds of it under the request's own limits is taken to hold
+    /// under all others (rule E1).
     pub(super) sticky: Sticky<'r>,
     /// Each budget may lose something else (rules K1, S10), and is planned in rounds of its own.
     pub(super) may_lose: bool,
@@ -92,8 +93,8 @@ impl<'r> Rounds<'r> {
         brought.chain(self.first.documents()).chain(last).collect()
     }
 
-    /// Returns true if some budget may rank documents otherwise: without those of the last prompt, or with those that
-    /// left.
+    /// Returns true if some budget may rank documents otherwise: without those of the last prompt, or with
+    /// those that left.
     pub(super) fn may_rank_anew(&self) -> bool {
         self.first.anew.is_some() || self.may_lose
     }

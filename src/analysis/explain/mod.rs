@@ -53,9 +53,10 @@ pub struct Interval {
 
 /// Why one item is in or out, and which other prompt budgets would change that.
 ///
-/// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety buffer, with
-/// nothing kept for the completion. They are tried as if the last prompt had been made under them (rule S5). Where
-/// results of the open exchange would have to be clipped (rule S7), nothing but the minimum is taken to be in.
+/// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety
+/// buffer, with nothing kept for the completion. They are tried as if the last prompt had been made under
+/// them (rule S5). Where results of the open exchange would have to be clipped (rule S7), nothing but the
+/// minimum is taken to be in.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -73,16 +74,16 @@ pub struct Explanation {
     pub reason: Reason,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
-    /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no count is
-    /// needed.
+    /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no
+    /// count is needed.
     pub tokens: Option<u64>,
     /// How sure that is.
     pub certainty: Certainty,
-    /// Where the answer is about a run of messages: the tokens of all of them, as the plan's row has them. `tokens` are those of the
-    /// newest one and its exchange, which comes in first.
+    /// Where the answer is about a run of messages: the tokens of all of them, as the plan's row has them.
+    /// `tokens` are those of the newest one and its exchange, which comes in first.
     pub run_tokens: Option<TokenCount>,
-    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it, those of its
-    /// own section first. Of a duplicate, the item that it repeats.
+    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it,
+    /// those of its own section first. Of a duplicate, the item that it repeats.
     pub displaced_by: Vec<ItemId>,
     /// The smallest budget, from the present one up, at which it is in.
     pub enters_at: Option<u64>,
@@ -92,8 +93,8 @@ pub struct Explanation {
     pub intervals: Vec<Interval>,
     /// How many more intervals there are.
     pub more: u64,
-    /// The items of the present plan that are not in it any longer at `enters_at`; messages that the target demands (rule
-    /// H5) are none.
+    /// The items of the present plan that are not in it any longer at `enters_at`; messages that the target
+    /// demands (rule H5) are none.
     pub leaves_then: Vec<ItemId>,
     /// Of an item that is in, the largest smaller budget at which it is not.
     pub leaves_at: Option<u64>,
@@ -127,7 +128,8 @@ struct Written<'a> {
     never_code: &'a Option<Never>,
 }
 
-/// As an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the same as data.
+/// As an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the same as
+/// data.
 impl Serialize for Explanation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = Written {
@@ -157,8 +159,8 @@ impl Serialize for Explanation {
 }
 
 impl ContextPlan {
-    /// Why an item is in or out; none where this plan knows nothing of it. No planning is needed, and no more is
-    /// known than the plan holds: of a run of messages, its first and its last.
+    /// Why an item is in or out; none where this plan knows nothing of it. No planning is needed, and no more
+    /// is known than the plan holds: of a run of messages, its first and its last.
     #[must_use]
     pub fn reason(&self, id: &str) -> Option<Reason> {
         self.find(id).map(reason_of)
@@ -166,8 +168,8 @@ impl ContextPlan {
 }
 
 impl Explainer<'_> {
-    /// Why this item is in or out, and which other budgets would change that. A run of messages is asked for as reports name it,
-    /// `m0..m77`.
+    /// Why this item is in or out, and which other budgets would change that. A run of messages is asked for
+    /// as reports name it, `m0..m77`.
     ///
     /// # Errors
     ///
@@ -178,8 +180,8 @@ impl Explainer<'_> {
         Ok(self.explain_some(&plan, vec![(row, id)])?.remove(0))
     }
 
-    /// Why each row of the plan is in or out, in the order of the plan: what is in first. Of a run of messages its last one, the first to
-    /// come in, is asked about.
+    /// Why each row of the plan is in or out, in the order of the plan: what is in first. Of a run of
+    /// messages its last one, the first to come in, is asked about.
     ///
     /// # Errors
     ///

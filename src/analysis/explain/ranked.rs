@@ -1,7 +1,7 @@
 //! The candidates of one round under many budgets.
 //!
-//! Input: gathered candidates. Output: their solvers, and the tokens that a target adds to a prompt of them. Rules: S5, N3,
-//! H5.
+//! Input: gathered candidates. Output: their solvers, and the tokens that a target adds to a prompt of them.
+//! Rules: S5, N3, H5.
 
 use super::{
     budget_range::{BudgetRange, Documents},
@@ -80,7 +80,8 @@ impl<'p> Ranked<'p> {
         &self.tries[number as usize].solver
     }
 
-    /// Builds the range of budgets at which these candidates are included, and texts before a position are no longer sent.
+    /// Builds the range of budgets at which these candidates are included, and texts before a position are no
+    /// longer sent.
     pub(super) fn range(
         &self,
         (from, to): (u64, u64),
@@ -95,8 +96,8 @@ impl<'p> Ranked<'p> {
         BudgetRange { from, to, kept: included, others, documents }
     }
 
-    /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder messages that are
-    /// asked about are among its messages. Returns `None` if only a whole plan knows that.
+    /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder
+    /// messages that are asked about are among its messages. Returns `None` if only a whole plan knows that.
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ impl<'p> Ranked<'p> {
         Ok(Some((added, present)))
     }
 
-    /// Returns the exchange before the placeholder message of this id. Returns `None` if it follows a result that is a
-    /// placeholder too.
+    /// Returns the exchange before the placeholder message of this id. Returns `None` if it follows a result
+    /// that is a placeholder too.
     fn exchange_before(&self, id: &str) -> Option<CandidateId> {
         let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
         self.candidates.candidate_of(position)

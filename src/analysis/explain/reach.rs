@@ -9,22 +9,24 @@ use crate::{
     },
 };
 
-/// Returns the most tokens, up to `most`, that may be available while everything is decided as in this solution.
+/// Returns the most tokens, up to `most`, that may be available while everything is decided as in this
+/// solution.
 pub(super) fn up(solution: &Solution<'_, ManyBudgets>, config: &Config, most: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.growth, |now, then| then - now);
     let available = solution.available;
     available + gallop((most - available).max(0), |step| holds(available + step))
 }
 
-/// Returns the fewest tokens, down to `least`, that may be available while everything is decided as in this solution.
+/// Returns the fewest tokens, down to `least`, that may be available while everything is decided as in this
+/// solution.
 pub(super) fn down(solution: &Solution<'_, ManyBudgets>, config: &Config, least: i128) -> i128 {
     let holds = holds(solution, config, |slack| &slack.fall, |now, then| now - then);
     let available = solution.available;
     available - gallop((available - least).max(0), |step| holds(available - step))
 }
 
-/// Returns a check of other numbers of available tokens: true if everything is decided as in this solution, because in every
-/// trial no variable moves as far as its slack.
+/// Returns a check of other numbers of available tokens: true if everything is decided as in this solution,
+/// because in every trial no variable moves as far as its slack.
 fn holds<'s>(
     solution: &'s Solution<'_, ManyBudgets>,
     config: &'s Config,
@@ -45,7 +47,8 @@ fn holds<'s>(
     }
 }
 
-/// Returns the value of each variable if so many tokens are available, and the same is decided about the minimum.
+/// Returns the value of each variable if so many tokens are available, and the same is decided about the
+/// minimum.
 fn values(
     scenario: &Scenario<'_, ManyBudgets>,
     like: &Budgets,
@@ -56,8 +59,8 @@ fn values(
     BudgetVariable::ALL.map(|variable| budgets.value(variable, config))
 }
 
-/// The largest number of steps, no more than `most`, so that every number up to it holds. Requires `holds` to be
-/// monotone: once false, it stays false.
+/// The largest number of steps, no more than `most`, so that every number up to it holds. Requires `holds` to
+/// be monotone: once false, it stays false.
 fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
     let (mut good, mut step) = (0, 1);
     while good < most && holds((good + step).min(most)) {

@@ -1,16 +1,16 @@
 //! The distance that the prompt budget may move before a decision changes.
 //!
-//! Input: comparisons of selection. Output: for each variable, the smallest growth and the smallest fall that changes a
-//! decision. Rules: E1.
+//! Input: comparisons of selection. Output: for each variable, the smallest growth and the smallest fall that
+//! changes a decision. Rules: E1.
 //!
-//! Every decision of selection compares tokens with the rest of a [`BudgetVariable`]. None of these variables falls when the
-//! prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision stays as it is while its variable
-//! moves by less than the tokens that were left, or that were missing. While that holds for every decision, the same
-//! candidates are included.
+//! Every decision of selection compares tokens with the rest of a [`BudgetVariable`]. None of these variables
+//! falls when the prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision
+//! stays as it is while its variable moves by less than the tokens that were left, or that were missing.
+//! While that holds for every decision, the same candidates are included.
 //!
-//! If only one message of the conversation is asked about, a second form keeps the ranges long. That goal is included
-//! depending on one sum: of everything newer, and of its own turn up to it. The comparisons of the walk are then ignored, and
-//! the distance of that one sum from the tokens of the walk is kept.
+//! If only one message of the conversation is asked about, a second form keeps the ranges long. That goal is
+//! included depending on one sum: of everything newer, and of its own turn up to it. The comparisons of the
+//! walk are then ignored, and the distance of that one sum from the tokens of the walk is kept.
 
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -40,8 +40,8 @@ impl Default for Slack {
 }
 
 impl Slack {
-    /// Records that something larger than its offer by `by` tokens is excluded. If a cap stops the offer before it has grown by
-    /// so much, it is excluded however the variable grows.
+    /// Records that something larger than its offer by `by` tokens is excluded. If a cap stops the offer
+    /// before it has grown by so much, it is excluded however the variable grows.
     pub(super) fn too_large(&mut self, offer: Room, by: u64) {
         if by <= offer.below_cap() {
             let growth = &mut self.growth[offer.limits().0.0 as usize];
@@ -49,8 +49,8 @@ impl Slack {
         }
     }
 
-    /// Records that something is included that leaves `left` tokens of its offer. It is excluded once one of the two
-    /// variables of the offer leaves a token less than that.
+    /// Records that something is included that leaves `left` tokens of its offer. It is excluded once one of
+    /// the two variables of the offer leaves a token less than that.
     pub(super) fn fits(&mut self, offer: Room, left: u64) {
         let (binding, second) = offer.limits();
         for (variable, above_offer) in [Some(binding), second].into_iter().flatten() {
@@ -60,8 +60,8 @@ impl Slack {
     }
 }
 
-/// Returns the tokens that the goal needs of the rest of the walk, which comes to a turn. Returns `None` if the goal is in
-/// another one, or not decided here.
+/// Returns the tokens that the goal needs of the rest of the walk, which comes to a turn. Returns `None` if
+/// the goal is in another one, or not decided here.
 pub(super) fn needed_in_turn<W: Walker>(
     walk: &Walk<'_, '_, W>,
     goal: CandidateId,
@@ -75,8 +75,9 @@ pub(super) fn needed_in_turn<W: Walker>(
     needed_of_its_turn(walk, goal)
 }
 
-/// Returns the tokens that the goal needs of the rest of the walk, which ends at a turn: everything between has to fit
-/// before the goal comes in. Returns `None` if the goal is not before that turn, or no budget includes it.
+/// Returns the tokens that the goal needs of the rest of the walk, which ends at a turn: everything between
+/// has to fit before the goal comes in. Returns `None` if the goal is not before that turn, or no budget
+/// includes it.
 pub(super) fn needed_behind_turn<W: Walker>(
     walk: &Walk<'_, '_, W>,
     goal: CandidateId,
@@ -111,11 +112,11 @@ fn is_before_the_floor<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> 
     walk.floor.is_some_and(before)
 }
 
-/// Returns the tokens of the goal's own turn that have to fit for the goal to come in, as far as they can be sent and are not
-/// included. Returns `None` if some of them fit no budget.
+/// Returns the tokens of the goal's own turn that have to fit for the goal to come in, as far as they can be
+/// sent and are not included. Returns `None` if some of them fit no budget.
 ///
-/// For an exchange: the user message of its turn, the exchange itself and the newer exchanges; in a turn that is kept
-/// whole or not at all, all of the turn. For a user message: that message and the newest exchange.
+/// For an exchange: the user message of its turn, the exchange itself and the newer exchanges; in a turn that
+/// is kept whole or not at all, all of the turn. For a user message: that message and the newest exchange.
 fn needed_of_its_turn<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> Result<Option<u64>, Error> {
     let Selector { index, costs, .. } = walk.selector;
     let turn = index.turn_of(goal);

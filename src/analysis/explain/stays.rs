@@ -1,5 +1,6 @@
-//! Names for texts that stay where they were sent (rule S10), and for what becomes of them at budgets at which they leave:
-//! a document that the request brings again competes there, and state is sent again, at the end or in the head.
+//! Names for texts that stay where they were sent (rule S10), and for what becomes of them at budgets at
+//! which they leave: a document that the request brings again competes there, and state is sent again, at the
+//! end or in the head.
 
 use super::{gathered::Rounds, key::Key};
 use crate::{
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 /// The texts that were sent beside messages.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
-    /// Documents by the position of the message after them, and their number among its documents: several may have one
-    /// id (rule O5).
+    /// Documents by the position of the message after them, and their number among its documents: several may
+    /// have one id (rule O5).
     documents: BTreeMap<(u32, usize), Key>,
     /// The same documents by their rows in the present plan.
     rows: BTreeMap<ItemId, Key>,

@@ -64,8 +64,9 @@ impl<'a> Subjects<'a> {
         Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
     }
 
-    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then there is a
-    /// key. Where documents may be ranked otherwise, other ones come first then, and repeat nothing.
+    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then
+    /// there is a key. Where documents may be ranked otherwise, other ones come first then, and repeat
+    /// nothing.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         // A pin that has no room may fall with its question (rule S3): with more room it does not.
@@ -116,7 +117,8 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Whether something is out for lack of budget, or by a policy that counts items: another budget may change that.
+/// Whether something is out for lack of budget, or by a policy that counts items: another budget may change
+/// that.
 pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     use PolicyRule::{MaxItems, MaxSourceTokens};
     matches!(
@@ -125,7 +127,8 @@ pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     )
 }
 
-/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the log.
+/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the
+/// log.
 pub(super) fn row_of<'a>(
     plan: &'a ContextPlan,
     request: &PlanRequest<'_>,

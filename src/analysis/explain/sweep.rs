@@ -1,19 +1,21 @@
 //! Every budget of a model, without planning for every one.
 //!
-//! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them. The sweep
-//! starts at one budget, solves the request there, and asks how far the same solution holds (see [`super::slack`]): so
-//! far nothing has to be solved again. Then it goes on with the first budget after that range. Ranges are as long as
-//! decisions allow, so their number follows the number of changes, not the number of budgets.
+//! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them.
+//! The sweep starts at one budget, solves the request there, and asks how far the same solution holds (see
+//! [`super::slack`]): so far nothing has to be solved again. Then it goes on with the first budget after that
+//! range. Ranges are as long as decisions allow, so their number follows the number of changes, not the
+//! number of budgets.
 //!
-//! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than its parts, by
-//! joins or by messages that the provider requires (rules N3, H5). Where more is left than that can ever be, it changes
-//! nothing. Otherwise the whole plan is made, and the range is cut to where its size certainly plays no part; where tokens
-//! were withheld for it, the range is this one budget. And documents of the last prompt that no longer fit are given up
-//! (rule S5): then the solution without them is the one that counts, where both ranges overlap. So it is where reasoning
-//! may be lost, or texts that stay (rules K1, S10): the last round counts, where the ranges of all rounds overlap.
+//! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than
+//! its parts, by joins or by messages that the provider requires (rules N3, H5). Where more is left than that
+//! can ever be, it changes nothing. Otherwise the whole plan is made, and the range is cut to where its size
+//! certainly plays no part; where tokens were withheld for it, the range is this one budget. And documents of
+//! the last prompt that no longer fit are given up (rule S5): then the solution without them is the one that
+//! counts, where both ranges overlap. So it is where reasoning may be lost, or texts that stay (rules K1,
+//! S10): the last round counts, where the ranges of all rounds overlap.
 //!
-//! Invariant: at every budget of a range, `build_plan` under that budget holds exactly what the range says. A brute-force
-//! test plans for every budget and compares.
+//! Invariant: at every budget of a range, `build_plan` under that budget holds exactly what the range says. A
+//! brute-force test plans for every budget and compares.
 
 use super::{
     budget_range::BudgetRange,
@@ -98,8 +100,8 @@ impl<'p> Sweep<'p> {
         let most = context.largest_budget();
         let index = rounds.first.first.index();
         let most_added = manager.most_added(!index.document_slots().is_empty())?;
-        // Where something may be added, what comes in after the goal may take its tokens; and where something may be lost,
-        // everything before it matters.
+        // Where something may be added, what comes in after the goal may take its tokens; and where something
+        // may be lost, everything before it matters.
         let goal = match asked.first() {
             Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) && !rounds.may_lose => Some(*id),
             _ => None,
@@ -201,7 +203,8 @@ impl<'p> Sweep<'p> {
         })
     }
 
-    /// The whole plan at a budget, as `build_plan` makes it: with results clipped where they have to be (rule S7).
+    /// The whole plan at a budget, as `build_plan` makes it: with results clipped where they have to be (rule
+    /// S7).
     pub(super) fn plan_at(&self, budget: u64) -> Result<ContextPlan, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
         self.manager.plan_from(self.candidates().request(), &context, self.rounds.sticky)
@@ -214,7 +217,8 @@ impl<'p> Sweep<'p> {
         Ok(Section::ALL.map(|section| plan.sections.get(section as usize).map_or(0, |used| used.budget)))
     }
 
-    /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds stay as they are.
+    /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds
+    /// stay as they are.
     fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
         let Solved { mut faults, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.may_lose {
@@ -337,7 +341,8 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// Lays out the prompt of a budget as planning does: again with less if it comes out larger than its budget.
+    /// Lays out the prompt of a budget as planning does: again with less if it comes out larger than its
+    /// budget.
     fn lay_out<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Whole<'s>, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
         let (solver, request) = (&ranked.whole, self.candidates().request());

@@ -45,8 +45,8 @@ impl BudgetTracks {
         self.tracks.get(&key)
     }
 
-    /// Looks at every budget from the present one up, and from there down until everything that can leave has left.
-    /// `present` is what the plan holds.
+    /// Looks at every budget from the present one up, and from there down until everything that can leave has
+    /// left. `present` is what the plan holds.
     pub(super) fn search(
         sweep: &Sweep<'_>,
         budget: u64,

@@ -1,5 +1,5 @@
-//! Documents as they are sent: the new ones in one message, and those that stay where they were sent, with the state beside
-//! them (rules O1, S10).
+//! Documents as they are sent: the new ones in one message, and those that stay where they were sent, with
+//! the state beside them (rules O1, S10).
 
 use super::included::{Row, Writer, ask_about_document};
 use crate::{

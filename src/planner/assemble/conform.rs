@@ -92,7 +92,8 @@ fn roles(draft: &mut Draft, normalized: &Normalized) {
     }
 }
 
-/// For each row, the message of the finished prompt that it is part of; rows of messages that nobody wrote are yet to come.
+/// For each row, the message of the finished prompt that it is part of; rows of messages that nobody wrote
+/// are yet to come.
 fn row_messages(draft: &Draft, normalized: &Normalized) -> Vec<usize> {
     let ends = draft.first_rows.iter().skip(1).copied().chain([draft.rows.len()]);
     let rows = draft.first_rows.iter().zip(ends).zip(&normalized.places);
@@ -178,8 +179,8 @@ fn tools(draft: &mut Draft, meter: &Meter) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the signature it asks
-/// for.
+/// Ids of calls that the target takes in other letters only, or once in a prompt, and calls without the
+/// signature it asks for.
 fn about_the_calls(draft: &mut Draft, renamed: &[(String, String)]) {
     let mut say = |code: NoticeCode, text: String| draft.notices.push(Notice { code, ids: Vec::new(), text });
     if let [(from, to), rest @ ..] = renamed {

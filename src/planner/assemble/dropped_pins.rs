@@ -18,7 +18,8 @@ use crate::{
     tokens::Certainty,
 };
 
-/// In the order of rule S2, for a plan that is not over its budget: the overflow of one that is says so instead.
+/// In the order of rule S2, for a plan that is not over its budget: the overflow of one that is says so
+/// instead.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! The rows of what is out (rule O2): runs of neighbouring messages with one reason are one row, and what the walk
-//! did not examine is not examined here either.
+//! The rows of what is out (rule O2): runs of neighbouring messages with one reason are one row, and what the
+//! walk did not examine is not examined here either.
 
 use super::included::source_of;
 use crate::{
@@ -196,7 +196,8 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     runs.finish(chosen)
 }
 
-/// The positions of the messages that are in. The newest came in first, so that turned around most of it is in order.
+/// The positions of the messages that are in. The newest came in first, so that turned around most of it is
+/// in order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     let mut positions = Vec::with_capacity(2 * chosen.included.len());
     for candidate in chosen.included.ids().rev() {
@@ -205,8 +206,8 @@ fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     positions
 }
 
-/// The messages that were looked at and are out, by position, each with its reason and the section it counts in. What is
-/// out as a pin is out for that.
+/// The messages that were looked at and are out, by position, each with its reason and the section it counts
+/// in. What is out as a pin is out for that.
 fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (ExcludedReason, Section)> {
     let mut out = BTreeMap::new();
     let mut file = |candidate: CandidateId, reason: &ExcludedReason, section: Section| {

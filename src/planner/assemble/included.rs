@@ -53,8 +53,9 @@ pub(super) struct Draft {
     pub(super) row_messages: Vec<usize>,
     /// The changes that the target needed, by message.
     pub(super) changed: Vec<(NoticeCode, ItemId)>,
-    /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of the live
-    /// turn without state. Places among the messages as they are before they are brought into the target's form.
+    /// The ends of what the next prompt begins with too: of the lasting preamble, of the earlier turns, of
+    /// the live turn without state. Places among the messages as they are before they are brought into the
+    /// target's form.
     pub(super) stable: Vec<Mark>,
 }
 
@@ -433,8 +434,8 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Returns why a candidate is in: the user message of a turn that the window begins in is there for the exchanges of it that are
-    /// kept, and not for its own age (rule S4).
+    /// Returns why a candidate is in: the user message of a turn that the window begins in is there for the
+    /// exchanges of it that are kept, and not for its own age (rule S4).
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
         let trimmed = || match self.chosen.window.start {
@@ -447,7 +448,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What a row's message has in bytes (see `meter::bytes`): the log knows, where the message is sent as it is there.
+    /// What a row's message has in bytes (see `meter::bytes`): the log knows, where the message is sent as it
+    /// is there.
     fn bytes(&self, position: Option<u32>, message: &Message) -> u64 {
         let log = self.candidates.log();
         match position.filter(|position| log.message(*position).is(message)) {

@@ -45,12 +45,13 @@ pub(crate) struct LaidOut<'r> {
 }
 
 impl<'r> LaidOut<'r> {
-    /// Lays out a selection: its rows and messages in prompt order (O1, O2), in the form that the provider accepts (H4 to
-    /// H9), with every token (B3, N3).
+    /// Lays out a selection: its rows and messages in prompt order (O1, O2), in the form that the provider
+    /// accepts (H4 to H9), with every token (B3, N3).
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if the id of a placeholder is taken (rule O5), `ErrorKind::Count` if the counter fails.
+    /// `ErrorKind::Input` if the id of a placeholder is taken (rule O5), `ErrorKind::Count` if the counter
+    /// fails.
     pub(crate) fn new(
         context: &'r PlanContext<'r>,
         candidates: &'r Candidates<'r>,
@@ -101,8 +102,8 @@ impl<'r> LaidOut<'r> {
         required.map(|row| row.token_estimate.tokens).sum()
     }
 
-    /// Returns the tokens to withhold from the items in the next round, after so many, if the prompt is over its budget by
-    /// joins or placeholders. Returns `None` if it is not.
+    /// Returns the tokens to withhold from the items in the next round, after so many, if the prompt is over
+    /// its budget by joins or placeholders. Returns `None` if it is not.
     pub(crate) fn to_withhold(&self, withheld: u64) -> Option<u64> {
         let excess = self.excess();
         (excess > 0).then(|| withheld.saturating_add(excess).max(self.required_by_provider()))
@@ -138,8 +139,8 @@ impl<'r> LaidOut<'r> {
         Ok(self.excluded.get_or_init(|| rows))
     }
 
-    /// Builds the plan. `replan` has the reasoning that is withheld, and `left` the lost reasoning that is sent all the same
-    /// for the provider to drop.
+    /// Builds the plan. `replan` has the reasoning that is withheld, and `left` the lost reasoning that is
+    /// sent all the same for the provider to drop.
     ///
     /// # Errors
     ///
@@ -211,8 +212,8 @@ impl<'r> LaidOut<'r> {
     }
 }
 
-/// Returns the first message of the window, and the one at which the next prompt's window is to start: a window that holds
-/// nothing by recency is remembered all the same, or the next plan would undo it.
+/// Returns the first message of the window, and the one at which the next prompt's window is to start: a
+/// window that holds nothing by recency is remembered all the same, or the next plan would undo it.
 fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, Option<ItemId>) {
     let first_id = |candidate: CandidateId| {
         let first = candidates.members(candidate).first().copied();
@@ -245,7 +246,8 @@ fn sections(budgets: &Budgets, rows: &[PlannedItem], excluded: &[ExcludedItem]) 
     Section::ALL.map(use_of).to_vec()
 }
 
-/// Returns the headers that parts of a prompt need: for compactions of the provider, and for tools at the end.
+/// Returns the headers that parts of a prompt need: for compactions of the provider, and for tools at the
+/// end.
 fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> {
     let has = |kind: &str| {
         let is = |part: &Part| part.opaque().is_some_and(|part| part["type"] == kind);
@@ -257,8 +259,8 @@ fn headers(context: &PlanContext<'_>, prompt: &Prompt) -> Vec<(String, String)> 
     compacted.into_iter().chain(tools).collect()
 }
 
-/// Returns the prompt before this one, if it is remembered. Only here is it known if the two part at a message: a plan has
-/// no log.
+/// Returns the prompt before this one, if it is remembered. Only here is it known if the two part at a
+/// message: a plan has no log.
 fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let anchor = candidates.last_prompt()?;
     let tools = Some(ItemId::from(TOOLS)).filter(|_| !draft.prompt.tools.is_empty());

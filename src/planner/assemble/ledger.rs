@@ -8,8 +8,8 @@ use crate::{
     tokens::{Certainty, TokenCount},
 };
 
-/// Counts a draft that is in the provider's form. Returns the tokens beside those of its rows, all tokens as the provider is
-/// expected to count them, and all tokens as they are counted here, without the calibration.
+/// Counts a draft that is in the provider's form. Returns the tokens beside those of its rows, all tokens as
+/// the provider is expected to count them, and all tokens as they are counted here, without the calibration.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ fn whole(_: &Meter, _: &Draft) -> Result<Option<TokenCount>, Error> {
     Ok(None)
 }
 
-/// Returns the tokens by which the whole prompt differs from the sum of its messages: those are estimates, the whole is
-/// counted exactly.
+/// Returns the tokens by which the whole prompt differs from the sum of its messages: those are estimates,
+/// the whole is counted exactly.
 fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLine {
     let tokens = i64::try_from(i128::from(whole.tokens) - sum(&draft.rows, overhead)).unwrap_or(i64::MAX);
     LedgerLine { what: Overhead::Joins, tokens, certainty: Certainty::Estimate }

@@ -3,12 +3,12 @@
 use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
-/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself takes
-/// (Anthropic: 20).
+/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself
+/// takes (Anthropic: 20).
 const LOOKBACK: usize = 18;
 
-/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long that the
-/// last of them would not be found from the next request.
+/// The stable ends that are long enough for the model's cache, and one between where the live turn is so long
+/// that the last of them would not be found from the next request.
 pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark> {
     let least = context.model.cache.and_then(|cache| cache.min_tokens).unwrap_or_default();
     let messages = &draft.prompt.messages;
@@ -29,8 +29,8 @@ pub(super) fn long_enough(draft: &Draft, context: &PlanContext<'_>) -> Vec<Mark>
     marks
 }
 
-/// Marks moved to where their messages are in the provider's form: `ends` is the last part that each message had, `places`
-/// where that part is now.
+/// Marks moved to where their messages are in the provider's form: `ends` is the last part that each message
+/// had, `places` where that part is now.
 pub(super) fn placed(marks: &[Mark], ends: &[usize], places: &[Mark]) -> Vec<Mark> {
     let now = |mark: &Mark| {
         let (had, end) = (ends[mark.message], places[mark.message]);

@@ -1,7 +1,7 @@
 //! The prompt of a selection, and the plan that reports it.
 //!
-//! Input: the selection, with its costs and budgets. Output: rows, messages in the provider's form, ledger, notices, plan.
-//! Rules: O1 to O6, B3, N3, H4 to H9, S6, U2.
+//! Input: the selection, with its costs and budgets. Output: rows, messages in the provider's form, ledger,
+//! notices, plan. Rules: O1 to O6, B3, N3, H4 to H9, S6, U2.
 
 use crate::{
     config::{Placement, UsageOptions},
@@ -59,7 +59,8 @@ impl PlanContext<'_> {
         self.limits.largest_budget().max(self.prompt_budget)
     }
 
-    /// Returns the base of percentage options of compaction, in tokens: the smaller of the capacity and the request's own budget.
+    /// Returns the base of percentage options of compaction, in tokens: the smaller of the capacity and the
+    /// request's own budget.
     pub(crate) fn window(&self) -> u64 {
         match self.budget_source {
             BudgetSource::Request => self.limits.capacity().min(self.prompt_budget),

@@ -15,8 +15,8 @@ use crate::{
 };
 
 impl LaidOut<'_> {
-    /// Returns the notices of the plan, but for those of the draft itself. `overflows` is true if the plan is over its
-    /// budget: then the overflow speaks of pins.
+    /// Returns the notices of the plan, but for those of the draft itself. `overflows` is true if the plan is
+    /// over its budget: then the overflow speaks of pins.
     ///
     /// # Errors
     ///
@@ -159,7 +159,8 @@ fn about_the_results(
     [cleared, clipped].into_iter().filter(|(_, ids, _)| !ids.is_empty()).map(notice).collect()
 }
 
-/// Returns a notice if results are to be cleared, the window is too large, and no last prompt is known (rule S7).
+/// Returns a notice if results are to be cleared, the window is too large, and no last prompt is known (rule
+/// S7).
 fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> Option<Notice> {
     let by_window = |row: &ExcludedItem| {
         matches!(row.reason, ExcludedReason::Budget { limited_by: LimitedBy::Window, .. })
@@ -171,7 +172,8 @@ fn nothing_to_clear(candidates: &Candidates<'_>, excluded: &[ExcludedItem]) -> O
     says_so.then(|| Notice { code: NoticeCode::NothingToClear, ids: Vec::new(), text: text.into() })
 }
 
-/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None` if there are none.
+/// Returns a notice of messages that hold nothing but what another provider wrote for itself. Returns `None`
+/// if there are none.
 fn about_foreign_messages(excluded: &[ExcludedItem]) -> Option<Notice> {
     let foreign =
         |row: &&ExcludedItem| matches!(row.reason, ExcludedReason::Policy(PolicyRule::ForeignMessage));

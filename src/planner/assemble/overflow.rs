@@ -11,8 +11,8 @@ use crate::{
 use std::{cmp::Reverse, collections::BTreeSet};
 
 impl LaidOut<'_> {
-    /// Returns the overflow of a prompt that is over its budget, with the changes that would help (rule S6). Returns `None` if
-    /// the prompt fits.
+    /// Returns the overflow of a prompt that is over its budget, with the changes that would help (rule S6).
+    /// Returns `None` if the prompt fits.
     ///
     /// # Errors
     ///
@@ -24,7 +24,8 @@ impl LaidOut<'_> {
         if tokens == 0 {
             return Ok(None);
         }
-        // Items are counted here, the budget is in the provider's tokens (rule N6); without a token calibration the two are one.
+        // Items are counted here, the budget is in the provider's tokens (rule N6); without a token
+        // calibration the two are one.
         let (needed, room) = match context.calibration {
             Some(calibration) => {
                 (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0))
@@ -73,8 +74,8 @@ impl LaidOut<'_> {
     }
 }
 
-/// The fewest items that together are too much beside what is sent in any case: the largest, as many as it takes. Without
-/// any one of them the others fit. None where even nothing would be too much.
+/// The fewest items that together are too much beside what is sent in any case: the largest, as many as it
+/// takes. Without any one of them the others fit. None where even nothing would be too much.
 fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
     let mut largest: Vec<usize> = (0..rows.len()).collect();
     largest.sort_by_key(|at| Reverse(rows[*at].token_estimate.tokens));
@@ -91,8 +92,8 @@ fn conflict(rows: &[PlannedItem], excess: u64) -> Vec<ItemId> {
     largest.into_iter().map(|at| rows[at].id.clone()).collect()
 }
 
-/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls and
-/// placeholder results are not part of it.
+/// Tokens of the text that the caller gave for an item: what could be shorter. Our own words around it, calls
+/// and placeholder results are not part of it.
 fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> Result<u64, Error> {
     let request = candidates.request();
     let state = request.state.iter().find(|(id, _)| *id == row.id);

@@ -20,8 +20,8 @@ const BYTES_A_TOKEN: u64 = 4;
 const TELLING: u64 = 200;
 
 impl LaidOut<'_> {
-    /// Returns the usage of the window (rule U2). Items that are excluded for lack of budget are estimated from their bytes:
-    /// nothing is counted for it.
+    /// Returns the usage of the window (rule U2). Items that are excluded for lack of budget are estimated
+    /// from their bytes: nothing is counted for it.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
 
-/// From the newest report that is believed: what it says, without the documents and state of its prompt, with what its
-/// plan left out, and with what came after it.
+/// From the newest report that is believed: what it says, without the documents and state of its prompt, with
+/// what its plan left out, and with what came after it.
 fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let LaidOut { context, candidates, meter, .. } = *sent;
     let log = candidates.log();
@@ -96,8 +96,8 @@ fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     Some(before.saturating_add(tokens))
 }
 
-/// What is sent beside the active conversation: it may change without a message. Messages that are pinned where they are
-/// are part of the conversation.
+/// What is sent beside the active conversation: it may change without a message. Messages that are pinned
+/// where they are are part of the conversation.
 fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
     let candidates = sent.candidates;
     let log = candidates.log();
@@ -124,8 +124,8 @@ fn is_apart(row: &PlannedItem) -> bool {
     row.kind.is_document() || row.source == Source::State
 }
 
-/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each is looked
-/// for after the one before it.
+/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each
+/// is looked for after the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
     candidates: &Candidates<'_>,

@@ -6,8 +6,9 @@ use crate::{
     plan::{BudgetSource, Remedy},
 };
 
-/// Returns the changes. The budget `to` would do, in the provider's tokens; items have to be less by `excess`, as they are
-/// counted here. `pins` are the undroppable ones with their tokens, `longest` is an item with enough text to give.
+/// Returns the changes. The budget `to` would do, in the provider's tokens; items have to be less by
+/// `excess`, as they are counted here. `pins` are the undroppable ones with their tokens, `longest` is an
+/// item with enough text to give.
 pub(super) fn find(
     context: &PlanContext<'_>,
     (to, excess): (u64, u64),
@@ -23,8 +24,8 @@ pub(super) fn find(
     remedies
 }
 
-/// Returns the completion with which a prompt budget of `to` fits, if the budget was reduced by the completion and nothing
-/// else is in the way.
+/// Returns the completion with which a prompt budget of `to` fits, if the budget was reduced by the
+/// completion and nothing else is in the way.
 fn lower_completion(context: &PlanContext<'_>, to: u64) -> Option<Remedy> {
     let limits = context.limits;
     let over = to.saturating_sub(context.prompt_budget);

@@ -38,7 +38,8 @@ impl Available {
         self.total().saturating_sub(self.reserved())
     }
 
-    /// What is free beside `used` tokens of items, with the wrapper where it is sent or kept free. It may be below zero.
+    /// What is free beside `used` tokens of items, with the wrapper where it is sent or kept free. It may be
+    /// below zero.
     pub(crate) fn free(&self, used: i128, block: bool) -> i128 {
         self.tokens - used - if block { i128::from(self.block) } else { 0 }
     }

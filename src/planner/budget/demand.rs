@@ -1,5 +1,5 @@
-//! What each section could use (rule B5): what survives repair, expiry and policy, summed in walk order and no
-//! further than to what the section may hold.
+//! What each section could use (rule B5): what survives repair, expiry and policy, summed in walk order and
+//! no further than to what the section may hold.
 
 use super::SectionBudget;
 use crate::{

@@ -1,13 +1,15 @@
 //! How much there is, and how it is shared (rules B1, B4, B5, S6).
 //!
-//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What is sent in
-//! any case is taken from it: the declared tools and the reply header; the rest is [`Available`]. Pins take their part of
-//! that first (S2). The sections divide the rest: each first gets its minimum, to which those pins belong,
-//! then grows with its share, and stops at what it could use (its demand) or at its cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division exactly, in
-//! whole numbers.
+//! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What
+//! is sent in any case is taken from it: the declared tools and the reply header; the rest is [`Available`].
+//! Pins take their part of that first (S2). The sections divide the rest: each first gets its minimum, to
+//! which those pins belong, then grows with its share, and stops at what it could use (its demand) or at its
+//! cap. So what one section does not need goes to the others at once. [`water_filling`] finds that division
+//! exactly, in whole numbers.
 //!
-//! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit, every
-//! section gets at least its minimum; and with the same pins no section gets less when there is one token more.
+//! Invariants: the budgets of the sections never sum to more than there is to divide; where the minimums fit,
+//! every section gets at least its minimum; and with the same pins no section gets less when there is one
+//! token more.
 
 use crate::{
     config::Config,
@@ -142,8 +144,8 @@ impl SectionDemands {
         self
     }
 
-    /// The sections, each with what it could use of `total`, which is no more than what was asked about. What pins took
-    /// is part of their section's minimum.
+    /// The sections, each with what it could use of `total`, which is no more than what was asked about. What
+    /// pins took is part of their section's minimum.
     fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
             let options = config.sections.section(section);
@@ -166,8 +168,8 @@ impl SectionDemands {
         })
     }
 
-    /// What the minimums sum to, without what merging state saves in them. No budget foresees that, but a minimum that
-    /// fits by it is no overflow.
+    /// What the minimums sum to, without what merging state saves in them. No budget foresees that, but a
+    /// minimum that fits by it is no overflow.
     fn least(&self, available: &Available) -> u64 {
         self.minimum.saturating_sub(if self.merges { available.merge } else { 0 })
     }
@@ -229,7 +231,8 @@ impl SectionDemands {
         budgets
     }
 
-    /// The budgets at another total, where the same is decided about the minimum and about pins as in these budgets.
+    /// The budgets at another total, where the same is decided about the minimum and about pins as in these
+    /// budgets.
     pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
         let fits = self.minimum.saturating_add(like.pins) <= budgets.available.to_divide();
@@ -276,7 +279,8 @@ impl Budgets {
         self.full_document_share().min(self.of(Section::Rag))
     }
 
-    /// Returns the tokens of the documents' share: so far others may join those that stay with their question (rule S5).
+    /// Returns the tokens of the documents' share: so far others may join those that stay with their question
+    /// (rule S5).
     pub(crate) fn full_document_share(&self) -> u64 {
         per_mille(self.available.to_divide(), self.sections[Section::Rag as usize].share)
     }

@@ -2,8 +2,9 @@
 
 use crate::item::Section;
 
-/// An amount that grows with the prompt budget, and that costs are compared with. None of them ever falls when the budget
-/// grows and the same pins come first (rules S2, B5), so a decision in which all of them stay on their side stays.
+/// An amount that grows with the prompt budget, and that costs are compared with. None of them ever falls
+/// when the budget grows and the same pins come first (rules S2, B5), so a decision in which all of them stay
+/// on their side stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BudgetVariable {
     /// The budget of `system_pinned`.

@@ -1,5 +1,5 @@
-//! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that makes the
-//! budgets sum to what there is. λ is a fraction here, so nothing is rounded before the end.
+//! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that
+//! makes the budgets sum to what there is. λ is a fraction here, so nothing is rounded before the end.
 
 use super::SectionBudget;
 
@@ -35,7 +35,8 @@ pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
     divide_among(sections, rises, left);
 }
 
-/// The largest λ at which some section starts or stops rising and the budgets still sum to no more than `target`.
+/// The largest λ at which some section starts or stops rising and the budgets still sum to no more than
+/// `target`.
 fn highest_step_within(sections: &[SectionBudget; 3], target: u128) -> Lambda {
     let zero = Lambda { tokens: 0, share: 1 };
     let steps = sections.iter().filter(|section| section.share > 0).flat_map(|section| {
@@ -64,9 +65,10 @@ fn level(section: &SectionBudget, lambda: Lambda) -> u64 {
     if section.share == 0 || below { section.minimum } else { section.demand }
 }
 
-/// Divides what is left by share: whole tokens first, then what is missing, one each, to those with the most share for
-/// every token they would then have (Webster's method, which stays within a token of the share among three; ties in the
-/// order of the sections). So no section has less when there is more to divide, as it would have by largest remainder.
+/// Divides what is left by share: whole tokens first, then what is missing, one each, to those with the most
+/// share for every token they would then have (Webster's method, which stays within a token of the share
+/// among three; ties in the order of the sections). So no section has less when there is more to divide, as
+/// it would have by largest remainder.
 fn divide_among(sections: &mut [SectionBudget; 3], rises: [bool; 3], left: u128) {
     let rising = |at: &usize| rises[*at];
     let shares: u128 = (0..3).filter(rising).map(|at| u128::from(sections[at].share)).sum();
@@ -153,7 +155,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a section got, it gets at least that of one token more; demands that stop at the total do too.
+        /// Whatever a section got, it gets at least that of one token more; demands that stop at the total do
+        /// too.
         #[test]
         fn budgets_only_grow(
             shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),
@@ -172,8 +175,8 @@ mod tests {
             }
         }
 
-        /// λ found by bisection over ever finer whole steps, without any of the reasoning above: no budget may be
-        /// more than a token from `clamp(λ·share, minimum, demand)`, and the sum is exact.
+        /// λ found by bisection over ever finer whole steps, without any of the reasoning above: no budget
+        /// may be more than a token from `clamp(λ·share, minimum, demand)`, and the sum is exact.
         #[test]
         fn behaviour_3_budgets_agree_with_a_search_for_lambda(
             shares in (0u16..=1000, 0u16..=1000).prop_map(|(a, b)| { let (a, b) = (a.min(b), a.max(b)); [a, b - a, 1000 - b] }),

@@ -1,5 +1,5 @@
-//! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts but not
-//! texts.
+//! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts
+//! but not texts.
 
 use super::{CandidateId, CandidateMap, Candidates};
 use crate::{
@@ -19,8 +19,8 @@ pub(crate) struct Costs<'a> {
     rendering: ToolResultRendering,
     /// By candidate, its weight and the limit up to which it was counted.
     known: RefCell<CandidateMap<(Weight, u64)>>,
-    /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates are then
-    /// counted up to it, once for all budgets. None for one budget.
+    /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates
+    /// are then counted up to it, once for all budgets. None for one budget.
     many_budgets: Option<u64>,
 }
 

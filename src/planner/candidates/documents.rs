@@ -30,8 +30,9 @@ pub(crate) struct Document {
     pub(crate) hash: u64,
 }
 
-/// Orders the documents at the places `new` of the request: first the `set` that the last prompt held, in its order, then by score descending, id, text and
-/// origin. Then TTL and policy decide, then repetition. Says how many documents are the set, if any of it is left.
+/// Orders the documents at the places `new` of the request: first the `set` that the last prompt held, in its
+/// order, then by score descending, id, text and origin. Then TTL and policy decide, then repetition. Says
+/// how many documents are the set, if any of it is left.
 pub(super) fn in_order(
     items: &[RagItem],
     new: &[usize],
@@ -51,7 +52,8 @@ pub(super) fn in_order(
         let known = if places.is_empty() { None } else { places.get(&items[at].id) };
         known.copied().unwrap_or(usize::MAX)
     };
-    // What mostly decides stands beside the position: a document is looked at only where two scores are equal.
+    // What mostly decides stands beside the position: a document is looked at only where two scores are
+    // equal.
     let mut ranks: Vec<(usize, Reverse<i64>, usize)> =
         new.iter().map(|at| (place(*at), Reverse(order_of(items[*at].score)), *at)).collect();
     ranks.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| compare(&items[a.2], &items[b.2])));
@@ -124,8 +126,8 @@ fn policy(
     Ok(None)
 }
 
-/// Returns the reason to leave a document out if an earlier one has its id or its text. Otherwise records both; texts by
-/// their hashes.
+/// Returns the reason to leave a document out if an earlier one has its id or its text. Otherwise records
+/// both; texts by their hashes.
 fn find_repeat<'a>(
     ids: &mut IndexMap<&'a str, &'a RagItem, RandomState>,
     texts: &mut IndexMap<u64, SmallVec<[&'a RagItem; 1]>, FixedState>,

@@ -9,7 +9,8 @@ index! {
 }
 
 index! {
-    /// A position in a list of candidates that are each in or out by themselves: documents that compete, or pinned notes.
+    /// A position in a list of candidates that are each in or out by themselves: documents that compete, or
+    /// pinned notes.
     Slot
 }
 

@@ -1,7 +1,7 @@
 //! The candidates without their texts: all that selection may see.
 //!
-//! What is decided here and in `planner::select` can rest on ids, order, pins, turns and costs. It cannot rest on what a
-//! text says, because nothing in [`CandidateIndex`] holds one.
+//! What is decided here and in `planner::select` can rest on ids, order, pins, turns and costs. It cannot
+//! rest on what a text says, because nothing in [`CandidateIndex`] holds one.
 
 use super::{CandidateId, Document, Pin, Rank, Slot};
 use crate::{
@@ -35,7 +35,8 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) documents: Vec<Document>,
     /// Documents that no policy keeps out: they compete, in this order.
     pub(super) competing: Vec<Rank>,
-    /// How many documents, from the first, are the set that is kept for the question of the last prompt (rule S5).
+    /// How many documents, from the first, are the set that is kept for the question of the last prompt (rule
+    /// S5).
     pub(crate) kept_documents: Option<u32>,
     /// Whether others may come in behind those: not where the model checks what stands before its reasoning.
     pub(crate) others_join: bool,
@@ -84,7 +85,8 @@ impl CandidateIndex<'_> {
         !self.minimum().into_iter().any(|(id, ..)| follows(id))
     }
 
-    /// The exchanges of which none may be in, for state to be merged into the live question; none where it never is.
+    /// The exchanges of which none may be in, for state to be merged into the live question; none where it
+    /// never is.
     pub(crate) fn exchanges_after_the_question(&self) -> Option<Range<ExchangeIndex>> {
         let live =
             self.live_question().filter(|_| self.state_comes_last && !self.summary_follows_the_question)?;
@@ -131,8 +133,8 @@ impl CandidateIndex<'_> {
         self.pins_are_notes
     }
 
-    /// Whether a candidate comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where nothing else
-    /// takes what is free, or gives it back.
+    /// Whether a candidate comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where
+    /// nothing else takes what is free, or gives it back.
     pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
         let walked = matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
         let alone =

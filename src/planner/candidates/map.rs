@@ -8,8 +8,9 @@ use indexmap::IndexMap;
 /// How far from the last one of a run a number may be, and still get a place in it.
 const GAP: usize = 64;
 
-/// Values by candidate. Planning looks each candidate up several times, and meets documents by rank, turns and exchanges one
-/// after the other, the newest first: each of them has a place in a list, and only the others are hashed.
+/// Values by candidate. Planning looks each candidate up several times, and meets documents by rank, turns
+/// and exchanges one after the other, the newest first: each of them has a place in a list, and only the
+/// others are hashed.
 #[derive(Debug)]
 pub(crate) struct CandidateMap<V> {
     /// By number, down from the largest turn and exchange.
@@ -74,7 +75,8 @@ fn place(end: u32, number: u32) -> Option<usize> {
     Some(end.checked_sub(1)?.checked_sub(number)? as usize)
 }
 
-/// Returns the place for the value of a number. Returns `None` if that is too far behind the last one of the list.
+/// Returns the place for the value of a number. Returns `None` if that is too far behind the last one of the
+/// list.
 fn near_place<V: Copy>(end: u32, values: &mut Vec<Option<V>>, number: u32) -> Option<&mut Option<V>> {
     let place = place(end, number)?;
     (place <= values.len() + GAP).then(|| place_in(values, place))

@@ -1,8 +1,8 @@
 //! What may go into a prompt: required texts, pins, messages, documents, and what has expired among them.
 //!
-//! [`Candidates`] holds the texts, and hands out [`CandidateIndex`] and [`Costs`], which hold none: selection works on
-//! those two. A candidate is gathered without being counted; [`Costs`] counts it when a decision needs it, and no
-//! further than the decision needs (rule N5).
+//! [`Candidates`] holds the texts, and hands out [`CandidateIndex`] and [`Costs`], which hold none: selection
+//! works on those two. A candidate is gathered without being counted; [`Costs`] counts it when a decision
+//! needs it, and no further than the decision needs (rule N5).
 
 use crate::{
     config::{Config, Placement, ToolResults},
@@ -68,8 +68,8 @@ pub(crate) struct Candidates<'a> {
     index: CandidateIndex<'a>,
     /// Why the last prompt's window is not continued, where there was one.
     pub(crate) lost_window: Option<&'static str>,
-    /// The first turn of what the model is still working on: the live turn, and those before it while nothing comes between
-    /// their results and the next user message. What it thought there goes back with it.
+    /// The first turn of what the model is still working on: the live turn, and those before it while nothing
+    /// comes between their results and the next user message. What it thought there goes back with it.
     live_from: TurnIndex,
     /// The first exchange from there on.
     live_exchanges_from: ExchangeIndex,
@@ -97,7 +97,8 @@ fn without_reasoning(log: &Conversation, replan: &Replan) -> BTreeMap<u32, Messa
 const FOCUS: &str = "focus";
 
 impl<'a> Candidates<'a> {
-    /// Gathers the candidates: required items, pins and documents in order. The conversation itself is not walked.
+    /// Gathers the candidates: required items, pins and documents in order. The conversation itself is not
+    /// walked.
     ///
     /// # Errors
     ///

@@ -19,7 +19,8 @@ pub(crate) struct Pin {
     pub(crate) priority: Priority,
     /// Never dropped (rule S2).
     pub(crate) undroppable: bool,
-    /// Its order in the log: the messages before it, whether it is a message itself, and among notes which one.
+    /// Its order in the log: the messages before it, whether it is a message itself, and among notes which
+    /// one.
     place: (u32, bool, u32),
 }
 
@@ -66,8 +67,8 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    /// Whether a note was pinned after the question that the model is at work on: at the prompt's head it would change what
-    /// everything since was made behind. Not where it can't wait, or was sent already.
+    /// Whether a note was pinned after the question that the model is at work on: at the prompt's head it
+    /// would change what everything since was made behind. Not where it can't wait, or was sent already.
     fn waits(&self, note: &Note) -> bool {
         let at_work = self.index.documents_come_last;
         let since = self.log.live_question().is_some_and(|question| note.before > question);
@@ -125,7 +126,8 @@ impl Candidates<'_> {
         members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
     }
 
-    /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be dropped.
+    /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be
+    /// dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
             return Some(self.log.note_entries().get(at).item.id.clone());

@@ -11,8 +11,8 @@ use crate::{
 use std::borrow::Cow;
 
 impl Candidates<'_> {
-    /// Returns the rendering of the last prompt; without the retained texts of earlier questions if they are to leave with a
-    /// new question (rule S11).
+    /// Returns the rendering of the last prompt; without the retained texts of earlier questions if they are
+    /// to leave with a new question (rule S11).
     pub(crate) fn remembered_rendering(&self) -> ToolResultRendering {
         let clears = self.index().clears_results();
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
@@ -53,8 +53,8 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
     }
 }
 
-/// Returns the stub that is sent in place of a cleared result. Pinned and required exchanges are never cleared, and no result that is
-/// shorter than its stub.
+/// Returns the stub that is sent in place of a cleared result. Pinned and required exchanges are never
+/// cleared, and no result that is shorter than its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
     if message.role() != Role::Tool || !message.may_say_another_text() {

@@ -1,4 +1,5 @@
-//! Shorter tool results, where they make the difference (rule S7): old ones cleared, those of the open exchange clipped.
+//! Shorter tool results, where they make the difference (rule S7): old ones cleared, those of the open
+//! exchange clipped.
 
 use super::{
     CandidateId, Candidates, Costs,
@@ -19,10 +20,11 @@ use crate::{
 const LEAST_KEPT: usize = 200;
 
 impl Costs<'_> {
-    /// The results with the boundary at the newest `keep_results`, if moving it there frees at least `clear_at_least`
-    /// inside the window that starts at `start`.
+    /// The results with the boundary at the newest `keep_results`, if moving it there frees at least
+    /// `clear_at_least` inside the window that starts at `start`.
     ///
-    /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget (rule N5).
+    /// The newest are looked at first, and no more of them than `most` tokens: the cost follows the budget
+    /// (rule N5).
     ///
     /// `compared` hears how much of `most` is left after each of them, negative if it exceeds `most`.
     pub(crate) fn cleared_further(
@@ -101,9 +103,9 @@ impl Costs<'_> {
             .release_before(candidates.retained().unanswered().unwrap_or(all), self.rendering())
     }
 
-    /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more than
-    /// `total`: all to the same length, the longest that fits. Nothing, where there is none or even the shortest is
-    /// too long.
+    /// The results with those of the open exchange clipped so that a minimum of `least` tokens takes no more
+    /// than `total`: all to the same length, the longest that fits. Nothing, where there is none or even the
+    /// shortest is too long.
     pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<ToolResultRendering>, Error> {
         let Some(open) = self.clippable() else { return Ok(None) };
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
@@ -164,8 +166,8 @@ impl Costs<'_> {
     }
 }
 
-/// The position of the oldest of the newest `keep` results, and never past the open exchange; `first` where there are
-/// fewer from there on.
+/// The position of the oldest of the newest `keep` results, and never past the open exchange; `first` where
+/// there are fewer from there on.
 fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
     let messages = candidates.log.turns().messages();
     let open = candidates.open.map_or(messages, |open| candidates.log.turns().exchange(open).at);
@@ -187,8 +189,8 @@ fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
 }
 
-/// Returns the parts of a tool result whose texts are cut if it is clipped: each text among media by itself, otherwise all
-/// texts as one.
+/// Returns the parts of a tool result whose texts are cut if it is clipped: each text among media by itself,
+/// otherwise all texts as one.
 fn clippable_parts(message: &Message) -> Vec<Part> {
     if message.may_have_media() {
         return message.as_parts();

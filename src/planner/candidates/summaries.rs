@@ -82,7 +82,8 @@ pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Me
     Message::assistant("").with_parts(own.items.iter().map(part))
 }
 
-/// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into that.
+/// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into
+/// that.
 pub(super) fn follow_the_question(summaries: &[Summary], log: &Conversation) -> bool {
     let question = log.live_question().map(|position| log.order_of(position));
     question.is_some_and(|question| summaries.iter().any(|summary| summary.order > question))

@@ -1,4 +1,5 @@
-//! The texts of one request that are retained where they were sent, and those that are sent for the first time.
+//! The texts of one request that are retained where they were sent, and those that are sent for the first
+//! time.
 
 use super::late::{self, LateAdditions};
 use crate::{
@@ -146,7 +147,8 @@ impl<'a> RetainedItems<'a> {
             && self.log().archive_index().archived(position).is_none()
     }
 
-    /// Checks if the texts before a message are sent in a rendering that releases those before `released_before`.
+    /// Checks if the texts before a message are sent in a rendering that releases those before
+    /// `released_before`.
     pub(crate) fn is_sent_at(&self, position: u32, released_before: u32) -> bool {
         self.is_on && position >= released_before && self.is_retained_at(position)
     }
@@ -181,8 +183,9 @@ impl<'a> RetainedItems<'a> {
         }
     }
 
-    /// Returns the rows of the documents before a message. The newest document of an id has it as its row, a document of the
-    /// request before a retained one; older ones have the position of their message in it too (rule O5).
+    /// Returns the rows of the documents before a message. The newest document of an id has it as its row, a
+    /// document of the request before a retained one; older ones have the position of their message in it too
+    /// (rule O5).
     pub(crate) fn document_rows<'d>(
         &'d self,
         documents: &'d [SentText],
@@ -208,7 +211,8 @@ impl<'a> RetainedItems<'a> {
         state.iter().filter_map(|sent| Some((sent.state_row(position), self.state_message(sent)?))).collect()
     }
 
-    /// Returns the message of a state entry as it was sent. Returns `None` if it belongs to the head now (rule S12).
+    /// Returns the message of a state entry as it was sent. Returns `None` if it belongs to the head now
+    /// (rule S12).
     fn state_message(&self, sent: &SentText) -> Option<Message> {
         if sent.id.as_str() == TOOLS && !self.request.state.iter().any(|(id, _)| id.as_str() == TOOLS) {
             return self.late.has_tools(&sent.text).then(|| self.tools_message(&sent.text));
@@ -235,7 +239,8 @@ impl<'a> RetainedItems<'a> {
         block.into_iter().chain(state.into_iter().map(|(_, message)| message)).collect()
     }
 
-    /// Returns the documents and the state before a message, for a request that has instructions and tools in its head.
+    /// Returns the documents and the state before a message, for a request that has instructions and tools in
+    /// its head.
     pub(crate) fn texts_before(&self, position: u32) -> (Vec<SentText>, Vec<SentText>) {
         let sent_with = self.log().sent_with();
         if !self.is_on || !self.is_retained_at(position) {
@@ -257,7 +262,8 @@ impl<'a> RetainedItems<'a> {
         self.late.is_late(id) && (self.late.takes_more || is_sent())
     }
 
-    /// Records a state entry of the request. Returns the message and row to send it in, or `None` if it is retained already.
+    /// Records a state entry of the request. Returns the message and row to send it in, or `None` if it is
+    /// retained already.
     pub(crate) fn add_state(
         &mut self,
         id: &ItemId,
@@ -277,8 +283,8 @@ impl<'a> RetainedItems<'a> {
         Some(self.retain_from_now_on(id, remembered, message))
     }
 
-    /// Records the system texts and tools that joined the head since its beginning was sent. Returns the messages to send at
-    /// the end, instructions first, each with its row.
+    /// Records the system texts and tools that joined the head since its beginning was sent. Returns the
+    /// messages to send at the end, instructions first, each with its row.
     pub(crate) fn add_late(&mut self, again: &SentAgain) -> Vec<(ItemId, Message)> {
         let mut new = Vec::new();
         let log = self.log();

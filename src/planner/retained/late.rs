@@ -1,7 +1,8 @@
 //! System texts and tools that joined the head of a conversation after it was first sent (rule S12).
 //!
-//! The head stands before everything else: whatever changes there, the cache and all reasoning behind it are lost. So what
-//! is new goes to the end, where the target takes instructions and tools there, and stays there like state (S10).
+//! The head stands before everything else: whatever changes there, the cache and all reasoning behind it are
+//! lost. So what is new goes to the end, where the target takes instructions and tools there, and stays there
+//! like state (S10).
 
 use crate::{
     item::ItemId,
@@ -19,7 +20,8 @@ pub(crate) struct LateAdditions<'a> {
     last: Option<&'a [PromptPiece]>,
     /// The tools that are sent at the end.
     tools: &'a [Tool],
-    /// True if something can be sent at the end now: only behind the user's words or results do targets take instructions.
+    /// True if something can be sent at the end now: only behind the user's words or results do targets take
+    /// instructions.
     pub(crate) takes_more: bool,
 }
 
@@ -72,7 +74,8 @@ impl<'a> LateAdditions<'a> {
         !sent.is_empty() && sent.iter().all(|sent| self.tools.iter().any(|tool| *sent == stored(tool)))
     }
 
-    /// Returns the tools of the end that none of these lists has, as a list. Returns `None` if all of them were sent.
+    /// Returns the tools of the end that none of these lists has, as a list. Returns `None` if all of them
+    /// were sent.
     pub(crate) fn new_tools<'t>(
         &self,
         profile: &TargetProfile,
@@ -86,8 +89,8 @@ impl<'a> LateAdditions<'a> {
     }
 }
 
-/// Returns the number of tools that the last prompt began with: the longest beginning of the list with its hash, or all of
-/// them, because a changed tool cannot be sent as it was.
+/// Returns the number of tools that the last prompt began with: the longest beginning of the list with its
+/// hash, or all of them, because a changed tool cannot be sent as it was.
 fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
     let Some(declared) = last.first().filter(|piece| piece.id.as_str() == TOOLS) else {
         // Anthropic wants one tool at least before the messages.

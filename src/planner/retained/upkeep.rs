@@ -1,8 +1,8 @@
 //! The costs of the retained texts of earlier questions, and of their leaving (rule S11).
 //!
-//! Each prompt reads them again, from the cache. To leave them out costs once: everything behind the first of them is
-//! written to the cache again. Nobody knows how many prompts are to come, so they leave when reading them has cost
-//! as much as that (ski rental: rent until the rent paid is the price of buying).
+//! Each prompt reads them again, from the cache. To leave them out costs once: everything behind the first of
+//! them is written to the cache again. Nobody knows how many prompts are to come, so they leave when reading
+//! them has cost as much as that (ski rental: rent until the rent paid is the price of buying).
 
 use crate::{
     conversation::{Conversation, Place},
@@ -12,8 +12,8 @@ use crate::{
     provider::model::Model,
 };
 
-/// Returns the costs of the retained texts of the last prompt, at a new question. Returns `None` if there are none, the model
-/// has no price, the prompt went to another model, or a question is being worked on.
+/// Returns the costs of the retained texts of the last prompt, at a new question. Returns `None` if there are
+/// none, the model has no price, the prompt went to another model, or a question is being worked on.
 pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind the last prompt is none that is gone on from.
@@ -66,7 +66,8 @@ pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> 
     Some(RetentionCost { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
 }
 
-/// Checks if a state entry would be sent again: the request has it, or it is a system text or tools (rule S12).
+/// Checks if a state entry would be sent again: the request has it, or it is a system text or tools (rule
+/// S12).
 fn comes_again(request: &PlanRequest<'_>, state: &ItemId) -> bool {
     let of_the_request = request.state.iter().any(|(id, _)| id == state);
     let of_the_head = request.log.system().iter().any(|text| text.id() == Some(state));

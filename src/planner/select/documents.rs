@@ -1,7 +1,8 @@
-//! Documents by rank, each whole or not at all; while the live question is the same, those of the last prompt.
+//! Documents by rank, each whole or not at all; while the live question is the same, those of the last
+//! prompt.
 //!
-//! Input: the documents that compete, in the order of rule S8, and a room. Output: included documents, and the reasons of
-//! the others. Rules: S8 (order), S9 (policies), S5 (the set of the last prompt).
+//! Input: the documents that compete, in the order of rule S8, and a room. Output: included documents, and
+//! the reasons of the others. Rules: S8 (order), S9 (policies), S5 (the set of the last prompt).
 
 use super::{Room, Selection, Selector, Walker, left_of};
 use crate::{
@@ -18,9 +19,9 @@ use crate::{
 use std::{collections::BTreeMap, ops::Range};
 
 impl<W: Walker> Selector<'_, W> {
-    /// Makes the first offer, of the section's own budget. The documents of the last prompt are included if all of them
-    /// fit. Otherwise they are cut from the end and in bulk: down to the section's `share`, which it has however much the
-    /// other sections come to need, so that the next prompt need not cut again.
+    /// Makes the first offer, of the section's own budget. The documents of the last prompt are included if
+    /// all of them fit. Otherwise they are cut from the end and in bulk: down to the section's `share`, which
+    /// it has however much the other sections come to need, so that the next prompt need not cut again.
     pub(super) fn offer_budget_to_documents(
         &self,
         budgets: &Budgets,
@@ -40,8 +41,9 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Offers a room to every document that policy lets in, or to those of the last prompt. Replaces the reasons of
-    /// excluded documents. After the documents of the last prompt, others may fill up `share` tokens.
+    /// Offers a room to every document that policy lets in, or to those of the last prompt. Replaces the
+    /// reasons of excluded documents. After the documents of the last prompt, others may fill up `share`
+    /// tokens.
     pub(super) fn offer_to_documents(
         &self,
         room: Room,
@@ -74,7 +76,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Lets other documents join after those of the last prompt, by rank, while all documents take at most their share.
+    /// Lets other documents join after those of the last prompt, by rank, while all documents take at most
+    /// their share.
     fn fill_up_the_share(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         let offer = self.offer_by_rank(room, self.config.rag.fill, self.index.document_slots(), chosen)?;
         offer.include_the_set(self.index, chosen);

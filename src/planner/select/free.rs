@@ -1,7 +1,8 @@
 //! The tokens that are free for a section.
 //!
-//! Input: the selection so far, and the available tokens. Output: the [`Room`] of a section. Rules: B6 (free tokens), S2
-//! (limit of pins), S10 (limit of one question), O1 (state that is merged into the question), caps of sections.
+//! Input: the selection so far, and the available tokens. Output: the [`Room`] of a section. Rules: B6 (free
+//! tokens), S2 (limit of pins), S10 (limit of one question), O1 (state that is merged into the question),
+//! caps of sections.
 
 use super::{Room, Selection, Selector, Walker};
 use crate::{
@@ -15,8 +16,9 @@ use crate::{
 };
 
 impl<W: Walker> Selector<'_, W> {
-    /// Returns the room of pins before the sections divide the rest (rule S2): all that the minimum leaves, at most their
-    /// limit, to which pins that are never dropped count. Tokens that merging state saves are not offered.
+    /// Returns the room of pins before the sections divide the rest (rule S2): all that the minimum leaves,
+    /// at most their limit, to which pins that are never dropped count. Tokens that merging state saves are
+    /// not offered.
     pub(super) fn room_for_pins(&self, available: &Available, chosen: &Selection<W>) -> Result<Room, Error> {
         let limit = available.for_pins(self.config.sections.pins_limit);
         let mut undroppable = 0u64;
@@ -34,8 +36,8 @@ impl<W: Walker> Selector<'_, W> {
         self.room_for_documents(self.free(Section::Rag, available, chosen), available, chosen).tokens()
     }
 
-    /// Limits a room of documents to what the documents of one question may take, if they stay with it (rule S10).
-    /// `available` is the amount that was divided.
+    /// Limits a room of documents to what the documents of one question may take, if they stay with it (rule
+    /// S10). `available` is the amount that was divided.
     pub(super) fn room_for_documents(
         &self,
         room: Room,

@@ -1,7 +1,7 @@
 //! Included candidates.
 //!
-//! Input: candidates as the rules let them in, each with its section, reason and tokens. Output: membership, order and
-//! the tokens that each section pays. Rules: nothing that is included is excluded again.
+//! Input: candidates as the rules let them in, each with its section, reason and tokens. Output: membership,
+//! order and the tokens that each section pays. Rules: nothing that is included is excluded again.
 
 use super::{Kept, OneBudget, SlotSet, Walker};
 use crate::{
@@ -111,8 +111,8 @@ impl<W: Walker> Included<W> {
         self.each.len()
     }
 
-    /// Returns the candidates that were included one by one, documents apart, in that order: mostly from the newest to the
-    /// oldest.
+    /// Returns the candidates that were included one by one, documents apart, in that order: mostly from the
+    /// newest to the oldest.
     pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = CandidateId> {
         self.each.iter().map(|(id, _)| *id)
     }

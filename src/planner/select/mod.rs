@@ -1,17 +1,17 @@
 //! Selection: the candidates that are included, for one budget.
 //!
-//! Input: the candidates by id, order and cost ([`CandidateIndex`], [`Costs`]), and the budgets of the sections. Output: a
-//! [`Selection`]. Rules: S2 to S5, S8, S9, B6.
+//! Input: the candidates by id, order and cost ([`CandidateIndex`], [`Costs`]), and the budgets of the
+//! sections. Output: a [`Selection`]. Rules: S2 to S5, S8, S9, B6.
 //!
-//! Selection is greedy, in a fixed order: the minimum, then pins, then the conversation from its newest turn back, then
-//! documents by rank. Pins are offered all that the minimum leaves, up to their limit (rule S2); only then is the rest
-//! divided, and each section offered its own budget. The tokens that are still free are then offered once more in the same
-//! order, as often as that includes something (rule B6), because the rest of one section may be enough for an item of
-//! another one. Nothing that is included is excluded again.
+//! Selection is greedy, in a fixed order: the minimum, then pins, then the conversation from its newest turn
+//! back, then documents by rank. Pins are offered all that the minimum leaves, up to their limit (rule S2);
+//! only then is the rest divided, and each section offered its own budget. The tokens that are still free are
+//! then offered once more in the same order, as often as that includes something (rule B6), because the rest
+//! of one section may be enough for an item of another one. Nothing that is included is excluded again.
 //!
-//! Two rules keep prompts alike from one call to the next (rule S5): the window of the conversation starts at the same
-//! message as the last one while it fits, and is cut to a low mark when it does not; documents stay while the question is
-//! the same.
+//! Two rules keep prompts alike from one call to the next (rule S5): the window of the conversation starts at
+//! the same message as the last one while it fits, and is cut to a low mark when it does not; documents stay
+//! while the question is the same.
 //!
 //! No candidate here holds a text, so no decision can rest on one. A [`Walker`] hears every comparison.
 
@@ -95,7 +95,8 @@ pub(crate) struct WindowState {
     pub(crate) found: Window,
     /// The oldest candidate in it.
     pub(crate) start: Option<CandidateId>,
-    /// The oldest turn from which on everything that can be sent is included: a later walk continues before it.
+    /// The oldest turn from which on everything that can be sent is included: a later walk continues before
+    /// it.
     walked_to: Option<TurnIndex>,
     /// Pins that the window counts on without paying for them.
     awaited: Vec<CandidateId>,
@@ -179,8 +180,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(chosen)
     }
 
-    /// Includes the minimum and the pins that come before the sections divide the rest (rule S2). Returns the selection,
-    /// and the tokens that those pins take.
+    /// Includes the minimum and the pins that come before the sections divide the rest (rule S2). Returns the
+    /// selection, and the tokens that those pins take.
     ///
     /// # Errors
     ///
@@ -194,10 +195,10 @@ impl<W: Walker> Selector<'_, W> {
         Ok((chosen, tokens))
     }
 
-    /// Continues a selection of the minimum and the first pins up to its window: the pins that fit their section's budget,
-    /// then the last prompt's window while it fits, or as much of the conversation as fits. Returns shorter tool results if
-    /// they are to be tried instead: those of the open exchange if the minimum does not fit, old ones if the window does not
-    /// (rule S7).
+    /// Continues a selection of the minimum and the first pins up to its window: the pins that fit their
+    /// section's budget, then the last prompt's window while it fits, or as much of the conversation as fits.
+    /// Returns shorter tool results if they are to be tried instead: those of the open exchange if the
+    /// minimum does not fit, old ones if the window does not (rule S7).
     ///
     /// # Errors
     ///
@@ -215,8 +216,8 @@ impl<W: Walker> Selector<'_, W> {
             self.include_window(within(budgets, Section::Conversation, chosen), chosen)?;
             return Ok(None);
         };
-        // Pins of the last window that did not fit their own budget may fit into what is free: if all of them do, the
-        // conversation need not pay for them, and the window is as sticky as the last one was.
+        // Pins of the last window that did not fit their own budget may fit into what is free: if all of them
+        // do, the conversation need not pay for them, and the window is as sticky as the last one was.
         if self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Awaited, chosen)? {
             return Ok(None);
         }
@@ -227,8 +228,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(shorter)
     }
 
-    /// Completes a selection up to its window: documents, then the free tokens (rule B6). If pins that the window counts on
-    /// do not fit, selects again with a window that pays for them.
+    /// Completes a selection up to its window: documents, then the free tokens (rule B6). If pins that the
+    /// window counts on do not fit, selects again with a window that pays for them.
     ///
     /// # Errors
     ///
@@ -250,8 +251,8 @@ impl<W: Walker> Selector<'_, W> {
         self.fill(budgets, chosen)
     }
 
-    /// Offers documents their section's budget, then everything that is free to pins, window and documents, as often as that
-    /// includes something.
+    /// Offers documents their section's budget, then everything that is free to pins, window and documents,
+    /// as often as that includes something.
     fn fill(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         self.offer_budget_to_documents(budgets, chosen)?;
         let mut available = budgets.available;
@@ -285,15 +286,15 @@ impl<W: Walker> Selector<'_, W> {
     fn shorter_minimum(&self, budgets: &Budgets) -> Result<Option<ToolResultRendering>, Error> {
         match self.costs.releasing_everything() {
             Some(released) => Ok(Some(released)),
-            // The length of a clipped result depends on the exact budget. When solving for many budgets an overflow is
-            // therefore reported with the minimum only (rule E1).
+            // The length of a clipped result depends on the exact budget. When solving for many budgets an
+            // overflow is therefore reported with the minimum only (rule E1).
             None if self.costs.most().is_some() => Ok(None),
             None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()),
         }
     }
 
-    /// Returns shorter tool results if the last prompt's window, which starts at `start`, does not fit: released, then
-    /// cleared.
+    /// Returns shorter tool results if the last prompt's window, which starts at `start`, does not fit:
+    /// released, then cleared.
     fn shorter_old_results(
         &self,
         start: CandidateId,

@@ -1,14 +1,17 @@
 //! Pins in order; one that does not fit is passed over, and smaller ones are still tried.
 //!
-//! Input: the pins in the order of rule S2, and a room. Output: included pins, and the reasons of the others. Rules: S2, S3.
+//! Input: the pins in the order of rule S2, and a room. Output: included pins, and the reasons of the others.
+//! Rules: S2, S3.
 //!
-//! Pins are offered all that the minimum leaves, up to their limit, then what is left of their section's budget, then the
-//! free tokens (rule B6). A pin that does not fit, or cannot be sent, has one of four outcomes:
+//! Pins are offered all that the minimum leaves, up to their limit, then what is left of their section's
+//! budget, then the free tokens (rule B6). A pin that does not fit, or cannot be sent, has one of four
+//! outcomes:
 //!
 //! - a droppable note is excluded, and a notice reports it
-//! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by `conversation`
-//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is always included, and the plan overflows if the
-//!   minimum exceeds the budget (rule S6)
+//! - a droppable message or exchange becomes an ordinary one: the walk may still include it, paid for by
+//!   `conversation`
+//! - an undroppable pin (`Ttl::Unlimited`) is part of the minimum: it is always included, and the plan
+//!   overflows if the minimum exceeds the budget (rule S6)
 //! - a pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins` and is never tried
 
 use super::{Kept, Room, Selection, Selector, Walker};
@@ -28,7 +31,8 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(());
         }
         let mut spent = 0;
-        // Once something follows the live question, the tokens saved by merging state into it are gone for the rest too.
+        // Once something follows the live question, the tokens saved by merging state into it are gone for
+        // the rest too.
         let mut followed = false;
         for pin in &self.index.pins {
             if chosen.has(pin.id) {

@@ -1,7 +1,7 @@
 //! The reasons of everything that a plan excludes, and the start of its window.
 //!
-//! Input: a complete selection. Output: its [`ExclusionReasons`](super::ExclusionReasons), and the oldest candidate of its
-//! window. Rules: S2, S3 (pins that fall), S6 (overflow), T1 (expiry).
+//! Input: a complete selection. Output: its [`ExclusionReasons`](super::ExclusionReasons), and the oldest
+//! candidate of its window. Rules: S2, S3 (pins that fall), S6 (overflow), T1 (expiry).
 
 use super::{OneBudget, Selection, Selector};
 use crate::{
@@ -54,9 +54,9 @@ impl Selector<'_, OneBudget> {
         chosen.reasons.before_window = Some(reason);
     }
 
-    /// Finds the pins without room that fall with the user message of their turn: without its pin an exchange is an ordinary
-    /// message again (rule S3), and those leave with a user message that has expired (rule T1). So the window may continue
-    /// after them.
+    /// Finds the pins without room that fall with the user message of their turn: without its pin an exchange
+    /// is an ordinary message again (rule S3), and those leave with a user message that has expired (rule
+    /// T1). So the window may continue after them.
     fn record_fallen_pins(&self, chosen: &mut Selection) -> Result<(), Error> {
         let mut fallen = BTreeMap::new();
         for pin in chosen.reasons.pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
@@ -69,9 +69,9 @@ impl Selector<'_, OneBudget> {
         Ok(())
     }
 
-    /// Looks over the included candidates, from the newest turn back to the first thing that can be sent and is missing.
-    /// Finds the start of the window, the oldest candidate that the conversation pays for, and a whole turn at its user
-    /// message. Finds the candidates in between that can never be sent as they are.
+    /// Looks over the included candidates, from the newest turn back to the first thing that can be sent and
+    /// is missing. Finds the start of the window, the oldest candidate that the conversation pays for, and a
+    /// whole turn at its user message. Finds the candidates in between that can never be sent as they are.
     fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
         let (mut start, mut ineligible) = (None, BTreeMap::new());
         let of_the_window = |id: CandidateId| {
@@ -100,7 +100,8 @@ impl Selector<'_, OneBudget> {
                     }
                 }
             }
-            // A turn that is included by its pins alone is not kept by recency, and one that is left out was not examined.
+            // A turn that is included by its pins alone is not kept by recency, and one that is left out was
+            // not examined.
             let recent = oldest.is_some() || head.is_some_and(of_the_window);
             if whole || recent {
                 ineligible.extend(here);

@@ -1,14 +1,15 @@
 //! An offer of tokens.
 //!
-//! Input: the tokens left of the variables that limit an offer. Output: the tokens of the offer, and the reason for a
-//! candidate that does not fit. Rules: none of its own.
+//! Input: the tokens left of the variables that limit an offer. Output: the tokens of the offer, and the
+//! reason for a candidate that does not fit. Rules: none of its own.
 
 use crate::{plan::reason::LimitedBy, planner::budget::BudgetVariable};
 
 /// The tokens that a section is offered.
 ///
-/// The offer is the least of several amounts: what is left of a budget variable, of a second one, and of a fixed cap. One
-/// of them binds. The others matter as well: once the binding one has grown by enough, they bind.
+/// The offer is the least of several amounts: what is left of a budget variable, of a second one, and of a
+/// fixed cap. One of them binds. The others matter as well: once the binding one has grown by enough, they
+/// bind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     /// Tokens left of `variable`.
@@ -18,8 +19,8 @@ pub(crate) struct Room {
     /// Tokens left under the section's cap.
     under_cap: u64,
     variable: BudgetVariable,
-    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5), the limit of pins
-    /// (rule S2).
+    /// A second variable that limits the offer, and the tokens left of it: the low mark (rule S5), the limit
+    /// of pins (rule S2).
     second_limit: Option<(BudgetVariable, u64)>,
     /// True if the offer is one of the walk through the conversation (rule S4).
     in_walk: bool,
@@ -57,8 +58,8 @@ impl Room {
         Self { second_limit: Some((variable, tokens)), ..self }
     }
 
-    /// Returns the room without the tokens that merging state saves: if something follows the live question, or may still
-    /// come in after it, state is not merged into the question.
+    /// Returns the room without the tokens that merging state saves: if something follows the live question,
+    /// or may still come in after it, state is not merged into the question.
     pub(super) fn without_merge(self) -> Self {
         Self { left: self.left_without_merge, ..self }
     }
@@ -73,7 +74,8 @@ impl Room {
         self.uncapped().min(self.under_cap)
     }
 
-    /// Returns the reason for a candidate that does not fit: the section's cap, or a limit, if that makes the room so small.
+    /// Returns the reason for a candidate that does not fit: the section's cap, or a limit, if that makes the
+    /// room so small.
     pub(super) fn limited_by(self, otherwise: LimitedBy) -> LimitedBy {
         match self.second_limit {
             _ if self.under_cap < self.uncapped() => LimitedBy::Cap,
@@ -83,8 +85,8 @@ impl Room {
         }
     }
 
-    /// Returns the variable that binds, or would bind without the cap, and the other one, each with the tokens that it
-    /// leaves beyond the offer.
+    /// Returns the variable that binds, or would bind without the cap, and the other one, each with the
+    /// tokens that it leaves beyond the offer.
     pub(crate) fn limits(self) -> ((BudgetVariable, u64), Option<(BudgetVariable, u64)>) {
         let tokens = self.tokens();
         let first = (self.variable, self.left - tokens);

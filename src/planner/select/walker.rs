@@ -1,15 +1,16 @@
 //! The seam between the rules of selection and the machinery of explanations.
 //!
-//! Input: offers of the rules, each to many candidates at once. Output: true if the walker made the offer itself.
-//! Rules: none. A walker may find the same decisions faster, and hears every comparison; it changes no decision.
+//! Input: offers of the rules, each to many candidates at once. Output: true if the walker made the offer
+//! itself. Rules: none. A walker may find the same decisions faster, and hears every comparison; it changes
+//! no decision.
 //!
-//! A plan is selected once, by [`OneBudget`]: it makes no offer itself and hears nothing, so it compiles to nothing.
-//! An explanation asks the same of hundreds of thousands of budgets. Its walker shares work between them, and keeps
-//! for each decision how far the budget may move before the decision is another one.
+//! A plan is selected once, by [`OneBudget`]: it makes no offer itself and hears nothing, so it compiles to
+//! nothing. An explanation asks the same of hundreds of thousands of budgets. Its walker shares work between
+//! them, and keeps for each decision how far the budget may move before the decision is another one.
 //!
 //! Every comparison with a limit must be reported: [`Selector::offer`] for one candidate, `resume` and
-//! `shorter_old_results` for the window, [`Walker::compared`] for minimums. A comparison that is not reported makes
-//! `explain` wrong.
+//! `shorter_old_results` for the window, [`Walker::compared`] for minimums. A comparison that is not reported
+//! makes `explain` wrong.
 
 use super::{Kept, Pins, Room, Selection, Selector};
 use crate::{
@@ -36,8 +37,8 @@ pub(crate) trait Walker: Sized {
     /// Returns the facts that were heard since the last call.
     fn take_heard(&self) -> Self::Heard;
 
-    /// Returns the number of tokens up to which a candidate that is offered `left` tokens is counted: more than that if it
-    /// matters by how much it is too large.
+    /// Returns the number of tokens up to which a candidate that is offered `left` tokens is counted: more
+    /// than that if it matters by how much it is too large.
     fn count_to(&self, _offer: Room, left: u64) -> u64 {
         left
     }

@@ -1,17 +1,17 @@
 //! The part of the conversation that is included: one window without gaps.
 //!
-//! Input: the turns, and a room. Output: included messages and exchanges, and the window. Rules: S4 (the walk), S5 (the
-//! last prompt's window), S10 (documents that leave).
+//! Input: the turns, and a room. Output: included messages and exchanges, and the window. Rules: S4 (the
+//! walk), S5 (the last prompt's window), S10 (documents that leave).
 //!
-//! The walk starts at the live turn and goes back turn by turn, and inside of a turn exchange by exchange, while the
-//! candidates fit. It stops at the first one that does not. A turn that is cut keeps its user message and its newest
-//! exchanges. If the last prompt had a window, that one is kept while it fits: provider caches reward a prompt that begins
-//! with the same bytes as the last one. When it no longer fits it is cut once, to a low mark, so that the next prompts have
-//! tokens to grow into.
+//! The walk starts at the live turn and goes back turn by turn, and inside of a turn exchange by exchange,
+//! while the candidates fit. It stops at the first one that does not. A turn that is cut keeps its user
+//! message and its newest exchanges. If the last prompt had a window, that one is kept while it fits:
+//! provider caches reward a prompt that begins with the same bytes as the last one. When it no longer fits it
+//! is cut once, to a low mark, so that the next prompts have tokens to grow into.
 //!
-//! Invariants: an item is never excluded for want of tokens while something older that is not pinned is included; a call is
-//! included with all its results or not at all; a candidate that can never be sent (expired, without a result) is passed
-//! over and does not stop the walk.
+//! Invariants: an item is never excluded for want of tokens while something older that is not pinned is
+//! included; a call is included with all its results or not at all; a candidate that can never be sent
+//! (expired, without a result) is passed over and does not stop the walk.
 
 use super::{Pins, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
 use crate::{
@@ -53,8 +53,8 @@ impl<W: Walker> Selector<'_, W> {
         Room::new(left_of(budget, Section::Conversation, chosen), variable)
     }
 
-    /// Returns the most tokens of a window that stays as it is: its budget, or its low mark if documents leave the window in
-    /// this plan, because the prompt is another one from there on anyway (rules S5, S10).
+    /// Returns the most tokens of a window that stays as it is: its budget, or its low mark if documents
+    /// leave the window in this plan, because the prompt is another one from there on anyway (rules S5, S10).
     pub(super) fn budget_for_resuming(&self, budgets: &Budgets) -> (u64, BudgetVariable) {
         if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
@@ -63,8 +63,9 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Walks with the low mark as the limit, and no further back than to the start of the last window. Includes the newest
-    /// turn before the live one beyond the mark, if it fits: a prompt of the question alone answers nothing.
+    /// Walks with the low mark as the limit, and no further back than to the start of the last window.
+    /// Includes the newest turn before the live one beyond the mark, if it fits: a prompt of the question
+    /// alone answers nothing.
     fn cut(&self, room: Room, low: u64, chosen: &mut Selection<W>) -> Result<(), Error> {
         let left = left_of(low, Section::Conversation, chosen);
         let newest = self.newest_answered(room, left, chosen)?;
@@ -72,9 +73,9 @@ impl<W: Walker> Selector<'_, W> {
         self.walk(room, LimitedBy::StickyWindow, self.index.window_start, chosen)
     }
 
-    /// Walks from the live turn backwards (rule S4). Whatever is included already is free, so a later call with
-    /// more room continues at the end of the last one. `otherwise` is the reason for a candidate that does not fit, unless a
-    /// cap is. Nothing before `floor` is included.
+    /// Walks from the live turn backwards (rule S4). Whatever is included already is free, so a later call
+    /// with more room continues at the end of the last one. `otherwise` is the reason for a candidate that
+    /// does not fit, unless a cap is. Nothing before `floor` is included.
     fn walk(
         &self,
         room: Room,
@@ -107,9 +108,9 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live one. Returns
-    /// `None` if `low` tokens hold them anyway, the room does not, or the last prompt's window did not hold that turn as a
-    /// whole.
+    /// Returns the tokens of the newest turn before the live one, with those that are missing of the live
+    /// one. Returns `None` if `low` tokens hold them anyway, the room does not, or the last prompt's window
+    /// did not hold that turn as a whole.
     fn newest_answered(&self, room: Room, low: u64, chosen: &Selection<W>) -> Result<Option<u64>, Error> {
         let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
         let exchanges = self.index.exchanges(turn);
@@ -145,8 +146,8 @@ impl<W: Walker> Selector<'_, W> {
         start.next() == end
     }
 
-    /// Includes everything that can be sent from `start` on, the last prompt's window, if all of it fits. Otherwise changes
-    /// nothing, and returns false.
+    /// Includes everything that can be sent from `start` on, the last prompt's window, if all of it fits.
+    /// Otherwise changes nothing, and returns false.
     pub(super) fn resume(
         &self,
         start: CandidateId,
@@ -193,8 +194,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(true)
     }
 
-    /// Visits everything from `start` on that can be sent and is not included, the newest turn first, until a visit returns
-    /// false. Returns true if none did.
+    /// Visits everything from `start` on that can be sent and is not included, the newest turn first, until a
+    /// visit returns false. Returns true if none did.
     pub(crate) fn each_from(
         &self,
         start: CandidateId,
@@ -239,8 +240,9 @@ impl<W: Walker> Selector<'_, W> {
         }
     }
 
-    /// Checks if a turn that is cut has anything left from the exchange `from` on that the conversation pays for. Of a turn
-    /// without a user message, unless it is the only one, nothing may be missing before it either.
+    /// Checks if a turn that is cut has anything left from the exchange `from` on that the conversation pays
+    /// for. Of a turn without a user message, unless it is the only one, nothing may be missing before it
+    /// either.
     pub(crate) fn reaches(
         &self,
         turn: TurnIndex,
@@ -271,8 +273,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(false)
     }
 
-    /// Checks if an exchange of the live turn could still be included. State is merged into the live question only while
-    /// nothing follows it, so the walk may then not spend the tokens that the merge saves.
+    /// Checks if an exchange of the live turn could still be included. State is merged into the live question
+    /// only while nothing follows it, so the walk may then not spend the tokens that the merge saves.
     fn may_follow_the_question(&self, chosen: &Selection<W>) -> Result<bool, Error> {
         if W::has_live_turn(&chosen.included.shared) {
             return Ok(false);
@@ -332,8 +334,8 @@ impl<W: Walker> Walk<'_, '_, W> {
         Ok(if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     }
 
-    /// Returns the newest exchanges of a turn that fit into `left` and are not included, with their tokens, and true if
-    /// those are all that can be sent.
+    /// Returns the newest exchanges of a turn that fit into `left` and are not included, with their tokens,
+    /// and true if those are all that can be sent.
     fn newest_exchanges(
         &self,
         turn: TurnIndex,

@@ -1,6 +1,7 @@
 //! Documents under many budgets: the fill of rule S8 without a look at each document.
 //!
-//! Input: the costs of documents in a tree, the included ones, and a room. Output: the documents that fit. Rules: S8.
+//! Input: the costs of documents in a tree, the included ones, and a room. Output: the documents that fit.
+//! Rules: S8.
 
 use super::tree::{Stretch, Tree};
 use crate::{
@@ -27,8 +28,8 @@ impl Filled {
         Self { left: tokens, ..Self::default() }
     }
 
-    /// Offers so many tokens to everything that is not included, in order. The included slots do not change on the way, so
-    /// that nothing is met, and paid for, a second time.
+    /// Offers so many tokens to everything that is not included, in order. The included slots do not change
+    /// on the way, so that nothing is met, and paid for, a second time.
     pub(super) fn from_offer(included: &SlotSet, costs: &Tree<Stretch>, tokens: u64, fill: RagFill) -> Self {
         let mut filled = Self::new(tokens);
         let len = costs.len();
@@ -63,8 +64,8 @@ impl Filled {
         }
     }
 
-    /// Records the tokens of the smallest candidate that was passed over: one that is larger than any budget is excluded at
-    /// every one.
+    /// Records the tokens of the smallest candidate that was passed over: one that is larger than any budget
+    /// is excluded at every one.
     pub(super) fn pass_over(&mut self, tokens: u64) {
         let by = (tokens < u64::MAX).then(|| tokens.saturating_sub(self.left));
         self.over = self.over.into_iter().chain(by).min();
@@ -99,8 +100,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// One offer after the other, as sections, free tokens and released reserves offer them: each slot is paid for once,
-        /// and the included slots are those that a walk from the first slot on includes.
+        /// One offer after the other, as sections, free tokens and released reserves offer them: each slot is
+        /// paid for once, and the included slots are those that a walk from the first slot on includes.
         #[test]
         fn filling_up_is_a_walk(
             sizes in prop::collection::vec(prop_oneof![9 => 0u64..50, 1 => Just(u64::MAX)], 1..24),
@@ -135,8 +136,8 @@ mod tests {
                 prop_assert_eq!((filled.tokens, filled.left), (paid, left));
                 prop_assert!(slots.iter().map(Slot::number).eq(walked.iter().copied()));
                 prop_assert_eq!(slots.len(), walked.len());
-                // A slot that was included before and is larger than the rest may count as passed over: then less is known of
-                // how far the decision bears, and never too much.
+                // A slot that was included before and is larger than the rest may count as passed over: then
+                // less is known of how far the decision bears, and never too much.
                 let bears = |by: Option<u64>| by.unwrap_or(u64::MAX);
                 prop_assert!(bears(filled.over) <= bears(least), "{:?} {:?}", filled.over, least);
             }

@@ -1,7 +1,7 @@
 //! Pins and the walk among them, laid out once and moved from one budget to the next by their changes.
 //!
-//! Input: the pins and turns of a request, and the most tokens that any budget leaves. Output: pins with their costs, trails
-//! with pinned messages on them, and the ends of walks. Rules: S2 to S5.
+//! Input: the pins and turns of a request, and the most tokens that any budget leaves. Output: pins with
+//! their costs, trails with pinned messages on them, and the ends of walks. Rules: S2 to S5.
 
 use super::{
     ManyBudgets,
@@ -33,8 +33,9 @@ use std::{
 const WALKS: usize = 8;
 
 impl Selector<'_, ManyBudgets> {
-    /// Returns the pins laid out. Returns `None` if they have to be looked at one by one: the walk is looked at step by step,
-    /// something was included otherwise than by slots, or a candidate that comes in changes the offers to others.
+    /// Returns the pins laid out. Returns `None` if they have to be looked at one by one: the walk is looked
+    /// at step by step, something was included otherwise than by slots, or a candidate that comes in changes
+    /// the offers to others.
     ///
     /// # Errors
     ///
@@ -54,9 +55,10 @@ impl Selector<'_, ManyBudgets> {
         Ok(self.walker.laid_out_pins.get_or_init(|| found.map(Rc::new)).clone())
     }
 
-    /// Lays the pins out with their costs, counted no further than to the most that any budget leaves. Returns `None` if a
-    /// candidate that comes in changes the offers to others: an exchange after the live question ends the merging of state,
-    /// and a pin that brings a user message which is no part of the walk opens its turn.
+    /// Lays the pins out with their costs, counted no further than to the most that any budget leaves.
+    /// Returns `None` if a candidate that comes in changes the offers to others: an exchange after the live
+    /// question ends the merging of state, and a pin that brings a user message which is no part of the walk
+    /// opens its turn.
     fn lay_out_pins(&self, are_walked: bool) -> Result<Option<LaidOutPins>, Error> {
         let slots = Rc::clone(&self.walker.pins);
         let minimum: BTreeSet<CandidateId> = self.index.minimum().into_iter().map(|(id, ..)| id).collect();
@@ -98,8 +100,8 @@ impl Selector<'_, ManyBudgets> {
         })
     }
 
-    /// Checks if state is merged into the live question until some exchange is included after it. If one is part of the
-    /// minimum, state is merged at no budget.
+    /// Checks if state is merged into the live question until some exchange is included after it. If one is
+    /// part of the minimum, state is merged at no budget.
     fn may_still_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
         if !self.index.merges_in_the_minimum() {
             return Ok(false);
@@ -113,8 +115,9 @@ impl Selector<'_, ManyBudgets> {
         Ok(false)
     }
 
-    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no budget, or if it
-    /// starts in a turn that is kept only as a whole, or of which nothing can be sent from there on.
+    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no
+    /// budget, or if it starts in a turn that is kept only as a whole, or of which nothing can be sent from
+    /// there on.
     fn lay_out_window(&self, start: CandidateId, slots: &PinSlots) -> Result<Option<WindowSteps>, Error> {
         let minimum = self.minimum()?;
         let turn = self.index.turn_of(start);
@@ -156,7 +159,8 @@ impl Selector<'_, ManyBudgets> {
         Ok(Some(window))
     }
 
-    /// Includes the last prompt's window as the rule itself does, with pins by their slots. Returns false if it does not fit.
+    /// Includes the last prompt's window as the rule itself does, with pins by their slots. Returns false if
+    /// it does not fit.
     pub(super) fn resume_beside_pins(
         &self,
         laid_out: &LaidOutPins,
@@ -220,8 +224,8 @@ impl Selector<'_, ManyBudgets> {
         sums_of(&mut known, key, trail, &laid_out.slots, pins).missing(steps.start, steps.end)
     }
 
-    /// Finds the end of the walk beside the pins that are included by their slots. Returns `None` if it cannot be found so:
-    /// then they are included one by one.
+    /// Finds the end of the walk beside the pins that are included by their slots. Returns `None` if it
+    /// cannot be found so: then they are included one by one.
     pub(super) fn walk_beside_pins(
         &self,
         pins: &LaidOutPins,

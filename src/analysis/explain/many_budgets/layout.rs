@@ -1,7 +1,7 @@
 //! The walk of rule S4 and the last prompt's window, laid out without pins among them.
 //!
-//! Input: the turns of a request, and the candidates that are included beside the walk. Output: trails, laid out when the
-//! same is asked again, and the ends of walks on them. Rules: S4, S5.
+//! Input: the turns of a request, and the candidates that are included beside the walk. Output: trails, laid
+//! out when the same is asked again, and the ends of walks on them. Rules: S4, S5.
 
 use super::{
     ManyBudgets,
@@ -19,8 +19,8 @@ use crate::{
 use std::rc::Rc;
 
 impl Selector<'_, ManyBudgets> {
-    /// Finds the end of the walk on a trail. Returns `None` if the walk has to be looked at step by step, or nobody asked for
-    /// the same before.
+    /// Finds the end of the walk on a trail. Returns `None` if the walk has to be looked at step by step, or
+    /// nobody asked for the same before.
     pub(super) fn walk_along(
         &self,
         room: u64,
@@ -67,7 +67,8 @@ impl Selector<'_, ManyBudgets> {
         trail
     }
 
-    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted than that.
+    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted
+    /// than that.
     pub(super) fn lay_out(&self, room: u64, mut trail: Trail) -> Trail {
         let mut chosen = Selection::new(self.index);
         chosen.included.insert_walked(trail.beside.iter().copied());

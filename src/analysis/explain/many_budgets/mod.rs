@@ -1,11 +1,13 @@
 //! The selection of many budgets.
 //!
-//! Input: offers of the rules of selection, under one budget after the other. Output: the same decisions, and how far the
-//! budget may move before one of them changes. Rules: those of [`planner::select`](crate::planner::select).
+//! Input: offers of the rules of selection, under one budget after the other. Output: the same decisions, and
+//! how far the budget may move before one of them changes. Rules: those of
+//! [`planner::select`](crate::planner::select).
 //!
-//! An explanation selects under hundreds of thousands of budgets. [`ManyBudgets`] lays out everything that does not depend
-//! on the budget once: pins by their slots, the walk as a trail, documents in a tree. From one budget to the next it moves
-//! by the differences, so that the work follows the candidates that come or go. It records no reasons: those are for plans.
+//! An explanation selects under hundreds of thousands of budgets. [`ManyBudgets`] lays out everything that
+//! does not depend on the budget once: pins by their slots, the walk as a trail, documents in a tree. From
+//! one budget to the next it moves by the differences, so that the work follows the candidates that come or
+//! go. It records no reasons: those are for plans.
 
 use super::slack::{self, Slack};
 use crate::{
@@ -63,14 +65,14 @@ pub(crate) struct ManyBudgets {
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
     /// The walk with the pinned messages on it.
     beside_pins: RefCell<Option<Rc<Trail>>>,
-    /// The steps of it that are not included as pins, by the number of the walk under its budget, with excluded pins or
-    /// without.
+    /// The steps of it that are not included as pins, by the number of the walk under its budget, with
+    /// excluded pins or without.
     sums: RefCell<BTreeMap<(usize, bool), WalkSums>>,
 }
 
 impl ManyBudgets {
-    /// Begins for budgets that leave at most `most` tokens. Selections that share their pins are compared by their
-    /// differences.
+    /// Begins for budgets that leave at most `most` tokens. Selections that share their pins are compared by
+    /// their differences.
     pub(super) fn new(most: u64, goal: Option<CandidateId>, pins: Rc<PinSlots>) -> Self {
         Self {
             most,

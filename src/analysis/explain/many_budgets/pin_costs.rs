@@ -1,13 +1,14 @@
 //! Pins under many budgets: the fill of rule S2 without a look at each pin.
 //!
-//! Input: the pins by their slots with their costs, the included candidates, and a room. Output: the pins that fit. Rules:
-//! S2, S3.
+//! Input: the pins by their slots with their costs, the included candidates, and a room. Output: the pins
+//! that fit. Rules: S2, S3.
 //!
-//! Pins that fit one after the other are a run, found by its sum; of those that do not fit the next smaller one is found by
-//! the minimum. So the work of a fill follows the pins that it passes over, not those that it includes. A pin costs more
-//! while the user message of its turn is not included. [`PriorityCosts`] holds the costs of the pins of one priority when
-//! an offer begins, and changes little from one budget to the next. Within one offer only the turn at hand differs, because
-//! the pins of a turn are neighbours in each priority.
+//! Pins that fit one after the other are a run, found by its sum; of those that do not fit the next smaller
+//! one is found by the minimum. So the work of a fill follows the pins that it passes over, not those that it
+//! includes. A pin costs more while the user message of its turn is not included. [`PriorityCosts`] holds the
+//! costs of the pins of one priority when an offer begins, and changes little from one budget to the next.
+//! Within one offer only the turn at hand differs, because the pins of a turn are neighbours in each
+//! priority.
 
 use super::{
     fill::Filled,
@@ -23,7 +24,8 @@ use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc};
 #[derive(Debug)]
 pub(super) struct LaidOutPins {
     pub(super) slots: Rc<PinSlots>,
-    /// By slot, the tokens of a pin without the user message that it brings; `u64::MAX` for more than any budget leaves.
+    /// By slot, the tokens of a pin without the user message that it brings; `u64::MAX` for more than any
+    /// budget leaves.
     pub(super) costs: Vec<u64>,
     /// The tokens of the user message of each turn that some pin brings; `None` if it is part of the minimum.
     pub(super) heads: Vec<Option<u64>>,
@@ -41,8 +43,8 @@ pub(super) struct LaidOutPins {
 const OFFERS: usize = 8;
 
 impl LaidOutPins {
-    /// Offers so many tokens to every pin that is not included, and includes those that fit. `number` is that of the offer
-    /// under its budget.
+    /// Offers so many tokens to every pin that is not included, and includes those that fit. `number` is that
+    /// of the offer under its budget.
     pub(super) fn offer(&self, number: usize, tokens: u64, included: &mut Shared) -> Filled {
         let mut by_offer = self.by_offer.borrow_mut();
         let mut all = Filled::new(tokens);
@@ -183,15 +185,16 @@ impl PriorityCosts {
         }
     }
 
-    /// Goes through the rest of the turn of a pin that did not fit, after all from `at` up to it did. Returns the slot behind
-    /// that turn.
+    /// Goes through the rest of the turn of a pin that did not fit, after all from `at` up to it did. Returns
+    /// the slot behind that turn.
     fn finish_turn_of(&self, pins: &PinSlots, filled: &mut Filled, at: u32, out: u32) -> u32 {
         let Some((turn, slots)) = self.turn_around(pins, out) else { return out + 1 };
         let brought = self.heads[turn as usize] || (at..out).contains(&slots.start);
         self.finish_turn(pins, filled, out + 1, brought, slots.end)
     }
 
-    /// Returns the slots of the turn around a slot, if the pin that its user message is counted with was passed over.
+    /// Returns the slots of the turn around a slot, if the pin that its user message is counted with was
+    /// passed over.
     fn turn_without_head(&self, pins: &PinSlots, slot: u32) -> Option<Range<u32>> {
         let (turn, slots) = self.turn_around(pins, slot)?;
         (slots.start < slot && !self.heads[turn as usize]).then_some(slots)
@@ -208,8 +211,8 @@ impl PriorityCosts {
         Some(out)
     }
 
-    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns. `brought` is true
-    /// if the turn's user message is included.
+    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns.
+    /// `brought` is true if the turn's user message is included.
     fn finish_turn(
         &self,
         pins: &PinSlots,
@@ -236,7 +239,8 @@ impl PriorityCosts {
         end
     }
 
-    /// Includes all from a slot on that fit one after the other. Returns the first that does not, at most `end`.
+    /// Includes all from a slot on that fit one after the other. Returns the first that does not, at most
+    /// `end`.
     fn take_run(&self, filled: &mut Filled, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
         let left = filled.left;
         let (out, run) = self.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
@@ -257,8 +261,8 @@ impl PriorityCosts {
         (slot - self.slots.start) as usize
     }
 
-    /// Returns the number of the turn that has pins before and behind a slot, or at it, and its slots in this priority with
-    /// those between them.
+    /// Returns the number of the turn that has pins before and behind a slot, or at it, and its slots in this
+    /// priority with those between them.
     fn turn_around(&self, pins: &PinSlots, slot: u32) -> Option<(u32, Range<u32>)> {
         let number = pins.within(slot)?;
         let turn = pins.turn(number);

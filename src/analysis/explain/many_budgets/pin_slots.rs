@@ -1,6 +1,7 @@
 //! The pins of a request by their slots.
 //!
-//! Input: pins in the order of rule S2. Output: the slot of each, and the user message that it brings. Rules: S2.
+//! Input: pins in the order of rule S2. Output: the slot of each, and the user message that it brings. Rules:
+//! S2.
 
 use crate::{
     conversation::TurnIndex,

@@ -1,10 +1,12 @@
-//! The tokens that a target adds to a prompt or saves in it beside its items, without putting the prompt together.
+//! The tokens that a target adds to a prompt or saves in it beside its items, without putting the prompt
+//! together.
 //!
-//! Input: one selection after the other. Output: the added tokens, found from the neighbours of each included candidate.
-//! Rules: N3, H5.
+//! Input: one selection after the other. Output: the added tokens, found from the neighbours of each included
+//! candidate. Rules: N3, H5.
 //!
-//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one selection to
-//! the next it changes by the candidates that come or go, so that explanations under many budgets need no plan of each.
+//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one
+//! selection to the next it changes by the candidates that come or go, so that explanations under many
+//! budgets need no plan of each.
 
 use super::{
     ManyBudgets,
@@ -248,7 +250,8 @@ fn joined_instructions(
     if instructions.len() < 2 { Ok(0) } else { meter.joined_instructions(&instructions) }
 }
 
-/// Checks if an item has an id that a placeholder message would have: planning fails if that message is needed (rule O5).
+/// Checks if an item has an id that a placeholder message would have: planning fails if that message is
+/// needed (rule O5).
 fn takes_an_id(candidates: &Candidates<'_>) -> bool {
     let (log, request) = (candidates.log(), candidates.request());
     let takes = |id: &ItemId| {

@@ -1,7 +1,7 @@
 //! Included candidates in forms that selections under many budgets share.
 //!
-//! Input: pins by their slots, and steps of a trail. Output: membership, and the candidates that differ from one selection
-//! to the next. Rules: none.
+//! Input: pins by their slots, and steps of a trail. Output: membership, and the candidates that differ from
+//! one selection to the next. Rules: none.
 
 use super::{ManyBudgets, pin_slots::PinSlots, trail::Trail, tree::visit};
 use crate::planner::{
@@ -13,8 +13,8 @@ use std::{ops::Range, rc::Rc};
 /// No pins.
 static NO_SLOTS: SlotSet = SlotSet::new();
 
-/// Included pins by their slots, and the first steps of a trail. A candidate that is included as a pin may be one of those
-/// steps too.
+/// Included pins by their slots, and the first steps of a trail. A candidate that is included as a pin may be
+/// one of those steps too.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shared {
     /// The pins, and the slots of those that are included; some may be included one by one too.
@@ -107,8 +107,8 @@ impl Shared {
         }
     }
 
-    /// Returns the pins that are included in one of two selections and not in the other, with the user messages that they
-    /// bring.
+    /// Returns the pins that are included in one of two selections and not in the other, with the user
+    /// messages that they bring.
     fn pinned_differently(&self, other: &Self) -> Vec<CandidateId> {
         let shares_pins = self.shares_pins(other);
         let of = |here: &Self, there: &Self| {
@@ -119,8 +119,8 @@ impl Shared {
         [of(self, other), of(other, self)].concat()
     }
 
-    /// Returns the candidates that the walk included in one of two selections and not in the other: the steps between their
-    /// ends if one trail is the beginning of the other, all steps otherwise.
+    /// Returns the candidates that the walk included in one of two selections and not in the other: the steps
+    /// between their ends if one trail is the beginning of the other, all steps otherwise.
     pub(super) fn walked_differently(&self, other: &Self) -> Vec<CandidateId> {
         let is_common = match (&self.trail, &other.trail) {
             (Some((here, _)), Some((there, _))) => {
@@ -146,8 +146,8 @@ impl Included<ManyBudgets> {
         self.ids().chain(self.shared.pins()).chain(self.shared.walked())
     }
 
-    /// Lets pins and messages be included one by one from here on, and all that are included by their slots or as steps of a
-    /// trail.
+    /// Lets pins and messages be included one by one from here on, and all that are included by their slots
+    /// or as steps of a trail.
     pub(super) fn leave_the_slots(&mut self) {
         let pins: Vec<CandidateId> = self.shared.pins().filter(|id| !self.has_single(*id)).collect();
         for id in pins {
@@ -176,9 +176,10 @@ impl Included<ManyBudgets> {
     }
 }
 
-/// Returns the candidates that may be included in one of two selections and not in the other; some of them may be included
-/// in both, and one may come twice. Each selection is given by the candidates that it includes one by one, and the shared
-/// ones. The work follows the differences if both share their pins and their trail.
+/// Returns the candidates that may be included in one of two selections and not in the other; some of them
+/// may be included in both, and one may come twice. Each selection is given by the candidates that it
+/// includes one by one, and the shared ones. The work follows the differences if both share their pins and
+/// their trail.
 pub(super) fn changed(
     here: (impl Iterator<Item = CandidateId>, &Shared),
     there: (impl Iterator<Item = CandidateId>, &Shared),

@@ -1,11 +1,12 @@
 //! The walk of rule S4 as a list of steps.
 //!
-//! Input: the candidates that the walk meets, from the newest back, with their tokens, and a room. Output: the step at which
-//! the walk ends. Rules: S4, S5.
+//! Input: the candidates that the walk meets, from the newest back, with their tokens, and a room. Output:
+//! the step at which the walk ends. Rules: S4, S5.
 //!
-//! If nothing but room stops it, the walk meets the same candidates in the same order under every budget. A trail holds them
-//! with the running sum of their tokens, so the walk of one budget is a search for the first step that no longer fits. The
-//! candidates that are included beside the walk, pins for example, change its steps: a trail holds for one such set.
+//! If nothing but room stops it, the walk meets the same candidates in the same order under every budget. A
+//! trail holds them with the running sum of their tokens, so the walk of one budget is a search for the first
+//! step that no longer fits. The candidates that are included beside the walk, pins for example, change its
+//! steps: a trail holds for one such set.
 
 use super::tree::{Stretch, Tree};
 use crate::planner::{candidates::CandidateId, select::SlotSet};
@@ -13,15 +14,16 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{ops::Range, rc::Rc};
 
-/// The steps of a walk: of each turn its user message, then its exchanges, the newest first; without the candidates that are
-/// included already or can never be sent.
+/// The steps of a walk: of each turn its user message, then its exchanges, the newest first; without the
+/// candidates that are included already or can never be sent.
 #[derive(Debug)]
 pub(super) struct Trail {
     /// The messages and exchanges that were included when the walk began: the live question, and pins.
     pub(super) beside: Vec<CandidateId>,
     /// Nothing before this is included.
     pub(super) floor: Option<CandidateId>,
-    /// True if pinned messages are on it, included or not: of two such trails one is the beginning of the other.
+    /// True if pinned messages are on it, included or not: of two such trails one is the beginning of the
+    /// other.
     pub(super) holds_pins: bool,
     /// Each with the tokens of all up to it, and its turn.
     steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
@@ -35,8 +37,8 @@ pub(super) struct Trail {
 pub(super) enum End {
     /// Nothing: the conversation begins there.
     Whole,
-    /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is larger than
-    /// all of them, or one before the floor.
+    /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is
+    /// larger than all of them, or one before the floor.
     Barrier(Turn),
     /// Not looked at: there is more than this much room before it; tokens.
     LaidOutFor(u64),
@@ -44,8 +46,8 @@ pub(super) enum End {
     Unknown,
 }
 
-/// The last prompt's window (rule S5) laid out: all candidates that are included if it fits. It starts at the floor of its
-/// trail.
+/// The last prompt's window (rule S5) laid out: all candidates that are included if it fits. It starts at the
+/// floor of its trail.
 #[derive(Debug)]
 pub(super) struct WindowTrail {
     /// The pins that had no room when it was laid out, if those are awaited.
@@ -61,8 +63,9 @@ pub(super) struct WindowTrail {
 #[derive(Debug)]
 pub(super) struct WindowSteps {
     pub(super) trail: Rc<Trail>,
-    /// The turn that it starts in, if it starts at one of its exchanges, and no exchange from there on is part of the minimum:
-    /// they are included with the user message, or all of the turn is included by its pins alone.
+    /// The turn that it starts in, if it starts at one of its exchanges, and no exchange from there on is
+    /// part of the minimum: they are included with the user message, or all of the turn is included by its
+    /// pins alone.
     pub(super) cut: Option<Turn>,
     /// The slots of the candidates of that turn before the window; `None` if some of them are no pins.
     pub(super) before: Option<Vec<Range<u32>>>,
@@ -178,13 +181,15 @@ impl Trail {
         self.steps.as_slice()[..steps].keys().copied()
     }
 
-    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before that is known.
+    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before
+    /// that is known.
     pub(super) fn walk(self: &Rc<Self>, from: usize, room: u64) -> Option<Reach> {
         // The end of the room as a running sum.
         let end = self.sum(from).saturating_add(room);
         let fitting = from + self.steps.as_slice()[from..].partition_point(|_, (sum, _)| *sum <= end);
         let next = self.steps.get_index(fitting).map(|(_, step)| *step);
-        // Of a turn that is cut its user message and at least one exchange are included; otherwise nothing of it.
+        // Of a turn that is cut its user message and at least one exchange are included; otherwise nothing of
+        // it.
         let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.exchanges();
         let steps = self.steps_within((from, fitting), false, is_kept)?;
         Some(Reach {
@@ -196,9 +201,9 @@ impl Trail {
         })
     }
 
-    /// Finds the end of the walk from a step on with so much room, with some of the steps included as pins. `not_in` holds
-    /// the others; `ends_whole` is true if the pins complete the turn that the trail ends in. Returns `None` if the trail
-    /// ends before that is known.
+    /// Finds the end of the walk from a step on with so much room, with some of the steps included as pins.
+    /// `not_in` holds the others; `ends_whole` is true if the pins complete the turn that the trail ends in.
+    /// Returns `None` if the trail ends before that is known.
     pub(super) fn walk_beside_pins(
         self: &Rc<Self>,
         from: usize,
@@ -208,8 +213,8 @@ impl Trail {
     ) -> Option<Reach> {
         let (fitting, passed) = not_in.search(from, self.len(), |steps| steps.tokens <= room);
         let next = self.steps.get_index(fitting).map(|(_, step)| *step);
-        // Of a turn that is cut its user message and at least one exchange are included, now or before; otherwise nothing
-        // of it.
+        // Of a turn that is cut its user message and at least one exchange are included, now or before;
+        // otherwise nothing of it.
         let is_kept = |turn: Turn| {
             let comes_in = || fitting > turn.exchanges() && not_in.fold(turn.exchanges(), fitting).count > 0;
             turn.may_be_cut && (from > turn.first || comes_in())
@@ -224,8 +229,9 @@ impl Trail {
         })
     }
 
-    /// Returns the number of steps that are included by a walk from a step on, if so many fit: of the turn that it stops in,
-    /// nothing comes in unless `is_kept`. Returns `None` if the trail ends before that turn is known.
+    /// Returns the number of steps that are included by a walk from a step on, if so many fit: of the turn
+    /// that it stops in, nothing comes in unless `is_kept`. Returns `None` if the trail ends before that turn
+    /// is known.
     fn steps_within(
         &self,
         (from, fitting): (usize, usize),

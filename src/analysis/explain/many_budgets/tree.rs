@@ -1,7 +1,7 @@
 //! A list of values with the summary of each stretch of it.
 //!
-//! Input: values by place, and changes of one value. Output: summaries of stretches, and the first place at which a sum or a
-//! minimum crosses a limit, in logarithmic time. Rules: none.
+//! Input: values by place, and changes of one value. Output: summaries of stretches, and the first place at
+//! which a sum or a minimum crosses a limit, in logarithmic time. Rules: none.
 
 /// The summary of a stretch.
 pub(super) trait Summary: Copy {
@@ -76,8 +76,8 @@ impl<S: Summary> Tree<S> {
         left.join(right)
     }
 
-    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the summary of the
-    /// values before it. `holds` is true of nothing, and once it is false it stays false.
+    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
+    /// summary of the values before it. `holds` is true of nothing, and once it is false it stays false.
     pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);

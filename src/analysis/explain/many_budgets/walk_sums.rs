@@ -1,10 +1,11 @@
 //! The walk of rule S4 among pinned messages.
 //!
-//! Input: a trail with pinned messages on it, and the pins that are included. Output: sums of the other steps. Rules: S4.
+//! Input: a trail with pinned messages on it, and the pins that are included. Output: sums of the other
+//! steps. Rules: S4.
 //!
-//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are included cost
-//! the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the included pins: by a few from one budget
-//! to the next.
+//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are
+//! included cost the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the included
+//! pins: by a few from one budget to the next.
 
 use super::{
     pin_slots::PinSlots,
@@ -46,7 +47,8 @@ impl WalkSums {
         }
     }
 
-    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before that is known.
+    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before
+    /// that is known.
     pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<Reach> {
         self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
     }
