@@ -52,8 +52,8 @@ impl ContextWindowManager {
                 return Ok((plan, replan));
             }
             if replan.changes_candidates() {
+                // The counts are of the candidates before: a round takes them all.
                 candidates = self.candidates(request, sticky, &replan)?;
-                known.clear();
             }
         }
     }
@@ -89,10 +89,8 @@ impl ContextWindowManager {
         let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
         // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last
         // prompt do not fit (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
-        if !budgets.overflow
-            && let Some(tokens) = prompt.to_withhold(replan.tokens_withheld())
-            && replan.withhold_tokens(tokens)
-        {
+        // A prompt of the minimum alone stays: with fewer tokens it would be the same.
+        if !budgets.overflow && replan.withhold_tokens(prompt.excess(), prompt.required_by_provider()) {
             drop(prompt);
             drop(scenario);
             *known = solver.into_known();

@@ -301,7 +301,7 @@ impl ContextWindowManager {
             let sticky = anchor.sticky(&self.model, context.limits, context.prompt_budget, live.as_ref());
             let weighs =
                 self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
-            let upkeep = weighs.then(|| retained::weigh(request, anchor, &self.model)).flatten();
+            let upkeep = weighs.then(|| retained::retention_cost(request, anchor, &self.model)).flatten();
             Sticky { upkeep, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()

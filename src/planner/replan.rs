@@ -111,15 +111,16 @@ impl Replan {
         Self { gives_up_documents: gives_up, ..self.clone() }
     }
 
-    /// Withholds so many tokens from the items. Returns false if that was tried too often: then the prompt
-    /// stays.
-    pub(crate) fn withhold_tokens(&mut self, tokens: u64) -> bool {
-        if self.tries == TRIES {
+    /// Withholds more tokens from the items if a prompt is over its budget by `excess` tokens, which are known only once it is
+    /// laid out; at least the tokens of the placeholder messages that its provider requires. Returns false if the prompt fits,
+    /// or that was tried too often: then it stays as it is.
+    pub(crate) fn withhold_tokens(&mut self, excess: u64, required: u64) -> bool {
+        if excess == 0 || self.tries == TRIES {
             return false;
         }
-        debug_assert!(tokens > self.tokens_withheld, "{tokens} after {}", self.tokens_withheld);
-        self.tokens_withheld = tokens;
+        self.tokens_withheld = tokens_to_withhold(self.tokens_withheld, excess, required);
         self.tries += 1;
+        // With fewer tokens the results are clipped to another length, so they are tried from the beginning.
         self.rendering = None;
         self.changes_candidates = false;
         true
@@ -217,4 +218,12 @@ impl Replan {
             lost.into_iter().map(|(at, why)| DroppedReasoning { id: log.message_id(at), why }).collect();
         (ReasoningReport { sent, lost, switch }, notices)
     }
+}
+
+/// Returns the tokens to withhold from the items next, after `withheld`, for a prompt that is over its budget by `excess`
+/// tokens, `required` of them in placeholder messages. It is always more.
+pub(crate) fn tokens_to_withhold(withheld: u64, excess: u64, required: u64) -> u64 {
+    let next = withheld.saturating_add(excess).max(required);
+    debug_assert!(next > withheld || withheld == u64::MAX, "{next} after {withheld}");
+    next
 }

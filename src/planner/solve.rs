@@ -310,13 +310,6 @@ impl<'p, W: Walker> Solution<'p, W> {
         self.trials[self.trials.len() - 1].budgets.overflow
     }
 
-    /// Returns the tokens to withhold next, where a prompt that holds more than the minimum is over its
-    /// budget by `excess` tokens that are known only once it is put together. `required` are those of its
-    /// placeholder messages. Returns `None` if the prompt stays as it is.
-    pub(crate) fn withholds_next(&self, excess: u64, withheld: u64, required: u64) -> Option<u64> {
-        (excess > 0 && !self.is_minimal()).then(|| withheld.saturating_add(excess).max(required))
-    }
-
     /// Returns the tokens of everything that is included.
     pub(crate) fn used(&self) -> i128 {
         self.used

@@ -50,6 +50,7 @@ mod providers;
 mod real_compactions;
 #[cfg(feature = "openai")]
 mod replay;
+mod rounds;
 mod scale;
 #[cfg(feature = "openai")]
 mod schema;

@@ -347,6 +347,28 @@ fn a_stateless_caller_says_what_its_questions_were_sent_with() {
 }
 
 /// Nothing of it depends on reasoning: dropped reasoning, tools and steps leave documents where they were.
+/// S10: the question was sent without the new document, and the log remembers what it was sent with; no prompt is remembered.
+#[test]
+fn new_documents_of_a_remembered_question_come_last() {
+    for model in ["claude-fable-5-2", "gpt-6.2-astra"] {
+        let manager = manager_for(model, &staying());
+        let mut log = Conversation::from([Message::user("How long do refunds take?").with_id("question")]);
+        let first = RagItem::new("first", 0.9, "Refunds take 5 days.");
+        log.remember_documents("question", [manager.sent_document(&first)]).unwrap();
+        log.push(Message::assistant("").with_tool_calls([ToolCall::new("c1", "lookup", "{}")]));
+        log.push(Message::tool("c1", "3 results"));
+        let plan = manager
+            .build_plan(&PlanRequest::new(&log).with_rag([RagItem::new(
+                "new",
+                0.8,
+                "Exchanges take 9 days.",
+            )]))
+            .unwrap();
+        let ids: Vec<&str> = plan.included.iter().map(|row| row.id.as_str()).collect();
+        assert_eq!(ids, ["first", "question", "m1", "m2", "new"], "{model}");
+    }
+}
+
 #[test]
 fn other_options_leave_documents_where_they_stand() {
     let mut config = staying();

@@ -36,7 +36,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Rank},
         expiry::Eligibility,
         manager::ContextWindowManager,
-        replan::{Faults, TRIES},
+        replan::{Faults, Replan, TRIES, tokens_to_withhold},
         solve::{Solution, Solver},
     },
     tokens::TokenCount,
@@ -319,15 +319,15 @@ impl<'p> Sweep<'p> {
             let Some((added, required)) = additions else { return Ok(None) };
             let total = self.context.prompt_total(solution.used() + added.tokens);
             let excess = total.saturating_sub(budget);
-            let more = solution.withholds_next(excess, withheld, added.placeholders);
-            let Some(more) = more.filter(|_| number < TRIES) else {
+            if excess == 0 || solution.is_minimal() || number == TRIES {
                 if !solution.is_minimal() {
                     range.0 = range.0.max(total);
                     depends_on_every_token |= total > budget;
                 }
                 let range = if depends_on_every_token { (budget, budget) } else { range };
                 return Ok(Some(self.solved(ranked, range, solution, required)));
-            };
+            }
+            let more = tokens_to_withhold(withheld, excess, added.placeholders);
             // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
             // neighbouring budgets too.
             depends_on_every_token |= more != added.placeholders;
@@ -346,23 +346,23 @@ impl<'p> Sweep<'p> {
     fn lay_out<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Whole<'s>, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
         let (solver, request) = (&ranked.whole, self.candidates().request());
-        let (mut withheld, mut tries) = (0, TRIES);
+        let mut replan = Replan::default();
         loop {
-            let solution = solver.solve_in_detail(&context, budget, withheld)?;
+            let solution = solver.solve_in_detail(&context, budget, replan.tokens_withheld())?;
             let (scenario, budgets) = solution.taken();
             let (costs, chosen) = (&scenario.costs, &solution.chosen);
             let prompt =
                 LaidOut::new(&context, solver.candidates(), costs, self.manager.meter(), (&budgets, chosen))?;
-            let more = prompt.to_withhold(withheld).filter(|_| tries > 0 && !solution.is_minimal());
-            if let Some(more) = more {
-                (withheld, tries) = (more, tries - 1);
+            let (excess, placeholders) = (prompt.excess(), prompt.required_by_provider());
+            if !solution.is_minimal() && replan.withhold_tokens(excess, placeholders) {
                 continue;
             }
             let faults = self.rounds.may_lose.then(|| self.manager.faults(&prompt, request));
             let (total, required) = (prompt.tokens(), self.required_by(prompt.rows()));
             let faults = faults.transpose()?;
             drop(prompt);
-            return Ok(Whole { solution, withholds: withheld > 0, total, required, faults });
+            let withholds = replan.tokens_withheld() > 0;
+            return Ok(Whole { solution, withholds, total, required, faults });
         }
     }
 

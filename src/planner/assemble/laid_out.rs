@@ -102,13 +102,6 @@ impl<'r> LaidOut<'r> {
         required.map(|row| row.token_estimate.tokens).sum()
     }
 
-    /// Returns the tokens to withhold from the items in the next round, after so many, if the prompt is over
-    /// its budget by joins or placeholders. Returns `None` if it is not.
-    pub(crate) fn to_withhold(&self, withheld: u64) -> Option<u64> {
-        let excess = self.excess();
-        (excess > 0).then(|| withheld.saturating_add(excess).max(self.required_by_provider()))
-    }
-
     /// Returns the texts that the request brings again although they are retained, and that have no row.
     pub(crate) fn missing(&self) -> SentAgain {
         self.candidates.retained().missing(&self.draft.rows)
@@ -206,7 +199,7 @@ impl<'r> LaidOut<'r> {
             headers: headers(context, &carryover.prompt),
             thoughts,
             context_editing: context.editing.clone(),
-            upkeep: candidates.retained().upkeep(),
+            upkeep: candidates.retained().retention_cost(),
             carryover,
         })
     }

@@ -109,7 +109,7 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
 fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRendering) -> Option<Notice> {
     let ids: Vec<ItemId> =
         candidates.retained().released_by(rendering).filter(|_| rendering.releases).collect();
-    let why = match candidates.retained().upkeep().filter(|upkeep| upkeep.leave) {
+    let why = match candidates.retained().retention_cost().filter(|upkeep| upkeep.leave) {
         Some(upkeep) => format!(
             "reading them again has cost {}, as much as sending the prompt without them ({})",
             dollars(upkeep.spent),

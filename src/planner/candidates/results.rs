@@ -18,8 +18,10 @@ impl Candidates<'_> {
         let cleared_before = self.cleared_before.filter(|_| clears).unwrap_or_default();
         let released_before = self.retained.released_before();
         let kept = ToolResultRendering { cleared_before, released_before, ..ToolResultRendering::default() };
-        let leave =
-            self.retained.unanswered().filter(|_| self.retained.upkeep().is_some_and(|upkeep| upkeep.leave));
+        let leave = self
+            .retained
+            .unanswered()
+            .filter(|_| self.retained.retention_cost().is_some_and(|upkeep| upkeep.leave));
         let left = leave.and_then(|question| self.retained.release_before(question, &kept));
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
     }

@@ -130,7 +130,7 @@ impl<'a> RetainedItems<'a> {
     }
 
     /// Returns the costs of the retained texts of earlier questions (rule S11).
-    pub(crate) fn upkeep(&self) -> Option<RetentionCost> {
+    pub(crate) fn retention_cost(&self) -> Option<RetentionCost> {
         self.upkeep
     }
 

@@ -4,10 +4,10 @@
 //! Input: the request, the texts that the log remembers as sent, the last prompt. Output: the retained texts
 //! before each message, the texts that are new, and the ones that leave. Rules: S10, S11, S12.
 
-mod upkeep;
+mod cost;
 mod late;
 mod items;
 
+pub(crate) use cost::retention_cost;
 pub(crate) use items::{RetainedItems, document_block};
 pub(crate) use late::LateAdditions;
-pub(crate) use upkeep::weigh;

@@ -14,7 +14,11 @@ use crate::{
 
 /// Returns the costs of the retained texts of the last prompt, at a new question. Returns `None` if there are
 /// none, the model has no price, the prompt went to another model, or a question is being worked on.
-pub(crate) fn weigh(request: &PlanRequest<'_>, last: &Anchor, model: &Model) -> Option<RetentionCost> {
+pub(crate) fn retention_cost(
+    request: &PlanRequest<'_>,
+    last: &Anchor,
+    model: &Model,
+) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind the last prompt is none that is gone on from.
     if log.archive_events() > 0 && !log.sent_since_the_record() {
