@@ -1,4 +1,4 @@
-//! What messages take by themselves, without a plan.
+//! The tokens of texts and messages by themselves, without a plan.
 
 use crate::{
     error::Error,
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl ContextWindowManager {
-    /// What a text takes by itself, in tokens.
+    /// Counts a text by itself; tokens.
     ///
     /// # Errors
     ///
@@ -18,9 +18,9 @@ impl ContextWindowManager {
         Ok(self.counter().count(text)?)
     }
 
-    /// What a prompt of these messages and tools takes, in tokens, as they are: nothing is left out, repaired
-    /// or joined, so that a list cut anywhere has a count too. For applications that ask for a count alone; a
-    /// plan has its own ([`crate::ContextPlan::estimated_tokens_total`]).
+    /// Counts a prompt of these messages and tools as they are; tokens. Nothing is left out, repaired or
+    /// joined, so that a list that is cut anywhere has a count too. For applications that need a count alone;
+    /// a plan has its own ([`crate::ContextPlan::estimated_tokens_total`]).
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Message};

@@ -1,4 +1,4 @@
-//! What the provider is asked to do by itself: leave out old tool results, and compact (rule C12).
+//! Edits that the provider is asked to make by itself: leave out old tool results, and compact (rule C12).
 
 use crate::{
     config::{CompactionStrategy, Config, ToolResults, UsageBase},
@@ -26,7 +26,7 @@ pub(super) fn done_here(config: &mut Config, model: &Model) {
     }
 }
 
-/// What was asked of the provider, and is done here.
+/// Returns the notices of edits that were asked of the provider and are made here.
 pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     let mut here = asked.clone();
     done_here(&mut here, model);
@@ -49,7 +49,8 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
     told.map(notice).collect()
 }
 
-/// What a request has to say for its provider to edit the prompt; none where nothing is asked of it.
+/// Returns the part of the request that asks the provider to edit the prompt. Returns `None` if nothing is
+/// asked of it.
 pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<ContextEditing> {
     let rule = context.model.context_editing()?;
     let options = &config.conversation;

@@ -12,7 +12,7 @@ use crate::{
 };
 use smallvec::SmallVec;
 
-/// What becomes of an item.
+/// The fate of an item by its TTL.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Eligibility {
     /// It may come in.
@@ -34,18 +34,18 @@ impl<'a> Expiry<'a> {
         Self { log, policy }
     }
 
-    /// Whether nothing in the conversation ages.
+    /// Checks if nothing in the conversation has a lifetime.
     pub(crate) fn is_idle(&self) -> bool {
         self.log.all_lifetimes().is_empty()
     }
 
-    /// A pinned note.
+    /// Checks a pinned note.
     pub(crate) fn note(&self, id: &ItemId) -> Eligibility {
         let lifetime = self.log.lifetime(id);
         lifetime.map_or(Eligibility::Eligible, |lifetime| self.eligibility(&[(id.clone(), lifetime)]))
     }
 
-    /// A document, whose TTL is the caller's; the conversation knows whether it was asked about.
+    /// Checks a document, whose TTL is the caller's; the conversation knows if it was asked about.
     pub(crate) fn document(&self, id: &ItemId, ttl: Option<Ttl>) -> Eligibility {
         ttl.map_or(Eligibility::Eligible, |left| {
             let asked = self.log.is_asked_document(id);
@@ -53,7 +53,7 @@ impl<'a> Expiry<'a> {
         })
     }
 
-    /// Messages that live and leave together: as long as the longest-lived member that carries a TTL, and a
+    /// Checks messages that live and leave together: as long as the longest-lived member that has a TTL; a
     /// pinned member without one never expires.
     pub(crate) fn messages(&self, members: &[u32]) -> Eligibility {
         if self.is_idle() {

@@ -46,7 +46,7 @@ pub struct ContextWindowManager {
     /// The options as they were given: another model's provider may do what this one's does not (rule C12).
     asked: Config,
     config_name: String,
-    /// What the options ask of the provider, and is done here (rule C12).
+    /// Edits that the options ask of the provider and that are made here (rule C12).
     edited_here: Vec<Notice>,
 }
 
@@ -174,7 +174,7 @@ impl ContextWindowManager {
         self.config.conversation.reasoning
     }
 
-    /// Where documents are sent, for this model (rule O1); never [`Placement::Auto`].
+    /// Returns the place of documents for this model (rule O1); never [`Placement::Auto`].
     pub(crate) fn placement(&self) -> Placement {
         match self.config.rag.placement {
             Placement::Auto if self.model.thinking.is_some() => Placement::WithQuestion,
@@ -219,7 +219,7 @@ impl ContextWindowManager {
         Self::new(self.model.clone(), self.meter.counter().clone(), config)
     }
 
-    /// Whether another manager plans for the same model and counts as this one does.
+    /// Checks if another manager plans for the same model and counts with the same counter.
     pub(crate) fn is_for_the_target_of(&self, other: &Self) -> bool {
         let (own, its) = (self.meter.counter(), other.meter.counter());
         self.model == other.model && own.name() == its.name() && own.certainty() == its.certainty()
@@ -237,7 +237,8 @@ impl ContextWindowManager {
         demanded.iter().map(cost).sum::<Result<u64, Error>>().map(Some)
     }
 
-    /// What is known before anything is chosen: limits, budget, and what is sent in any case.
+    /// Builds the facts that are known before anything is chosen: limits, budget, and the tokens that every
+    /// prompt takes.
     pub(crate) fn context(&self, request: &PlanRequest<'_>) -> Result<PlanContext<'_>, Error> {
         let asked = request.limits;
         let (limits, limits_source) = self.model.limits(asked, &self.config);
@@ -268,7 +269,7 @@ impl ContextWindowManager {
         editing::provider_compacts_at(&self.config, context)
     }
 
-    /// What the provider's reports on earlier prompts teach.
+    /// Learns from the provider's reports on earlier prompts.
     fn calibrator(&self, request: &PlanRequest<'_>, window: u64) -> Calibrator {
         let target = Target::of(&self.model);
         Calibrator::learn(
@@ -277,8 +278,8 @@ impl ContextWindowManager {
         )
     }
 
-    /// How the provider's count follows from ours: only where something is estimated is that a question, by
-    /// the counter or of the media that are still in the conversation.
+    /// Returns the calibration from counted tokens to the provider's. Returns `None` unless something is
+    /// estimated, by the counter or of the media that are still in the conversation.
     fn calibration(&self, request: &PlanRequest<'_>, calibrator: Calibrator) -> Option<TokenCalibration> {
         let options = self.config.tokens;
         let learnt = calibrator.calibration.filter(|_| options.calibrate);
@@ -313,7 +314,7 @@ impl ContextWindowManager {
         LateAdditions::new(request, &Target::of(&self.model), self.meter.profile(), retains)
     }
 
-    /// What is sent beside the items in any case.
+    /// Counts the lines of tools, template and reply priming, which every prompt has.
     fn overhead(&self, tools: &[Tool]) -> Result<Vec<LedgerLine>, Error> {
         let line = |what, count: TokenCount| LedgerLine {
             what,

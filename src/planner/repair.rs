@@ -102,7 +102,7 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     pieces
 }
 
-/// What the repairs of a kept exchange did, one notice a rule.
+/// Returns the notices of the repairs of an included exchange, one for each rule.
 pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Vec<Notice> {
     let calls = log.message(exchange.at).tool_calls();
     let mut notices = Vec::new();

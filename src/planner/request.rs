@@ -1,4 +1,4 @@
-//! What belongs to one prompt; what lasts across turns is in the conversation.
+//! The parts of one prompt; parts that last across turns are in the conversation.
 
 use crate::{
     conversation::Conversation,

@@ -1,4 +1,4 @@
-//! What documents could take, before they are known.
+//! The tokens that documents could take, before they are known.
 
 use crate::{
     conversation::SentText,
@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl ContextWindowManager {
-    /// How many tokens documents could take in the prompt of this request; those that it has already are left
-    /// aside.
+    /// Returns the tokens that documents could take in the prompt of this request; the documents that it has
+    /// already are left aside.
     ///
     /// Counts no more than [`ContextWindowManager::build_plan`] for the same request. The limits on documents
     /// (`rag.max_items` and the like) are not part of it. Under an overflow (rule S6) all of it is 0.
@@ -29,7 +29,7 @@ impl ContextWindowManager {
         let replan = self.settled(&request)?;
         let sticky = self.sticky(&request, &context);
         let candidates = self.candidates(&request, Sticky { rag: &[], ..sticky }, &replan)?;
-        // What they would get if they could use all of it, and what a prompt without any leaves.
+        // Their budget if they could use all of it, and the tokens that a prompt without documents leaves.
         let solver = self.solver(&candidates);
         let crowded = solver.solve_expecting_documents(&context, context.prompt_budget)?;
         let without = solver.solve(&context, context.prompt_budget, 0)?;
@@ -44,13 +44,13 @@ impl ContextWindowManager {
         })
     }
 
-    /// A document as it is sent, with the lines around it.
+    /// Returns a document as it is sent, with the lines around it.
     #[must_use]
     pub fn sent_document(&self, document: &RagItem) -> SentText {
         SentText::new(document.id.clone(), self.meter().fenced(document))
     }
 
-    /// What a document takes in a prompt, with the lines around it: tokens, in the form in which the planner
+    /// Counts a document in a prompt, with the lines around it; tokens, in the form in which the planner
     /// counts them.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     meter: &'p Meter,
     config: &'p Config,
     walker: W,
-    /// When solving for many budgets: the largest number of available tokens among them.
+    /// For many budgets, the largest number of available tokens among them.
     ///
     /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried.
     /// `None` for one budget.

@@ -1,4 +1,7 @@
-//! Which reasoning of earlier replies a prompt can hold (rules K1 to K5).
+//! Reasoning of earlier replies that a prompt cannot hold.
+//!
+//! Input: a laid-out prompt, and the prompts that its reasoning was made with. Output: the positions of lost
+//! reasoning, with reasons. Rules: K1 to K5.
 //!
 //! Newer models check what they are sent of their own reasoning: a block is valid only behind the prompt that
 //! it was made behind. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned
@@ -33,7 +36,7 @@ use std::collections::{BTreeMap, BTreeSet};
 struct Thought<'p> {
     position: u32,
     row: &'p PlannedItem,
-    /// Why it cannot be sent, whatever is sent before it.
+    /// The reason why it cannot be sent, whatever is sent before it.
     fault: Option<DropReason>,
     /// The thought that was sent right before it when it was made.
     after: Option<ItemId>,

@@ -1,5 +1,5 @@
-//! Documents as they are sent: the new ones in one message, and those that stay where they were sent, with
-//! the state beside them (rules O1, S10).
+//! Documents in the prompt: new ones in one message, retained ones at their places with the state beside them
+//! (rules O1, S10).
 
 use super::included::{Row, Writer, ask_about_document};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Writer<'_, '_> {
-    /// What stands before a candidate since it was sent there (rule S10).
+    /// Writes the texts that are retained before a candidate (rule S10).
     pub(super) fn sent_before(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let released_before = self.rendering.released_before;
         let Some(place) = self.candidates.place_of(candidate) else { return Ok(()) };
@@ -38,7 +38,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The last message becomes a part of the one before it.
+    /// Makes the last message a part of the one before it.
     fn join_the_last(&mut self) {
         let messages = &mut self.draft.prompt.messages;
         if let (Some(last), Some(before)) = (messages.pop(), messages.pop()) {
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Documents where they were sent.
+    /// Writes documents that are retained before a candidate.
     fn sent_documents(
         &mut self,
         candidate: CandidateId,
@@ -83,7 +83,8 @@ impl Writer<'_, '_> {
         self.end_of_block(document_block(documents), pieces)
     }
 
-    /// The documents, in one message of the user role: what comes from outside never gains the system role.
+    /// Writes the new documents in one message of the user role: a text from outside never gains the system
+    /// role.
     pub(super) fn block(&mut self) -> Result<(), Error> {
         if !self.chosen.has_documents() {
             return Ok(());
@@ -121,7 +122,7 @@ impl Writer<'_, '_> {
         self.end_of_block(text, pieces)
     }
 
-    /// The message that holds documents, and what it costs beside them.
+    /// Writes the message that holds documents, and the lines of its tokens beside them.
     fn end_of_block(&mut self, text: String, pieces: u64) -> Result<(), Error> {
         let block = Message::user(text);
         self.line(Overhead::RagBlock, i128::from(self.meter.block()));

@@ -1,4 +1,5 @@
-//! The messages as the target takes them (rules H4 to H7), and what that adds or saves (rule N3).
+//! Messages in the form that the target takes (rules H4 to H7), and the tokens that this adds or saves (rule
+//! N3).
 
 use super::{PlanContext, included::Draft, marks};
 use crate::{
@@ -54,7 +55,7 @@ pub(super) fn conform(
     Ok(())
 }
 
-/// What merging, joining and rewriting save or add (rule N3).
+/// Adds the lines of tokens that merging, joining and rewriting save or add (rule N3).
 fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<(), Error> {
     for role in &normalized.merged {
         draft.line(meter, Overhead::Merged, -i128::from(meter.saved_by_merging(*role)));

@@ -61,7 +61,8 @@ pub(super) fn notices(
     Ok(notices)
 }
 
-/// What a pin needs, with the user message that it brings; tokens, none where that is more than `most`.
+/// Returns the tokens of a pin with the user message that it brings. Returns `None` if they are more than
+/// `most`.
 fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result<Option<u64>, Error> {
     let mut sum = 0u64;
     for id in [Some(pin.id), pin.brings].into_iter().flatten().filter(|id| !chosen.has(*id)) {
@@ -71,7 +72,7 @@ fn tokens(pin: &Pin, costs: &Costs<'_>, chosen: &Selection, most: u64) -> Result
     Ok(Some(sum))
 }
 
-/// The note, or the messages of the exchange that are pinned.
+/// Returns the id of the note, or the ids of the pinned messages of the exchange.
 fn ids(pin: &Pin, candidates: &Candidates<'_>) -> Vec<ItemId> {
     let log = candidates.log();
     if let CandidateId::Note(at) = pin.id {

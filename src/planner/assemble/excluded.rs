@@ -26,7 +26,7 @@ use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
 /// # Errors
 ///
-/// Where the request asks for exact counts of what is out, and the counter fails.
+/// `ErrorKind::Count` if the request asks for exact counts of excluded items, and the counter fails.
 pub(super) fn rows(
     candidates: &Candidates<'_>,
     meter: &Meter,
@@ -54,7 +54,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-/// What a row's items cost, each as a message of its own, whatever is proven by less (rule N4).
+/// Counts a row's items, each as a message of its own, in full (rule N4).
 fn exactly(
     row: &ExcludedItem,
     document: Option<&RagItem>,
@@ -85,7 +85,7 @@ fn exactly(
     Ok(sum)
 }
 
-/// System texts and state with nothing in them (rule H3).
+/// Returns the rows of system texts and state with nothing in them (rule H3).
 fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     let row = |(id, source): &(ItemId, Source)| ExcludedItem {
         id: id.clone(),
@@ -149,7 +149,7 @@ fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> 
     out.collect()
 }
 
-/// The tokens of a row: one more than what it was offered, or its bound.
+/// Returns the tokens of a row: one more than its offer, or its bound.
 fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCount {
     let weighed_against = match reason {
         ExcludedReason::Budget {
@@ -177,7 +177,7 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     let log = candidates.log().turns();
     let mut next = log.leading();
     let (mut looked_at, mut out) = (kept(candidates, chosen), left_out(candidates, chosen));
-    // What is in is in, whatever was said of it before.
+    // An included message has no row among the excluded ones, whatever was recorded before it was included.
     for position in &looked_at {
         out.remove(position);
     }
@@ -196,8 +196,8 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     runs.finish(chosen)
 }
 
-/// The positions of the messages that are in. The newest came in first, so that turned around most of it is
-/// in order.
+/// Returns the positions of the included messages. The newest was included first, so in reverse most of them
+/// are in order.
 fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     let mut positions = Vec::with_capacity(2 * chosen.included.len());
     for candidate in chosen.included.ids().rev() {
@@ -206,8 +206,8 @@ fn kept(candidates: &Candidates<'_>, chosen: &Selection) -> Vec<u32> {
     positions
 }
 
-/// The messages that were looked at and are out, by position, each with its reason and the section it counts
-/// in. What is out as a pin is out for that.
+/// Returns the messages that were examined and are excluded, by position, each with its reason and section.
+/// The reason of an excluded pin comes last, and counts.
 fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (ExcludedReason, Section)> {
     let mut out = BTreeMap::new();
     let mut file = |candidate: CandidateId, reason: &ExcludedReason, section: Section| {
@@ -227,7 +227,7 @@ fn left_out(candidates: &Candidates<'_>, chosen: &Selection) -> BTreeMap<u32, (E
     out
 }
 
-/// Whether an exchange's only message is part of another exchange now.
+/// Checks if an exchange's only message is part of another exchange now.
 fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
     matches!(candidate, CandidateId::Exchange(at) if candidates.log().turns().is_moved(at))
 }
@@ -235,7 +235,7 @@ fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
 struct Runs<'a, 'b> {
     candidates: &'a Candidates<'b>,
     meter: &'a Meter,
-    /// How many messages each dropped pin has.
+    /// The number of messages of each dropped pin.
     sizes: BTreeMap<CandidateId, usize>,
     rows: Vec<(Range<u32>, ExcludedReason, Section, bool)>,
 }
@@ -252,17 +252,17 @@ impl Runs<'_, '_> {
         self.before_window(next..range.end, chosen);
     }
 
-    /// Older than the point where the walk stopped.
+    /// Adds messages older than the point where the walk stopped.
     fn before_window(&mut self, range: Range<u32>, chosen: &Selection) {
         if let (false, Some(reason)) = (range.is_empty(), &chosen.reasons.before_window) {
             self.add(range, reason, Section::Conversation, false);
         }
     }
 
-    /// Joins the range to the row before it, where that ends here and says the same.
+    /// Joins the range to the row before it, if that ends here and has the same reason and section.
     fn add(&mut self, range: Range<u32>, reason: &ExcludedReason, section: Section, seen: bool) {
         match self.rows.last_mut() {
-            // What was not looked at has a reason of its own, so a row is either looked at or not.
+            // A run that was not examined has a reason of its own, so a row is either examined or not.
             Some((last, known, of, _)) if last.end == range.start && known == reason && *of == section => {
                 last.end = range.end;
             }
@@ -314,7 +314,8 @@ impl Runs<'_, '_> {
         }
     }
 
-    /// Whether the row is one dropped pin that was weighed by itself, without a user message that it brings.
+    /// Checks if the row is one dropped pin that was weighed by itself, without a user message that it
+    /// brings.
     fn is_weighed_alone(&self, range: &Range<u32>, chosen: &Selection) -> bool {
         let candidate = self
             .candidates
@@ -328,7 +329,7 @@ impl Runs<'_, '_> {
     }
 }
 
-/// A field of a run: what all of its messages have, or nothing.
+/// Returns a field of a run: the value that all of its messages have, or nothing.
 fn same<T: PartialEq>(range: &Range<u32>, looked_at: bool, of: impl Fn(u32) -> T) -> Option<T> {
     let mut values = range.clone().map(of);
     let first = values.next().filter(|_| looked_at)?;

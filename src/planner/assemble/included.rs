@@ -72,7 +72,7 @@ fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
     codes.into_iter().filter(|(is_changed, _)| *is_changed).map(|(_, code)| code)
 }
 
-/// What was chosen, in prompt order, as the caller gave it.
+/// Writes the selection in prompt order, as the caller gave it.
 ///
 /// # Errors
 ///
@@ -117,7 +117,7 @@ enum Slot {
     /// The new documents, in one message.
     Documents,
     Candidate(CandidateId),
-    /// State as messages of its own, or as parts of the live question before it.
+    /// Writes state as messages of its own.
     State,
     MergedState,
     /// An end that the next prompt has too.
@@ -160,7 +160,7 @@ fn slots(
     slots
 }
 
-/// What a message of the log is, whoever pays for it.
+/// Returns the source of a message of the log, whichever section pays for it.
 pub(super) fn source_of(role: Role) -> Source {
     match role {
         Role::System | Role::Developer => Source::System,
@@ -185,13 +185,13 @@ pub(crate) fn notes(candidates: &Candidates<'_>) -> Vec<CandidateId> {
     lasting.into_iter().chain(fleeting).map(CandidateId::Note).collect()
 }
 
-/// What a row is, beside its message.
+/// A row without its message.
 pub(super) struct Row {
     id: ItemId,
     kind: ItemKind,
     source: Source,
     priority: Priority,
-    /// Which message of the log it is.
+    /// The position of the message in the log.
     position: Option<u32>,
 }
 
@@ -208,12 +208,12 @@ pub(super) struct Writer<'a, 'b> {
     pub(super) meter: &'a Meter,
     pub(super) chosen: &'a Selection,
     pub(super) draft: Draft,
-    /// What was written last of the conversation.
+    /// The candidate of the conversation that was written last.
     pub(super) last: Option<CandidateId>,
 }
 
 impl Writer<'_, '_> {
-    /// System texts, focus hint, then notes in their order, notes with a limited TTL last.
+    /// Writes system texts, focus hint, then notes in their order, notes with a limited TTL last.
     fn preamble(&mut self) -> Result<(), Error> {
         let (lasting, fleeting) = notes_by_lifetime(self.candidates);
         let system = self.candidates.index().required_system.iter().copied();
@@ -236,7 +236,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// The end of what was written last is one that the next prompt has too.
+    /// Marks the end of the last message as one that the next prompt has too.
     fn mark(&mut self) {
         let messages = &self.draft.prompt.messages;
         let end = messages
@@ -245,7 +245,7 @@ impl Writer<'_, '_> {
         self.draft.stable.extend(end.filter(|end| self.draft.stable.last() != Some(end)));
     }
 
-    /// The kept messages of the conversation in log order, summaries among them.
+    /// Returns the included messages of the conversation in log order, summaries among them.
     fn conversation(&self) -> Vec<CandidateId> {
         // The newest came in first, so that turned around most of it is in order.
         let kept = self.chosen.included.ids().rev().filter(|candidate| {
@@ -328,7 +328,7 @@ impl Writer<'_, '_> {
         self.push(candidate, Row { priority, position: Some(position), ..row }, &message)
     }
 
-    /// Calls of the user and their results are sent as text (rule H9).
+    /// Adds a notice of calls of the user, which are sent as text with their results (rule H9).
     fn say_of_calls(&mut self, members: &[u32]) {
         let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
@@ -340,7 +340,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The messages of an exchange as repaired, and what the repairs did.
+    /// Writes the messages of an exchange as repaired, and the notices of the repairs.
     fn exchange(&mut self, candidate: CandidateId, at: ExchangeIndex) -> Result<(), Error> {
         let log = self.candidates.log();
         let exchange = log.turns().exchange(at);
@@ -368,7 +368,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// A message of an exchange, shortened where it is a result that is not sent whole (rule S7).
+    /// Returns a message of an exchange, shortened if it is a result that is not sent whole (rule S7).
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let is_result = piece.message.role() == Role::Tool;
         let position = piece.position.filter(|_| is_result);
@@ -388,7 +388,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Under the policy `ask`, one notice for each item that stays one more turn (rule T2).
+    /// Adds a notice for each item that stays one more turn under the policy `ask` (rule T2).
     fn ask(&mut self, candidate: CandidateId) -> Result<(), Error> {
         if self.candidates.nothing_ages()
             || self.chosen.included.get(candidate).reason == IncludedReason::Required
@@ -448,8 +448,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What a row's message has in bytes (see `meter::bytes`): the log knows, where the message is sent as it
-    /// is there.
+    /// Returns the bytes of a row's message (see `meter::bytes`): the log knows them if the message is sent
+    /// as it has it.
     fn bytes(&self, position: Option<u32>, message: &Message) -> u64 {
         let log = self.candidates.log();
         match position.filter(|position| log.message(*position).is(message)) {
@@ -464,7 +464,7 @@ impl Writer<'_, '_> {
         states.into_iter().try_for_each(|candidate| self.candidate(candidate))
     }
 
-    /// State as further parts of the live question, which was written last.
+    /// Writes state as further parts of the live question, which was written last.
     fn merge_state(&mut self) -> Result<(), Error> {
         let Some(question) = self.draft.prompt.messages.pop() else {
             return Ok(());

@@ -1,10 +1,10 @@
-//! Where a cache breakpoint pays: the ends of what the next prompt begins with too.
+//! Places of cache breakpoints: the ends of the parts that the next prompt begins with too.
 
 use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
-/// How many positions back a provider looks for what an earlier request wrote, less some that a mark itself
-/// takes (Anthropic: 20).
+/// The number of positions back in which a provider looks for an earlier request's cache, less some that a
+/// mark itself takes
 const LOOKBACK: usize = 18;
 
 /// The stable ends that are long enough for the model's cache, and one between where the live turn is so long

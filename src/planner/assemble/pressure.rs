@@ -54,7 +54,7 @@ impl LaidOut<'_> {
     }
 }
 
-/// What is for this prompt only: documents and state.
+/// Returns the tokens of items that are for this prompt only: documents and state.
 fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     let items =
         sent.rows().iter().filter(|row| is_apart(row)).map(|row| row.token_estimate.tokens).sum::<u64>();
@@ -62,8 +62,8 @@ fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
     items.saturating_add_signed(block.map(|line| line.tokens).sum())
 }
 
-/// From the newest report that is believed: what it says, without the documents and state of its prompt, with
-/// what its plan left out, and with what came after it.
+/// Returns the tokens of the conversation from the newest report that is believed: the reported ones, without
+/// the documents and state of its prompt, with the items that its plan left out, and with everything since.
 fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let LaidOut { context, candidates, meter, .. } = *sent;
     let log = candidates.log();
@@ -91,13 +91,13 @@ fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let tokens = context.calibration.map_or(tokens, |calibration| calibration.scaled(tokens));
     let before =
         report.context_size.saturating_sub(report.volatile_tokens).saturating_add(report.dropped_tokens);
-    // What is fixed now, and was not then, or the other way round.
+    // Items that became fixed since, or no longer are.
     let before = before.saturating_add(fixed_tokens).saturating_sub(report.fixed_tokens);
     Some(before.saturating_add(tokens))
 }
 
-/// What is sent beside the active conversation: it may change without a message. Messages that are pinned
-/// where they are are part of the conversation.
+/// Returns the tokens that are sent beside the active conversation: they may change without a message.
+/// Messages that are pinned at their places are part of the conversation.
 fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
     let candidates = sent.candidates;
     let log = candidates.log();
@@ -114,18 +114,18 @@ fn fixed_tokens(sent: &LaidOut<'_>) -> u64 {
     rows.saturating_add_signed(tools)
 }
 
-/// Whether a document or a piece of state is sent for the first time.
+/// Checks if a document or a state entry is sent for the first time.
 fn is_new(row: &PlannedItem, candidates: &Candidates<'_>) -> bool {
     row.section == Section::Rag || candidates.retained().new_state().contains_key(&row.id)
 }
 
-/// Documents and state are no part of pressure.
+/// Checks if a row is a document or state: those are no part of the conversation's tokens.
 fn is_apart(row: &PlannedItem) -> bool {
     row.kind.is_document() || row.source == Source::State
 }
 
-/// Bytes of what a row dropped for lack of budget. Rows of notes come in the order of the notes, so that each
-/// is looked for after the one before it.
+/// Returns the bytes of a row that is excluded for lack of budget. Rows of notes come in the order of the
+/// notes, so that each is searched for after the one before it.
 fn bytes_left_out<'n>(
     row: &ExcludedItem,
     candidates: &Candidates<'_>,

@@ -1,5 +1,5 @@
-//! What each section could use (rule B5): what survives repair, expiry and policy, summed in walk order and
-//! no further than to what the section may hold.
+//! The demand of each section (rule B5): the candidates that survive repair, expiry and policy, summed in
+//! walk order up to the most that the section may hold.
 
 use super::SectionBudget;
 use crate::{
@@ -19,7 +19,7 @@ fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, 
     })
 }
 
-/// The demands of the sections, each no further than to what it may hold of `total`.
+/// Counts the demands of the sections, each up to the most that it may hold of `total`.
 pub(super) fn of(
     sections: &[SectionBudget; 3],
     total: u64,
@@ -37,7 +37,7 @@ pub(super) fn of(
     ])
 }
 
-/// Every pin that is alive, and the user messages that come with them.
+/// Counts every pin that has not expired, with the user messages that the pins bring.
 fn pins(
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
@@ -46,7 +46,7 @@ fn pins(
     paid: &mut BTreeSet<CandidateId>,
 ) -> Result<u64, Error> {
     let mut sum = minimum;
-    // What undroppable pins bring is in the minimum already.
+    // Undroppable pins and the messages that they bring are in the minimum already.
     for undroppable in [true, false] {
         for pin in index.pins.iter().filter(|pin| pin.undroppable == undroppable) {
             for id in [Some(pin.id), pin.brings].into_iter().flatten() {
@@ -59,7 +59,7 @@ fn pins(
     Ok(sum)
 }
 
-/// The turns, newest first, without what is required or pinned.
+/// Counts the turns, newest first, without required or pinned items.
 fn window(
     index: &CandidateIndex<'_>,
     costs: &Costs<'_>,
@@ -82,7 +82,7 @@ fn window(
     Ok(sum)
 }
 
-/// The documents that policy would let in.
+/// Counts the documents that policy does not exclude.
 fn documents(
     config: &Config,
     index: &CandidateIndex<'_>,

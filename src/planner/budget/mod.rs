@@ -1,4 +1,7 @@
-//! How much there is, and how it is shared (rules B1, B4, B5, S6).
+//! The division of the prompt budget among the sections.
+//!
+//! Input: limits, the costs of the minimum, demands. Output: the tokens of each section. Rules: B1, B4, B5,
+//! S6.
 //!
 //! Three amounts follow from each other. The **prompt budget** is what the whole prompt may take (B1). What
 //! is sent in any case is taken from it: the declared tools and the reply header; the rest is [`Available`].
@@ -29,7 +32,7 @@ use available::per_mille;
 pub(crate) use available::{Available, clamped};
 pub(crate) use variable::BudgetVariable;
 
-/// What one section has to have, what it could use, and what it gets; tokens.
+/// The minimum, demand and budget of one section; tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SectionBudget {
     /// Per mille of what there is to divide.
@@ -41,32 +44,33 @@ pub(crate) struct SectionBudget {
 }
 
 impl SectionBudget {
-    /// What the section may hold beside its minimum: its cap, and never more than there is.
+    /// Returns the most tokens that the section may hold: its cap, never more than there are, and at least
+    /// its minimum.
     fn ceiling(&self, total: u64) -> u64 {
         self.cap.unwrap_or(u64::MAX).min(total).max(self.minimum)
     }
 }
 
-/// What each section gets.
+/// The budgets of the sections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budgets {
     /// In the order of [`Section::ALL`].
     pub(crate) sections: [SectionBudget; 3],
-    /// What was divided. No wrapper is kept free where the minimums need its tokens.
+    /// The divided tokens. Nothing is reserved for the documents' wrapper if the minimums need its tokens.
     pub(crate) available: Available,
-    /// What the minimums sum to, without pins that may be dropped.
+    /// The sum of the minimums, without pins that may be dropped.
     pub(crate) minimum: u64,
-    /// What those pins took that came before everything else; tokens.
+    /// The tokens of the pins that came before everything else.
     pins: u64,
-    /// The minimums alone are too much: they are all there is in the plan (rule S6).
+    /// True if the minimums alone exceed the tokens: nothing else is included (rule S6).
     pub(crate) overflow: bool,
-    /// The minimums need what was kept free for the documents' wrapper: no document can come in.
+    /// True if the minimums need the tokens reserved for the documents' wrapper: no document can be included.
     no_documents: bool,
-    /// What merging state saves while there is nothing but the minimum.
+    /// The tokens that merging state saves while nothing but the minimum is included.
     merged_minimum: u64,
 }
 
-/// Tokens the prompt may take (rule B1), and what that number came from.
+/// Returns the tokens that the prompt may take (rule B1), and their source.
 ///
 /// # Errors
 ///
@@ -98,21 +102,22 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     }
 }
 
-/// What the sections have to have, and what they could use; tokens.
+/// The minimums and demands of the sections; tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SectionDemands {
     minimums: [u64; 3],
-    /// What the minimums sum to.
+    /// The sum of the minimums.
     minimum: u64,
     demands: [u64; 3],
-    /// State is merged into the live question while there is nothing but the minimum.
+    /// True if state is merged into the live question while nothing but the minimum is included.
     merges: bool,
-    /// Documents stay with their question, and those of one question may take only so much (rule S10).
+    /// True if documents stay with their question: those of one question may then take no more than a limit
+    /// (rule S10).
     documents_stay: bool,
 }
 
 impl SectionDemands {
-    /// What the sections could use of no more than `total` tokens.
+    /// Counts the demands of the sections, of at most `total` tokens.
     ///
     /// # Errors
     ///
@@ -138,14 +143,14 @@ impl SectionDemands {
         Ok(demands)
     }
 
-    /// With documents that could use whatever they get.
+    /// Returns the demands with documents that could use any number of tokens.
     pub(crate) fn with_any_documents(mut self) -> Self {
         self.demands[Section::Rag as usize] = u64::MAX;
         self
     }
 
-    /// The sections, each with what it could use of `total`, which is no more than what was asked about. What
-    /// pins took is part of their section's minimum.
+    /// Returns the sections with their demands of `total` tokens, which are at most those that were counted
+    /// for. Pins that came first belong to the minimum of their section.
     fn sections(&self, total: u64, pins: u64, config: &Config) -> [SectionBudget; 3] {
         Section::ALL.map(|section| {
             let options = config.sections.section(section);
@@ -168,8 +173,8 @@ impl SectionDemands {
         })
     }
 
-    /// What the minimums sum to, without what merging state saves in them. No budget foresees that, but a
-    /// minimum that fits by it is no overflow.
+    /// Returns the sum of the minimums less the tokens that merging state saves in them. No budget counts on
+    /// those, but a minimum that fits because of them is no overflow.
     fn least(&self, available: &Available) -> u64 {
         self.minimum.saturating_sub(if self.merges { available.merge } else { 0 })
     }
@@ -180,7 +185,7 @@ impl SectionDemands {
         !fits(self.least(available), available, report)
     }
 
-    /// The minimums and nothing else.
+    /// Returns the budgets of the minimums alone.
     pub(crate) fn only_minimums(&self, available: Available, config: &Config) -> Budgets {
         let merged_minimum = self.minimum - self.least(&available);
         let no_documents = available.reserved() > 0;
@@ -231,8 +236,8 @@ impl SectionDemands {
         budgets
     }
 
-    /// The budgets at another total, where the same is decided about the minimum and about pins as in these
-    /// budgets.
+    /// Returns the budgets at another total at which the decisions about the minimum and about pins are the
+    /// same.
     pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
         let fits = self.minimum.saturating_add(like.pins) <= budgets.available.to_divide();
@@ -259,22 +264,22 @@ fn fits(least: u64, available: &Available, report: impl Fn(u64, u64)) -> bool {
 }
 
 impl Budgets {
-    /// What a section was given.
+    /// Returns the budget of a section.
     pub(crate) fn of(&self, section: Section) -> u64 {
         self.sections[section as usize].budget
     }
 
-    /// What there is for the minimum alone, where that lets state be merged.
+    /// Returns the tokens for the minimum alone, with those that merging state saves in it.
     pub(crate) fn for_the_minimum(&self) -> u64 {
         self.available.to_divide().saturating_add(self.merged_minimum)
     }
 
-    /// The low mark of the conversation's budget, to which its window is cut (rule S5).
+    /// Returns the low mark of the conversation's budget, to which its window is cut (rule S5).
     pub(crate) fn low_mark(&self, config: &Config) -> u64 {
         per_mille(self.of(Section::Conversation), config.conversation.low_mark)
     }
 
-    /// What the documents' share holds, and no more than their budget (rule S5).
+    /// Returns the documents' share, at most their budget (rule S5); tokens.
     pub(crate) fn document_share(&self) -> u64 {
         self.full_document_share().min(self.of(Section::Rag))
     }
@@ -285,7 +290,7 @@ impl Budgets {
         per_mille(self.available.to_divide(), self.sections[Section::Rag as usize].share)
     }
 
-    /// What a budget variable is worth under these budgets.
+    /// Returns the value of a budget variable under these budgets; tokens.
     pub(crate) fn value(&self, variable: BudgetVariable, config: &Config) -> i128 {
         i128::from(match variable {
             BudgetVariable::SystemPinned => self.of(Section::SystemPinned),

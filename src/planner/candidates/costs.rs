@@ -1,4 +1,4 @@
-//! What candidates cost, counted on demand (rule N5). The fields are private, so a holder can query counts
+//! Token counts of candidates, on demand (rule N5). The fields are private, so that a holder can query counts
 //! but not texts.
 
 use super::{CandidateId, CandidateMap, Candidates};
@@ -19,8 +19,8 @@ pub(crate) struct Costs<'a> {
     rendering: ToolResultRendering,
     /// By candidate, its weight and the limit up to which it was counted.
     known: RefCell<CandidateMap<(Weight, u64)>>,
-    /// When solving for many budgets: the largest number of tokens that any cost is compared with. Candidates
-    /// are then counted up to it, once for all budgets. None for one budget.
+    /// For many budgets, the largest number of tokens that any count is compared with: candidates are counted
+    /// up to it, once for all budgets. `None` for one budget.
     many_budgets: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Costs<'a> {
         Self { many_budgets: most, ..self }
     }
 
-    /// How many candidates were weighed.
+    /// Returns the number of candidates that were weighed.
     pub(crate) fn weighed(&self) -> usize {
         self.known.borrow().len()
     }
@@ -78,12 +78,13 @@ impl<'a> Costs<'a> {
         self.candidates
     }
 
-    /// Whether no item of the conversation is archived or has a lifetime.
+    /// Checks if no item of the conversation is archived or has a lifetime.
     pub(crate) fn nothing_leaves(&self) -> bool {
         self.candidates.nothing_leaves()
     }
 
-    /// Why a candidate is out before it is counted, if it is.
+    /// Returns the reason why a candidate is excluded before it is counted. Returns `None` if it may be
+    /// included.
     pub(crate) fn ineligible(&self, id: CandidateId) -> Result<Option<ExcludedReason>, Error> {
         Ok(match self.candidates.eligibility(id)? {
             Eligibility::Out(reason) => Some(reason),
@@ -91,7 +92,7 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// What a candidate costs, if that is no more than `limit`.
+    /// Counts a candidate, no further than to `limit` tokens.
     pub(crate) fn weigh(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         #[cfg(test)]
         WEIGHED.with(|weighed| weighed.set(weighed.get() + 1));
@@ -107,7 +108,7 @@ impl<'a> Costs<'a> {
         Ok(weight)
     }
 
-    /// What a candidate costs, in full.
+    /// Counts a candidate in full; tokens.
     pub(crate) fn whole(&self, id: CandidateId) -> Result<u64, Error> {
         Ok(self.weigh(id, u64::MAX)?.in_full())
     }
@@ -156,7 +157,8 @@ impl<'a> Costs<'a> {
         Ok(Weight::Exactly(sum))
     }
 
-    /// The sum of the costs of those that can be sent; none if one of them is larger than every budget.
+    /// Returns the sum of the candidates that can be sent; tokens. Returns `None` if one of them is larger
+    /// than every budget.
     pub(crate) fn together(&self, ids: impl IntoIterator<Item = CandidateId>) -> Result<Option<u64>, Error> {
         let most = self.many_budgets.unwrap_or(u64::MAX);
         let mut sum = 0u64;

@@ -52,8 +52,7 @@ pub(super) fn in_order(
         let known = if places.is_empty() { None } else { places.get(&items[at].id) };
         known.copied().unwrap_or(usize::MAX)
     };
-    // What mostly decides stands beside the position: a document is looked at only where two scores are
-    // equal.
+    // The score comes first in the key: a document is looked at only if two scores are equal.
     let mut ranks: Vec<(usize, Reverse<i64>, usize)> =
         new.iter().map(|at| (place(*at), Reverse(order_of(items[*at].score)), *at)).collect();
     ranks.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| compare(&items[a.2], &items[b.2])));

@@ -1,4 +1,4 @@
-//! What a candidate is called inside of the planner: a number, no text.
+//! The id of a candidate inside of the planner: a number, no text.
 
 use crate::conversation::{ExchangeIndex, Place, TurnIndex, index};
 use std::hash::{Hash, Hasher};
@@ -50,7 +50,8 @@ impl Hash for CandidateId {
 }
 
 impl CandidateId {
-    /// What a message of the conversation belongs to; nothing where it leads or is archived.
+    /// Returns the candidate of a message of the conversation. Returns `None` if the message leads or is
+    /// archived.
     pub(crate) fn of(place: Place) -> Option<Self> {
         match place {
             Place::Leading | Place::Archived => None,

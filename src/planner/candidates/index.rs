@@ -1,7 +1,7 @@
-//! The candidates without their texts: all that selection may see.
+//! Candidates without their texts.
 //!
-//! What is decided here and in `planner::select` can rest on ids, order, pins, turns and costs. It cannot
-//! rest on what a text says, because nothing in [`CandidateIndex`] holds one.
+//! Input: gathered candidates. Output: their ids, orders, pins and turns. Rules: none of its own. A decision
+//! here and in `planner::select` cannot rest on a text, because [`CandidateIndex`] holds none.
 
 use super::{CandidateId, Document, Pin, Rank, Slot};
 use crate::{
@@ -35,17 +35,17 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) documents: Vec<Document>,
     /// Documents that no policy keeps out: they compete, in this order.
     pub(super) competing: Vec<Rank>,
-    /// How many documents, from the first, are the set that is kept for the question of the last prompt (rule
-    /// S5).
+    /// The number of documents, from the first, in the set that is kept for the question of the last prompt
+    /// (rule S5).
     pub(crate) kept_documents: Option<u32>,
-    /// Whether others may come in behind those: not where the model checks what stands before its reasoning.
+    /// True if others may be included after those: not if the model checks the prompt before its reasoning.
     pub(crate) others_join: bool,
-    /// Where the last prompt's window started, if that still holds (rule S5).
+    /// The start of the last prompt's window, if that still holds (rule S5).
     pub(crate) window_start: Option<CandidateId>,
     pub(super) live_turn: Option<TurnIndex>,
-    /// How many pieces of state there are.
+    /// The number of state entries.
     pub(super) states: u64,
-    /// Whether instructions are among them: those stand by themselves.
+    /// True if instructions are among them: those are messages of their own.
     pub(super) has_late: bool,
     /// State is sent at the end of the prompt; otherwise before the live question (rule O1).
     pub(crate) state_comes_last: bool,
@@ -60,7 +60,7 @@ pub(crate) struct CandidateIndex<'a> {
 }
 
 impl CandidateIndex<'_> {
-    /// What is in whatever happens, each candidate once: who pays for it, and why (rules S1, S2, S6).
+    /// Returns the required candidates, each once with its section and reason (rules S1, S2, S6).
     pub(crate) fn minimum(&self) -> Vec<(CandidateId, Section, IncludedReason)> {
         let why = |id: &CandidateId| match id {
             CandidateId::Summary(_) => IncludedReason::Summary,
@@ -78,27 +78,27 @@ impl CandidateIndex<'_> {
         conversation.chain(system).chain(pinned).filter(|(id, ..)| seen.insert(*id)).collect()
     }
 
-    /// Whether state would be merged into the live question if there were nothing but the minimum (rule O1).
+    /// Checks if state would be merged into the live question with nothing but the minimum (rule O1).
     pub(crate) fn merges_in_the_minimum(&self) -> bool {
         let Some(exchanges) = self.exchanges_after_the_question() else { return false };
         let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
         !self.minimum().into_iter().any(|(id, ..)| follows(id))
     }
 
-    /// The exchanges of which none may be in, for state to be merged into the live question; none where it
-    /// never is.
+    /// Returns the exchanges of which none may be included if state is to be merged into the live question.
+    /// Returns `None` if it never is.
     pub(crate) fn exchanges_after_the_question(&self) -> Option<Range<ExchangeIndex>> {
         let live =
             self.live_question().filter(|_| self.state_comes_last && !self.summary_follows_the_question)?;
         Some(self.turns.exchanges(live))
     }
 
-    /// All turns; the last one is the live turn.
+    /// Returns all turns; the last one is the live turn.
     pub(crate) fn turns(&self) -> Range<TurnIndex> {
         self.turns.all()
     }
 
-    /// The turn that a message or exchange of the conversation belongs to.
+    /// Returns the turn of a message or exchange of the conversation.
     pub(crate) fn turn_of(&self, id: CandidateId) -> TurnIndex {
         match id {
             CandidateId::UserMessage(turn) => turn,
@@ -107,34 +107,34 @@ impl CandidateIndex<'_> {
         }
     }
 
-    /// The user message of a turn.
+    /// Returns the user message of a turn.
     pub(crate) fn head(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.turns.head(turn).map(|_| CandidateId::UserMessage(turn))
     }
 
-    /// The exchanges of a turn, those that never can be sent among them.
+    /// Returns the exchanges of a turn, those that can never be sent among them.
     pub(crate) fn exchanges(&self, turn: TurnIndex) -> Range<ExchangeIndex> {
         self.turns.exchanges(turn)
     }
 
-    /// Whether a candidate is one of the exchanges of the live turn.
+    /// Checks if a candidate is one of the exchanges of the live turn.
     pub(crate) fn follows_the_question(&self, id: CandidateId) -> bool {
         let Some(live) = self.live_turn else { return false };
         matches!(id, CandidateId::Exchange(at) if self.exchanges(live).contains(&at))
     }
 
-    /// The user message that a pin brings, for a candidate that is one.
+    /// Returns the user message that a pin brings, for a candidate that is a pin.
     pub(crate) fn brought_by(&self, id: CandidateId) -> Option<CandidateId> {
         self.brought.get(&id).copied().flatten()
     }
 
-    /// Whether all pins are notes, so that each is weighed for itself and none brings anything along.
+    /// Checks if all pins are notes: each is weighed by itself, and none brings anything.
     pub(crate) fn pins_are_notes(&self) -> bool {
         self.pins_are_notes
     }
 
-    /// Whether a candidate comes in by the walk of rules S4 and S5 alone, once all that is newer is in: where
-    /// nothing else takes what is free, or gives it back.
+    /// Checks if a candidate is included by the walk of rules S4 and S5 alone, once everything newer is
+    /// included: nothing else takes free tokens, or returns them.
     pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
         let walked = matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
         let alone =
@@ -142,24 +142,24 @@ impl CandidateIndex<'_> {
         walked && alone && !self.minimum().into_iter().any(|(one, ..)| one == id)
     }
 
-    /// The slots of all competing documents, ignoring the set kept from the last prompt.
+    /// Returns the slots of all competing documents, ignoring the set kept from the last prompt.
     pub(crate) fn document_slots(&self) -> Range<Slot> {
         Slot::new(0)..Slot::new(self.competing.len() as u32)
     }
 
-    /// The rank of a document that competes.
+    /// Returns the rank of a document that competes.
     pub(crate) fn rank_at(&self, slot: Slot) -> Rank {
         self.competing[slot.to_usize()]
     }
 
-    /// The documents that compete: those that are kept for their question, or all.
+    /// Returns the documents that compete: those that are kept for their question, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         let kept = self.kept_documents.unwrap_or(u32::MAX);
         let ranks = self.competing.iter().take_while(move |rank| rank.number() < kept);
         ranks.map(|rank| (*rank, &self.documents[rank.to_usize()]))
     }
 
-    /// All documents in the order of rule S8.
+    /// Returns all documents in the order of rule S8.
     pub(crate) fn documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
         self.documents.iter().zip(0..).map(|(document, rank)| (Rank::new(rank), document))
     }
@@ -172,22 +172,22 @@ impl CandidateIndex<'_> {
         self.states
     }
 
-    /// Whether instructions are among the state.
+    /// Checks if instructions are among the state.
     pub(crate) fn has_late(&self) -> bool {
         self.has_late
     }
 
-    /// The turn that this request is about.
+    /// Returns the turn that this request is about.
     pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
         self.live_turn
     }
 
-    /// The live turn, where it has a question.
+    /// Returns the live turn if it has a question.
     fn live_question(&self) -> Option<TurnIndex> {
         self.live_turn.filter(|live| self.turns.head(*live).is_some())
     }
 
-    /// Whether old tool results are to be cleared (rule S7).
+    /// Checks if old tool results are to be cleared (rule S7).
     pub(crate) fn clears_results(&self) -> bool {
         self.clears_results
     }

@@ -5,7 +5,7 @@ use crate::conversation::TurnIndex;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 
-/// How far from the last one of a run a number may be, and still get a place in it.
+/// The largest gap behind the last value of a list that is filled with nothing.
 const GAP: usize = 64;
 
 /// Values by candidate. Planning looks each candidate up several times, and meets documents by rank, turns
@@ -21,7 +21,7 @@ pub(crate) struct CandidateMap<V> {
     /// By rank.
     documents: Vec<Option<V>>,
     others: IndexMap<CandidateId, V, FixedState>,
-    /// Whether a turn or an exchange is among the others.
+    /// True if a turn or an exchange is among the others.
     has_distant: bool,
     len: usize,
 }

@@ -1,4 +1,7 @@
-//! What may go into a prompt: required texts, pins, messages, documents, and what has expired among them.
+//! Everything that may go into a prompt: required texts, pins, messages, documents.
+//!
+//! Input: a request, its log, the last prompt, the adjustments of earlier rounds. Output: candidates in the
+//! orders in which they are offered. Rules: S1, S2, S8 to S12, T1, T2, H1 to H3, O5.
 //!
 //! [`Candidates`] holds the texts, and hands out [`CandidateIndex`] and [`Costs`], which hold none: selection
 //! works on those two. A candidate is gathered without being counted; [`Costs`] counts it when a decision
@@ -64,12 +67,13 @@ pub(crate) struct Candidates<'a> {
     /// The summaries that are sent, in prompt order.
     summaries: Vec<Summary>,
     focus: Option<Message>,
-    /// Ids, order, pins and turns: what selection sees of all this.
+    /// Ids, order, pins and turns: all that selection may see.
     index: CandidateIndex<'a>,
-    /// Why the last prompt's window is not continued, where there was one.
+    /// The reason why the last prompt's window is not continued, if there was one.
     pub(crate) lost_window: Option<&'static str>,
-    /// The first turn of what the model is still working on: the live turn, and those before it while nothing
-    /// comes between their results and the next user message. What it thought there goes back with it.
+    /// The first turn of those that the model is still working on: the live turn, and those before it while
+    /// nothing comes between their results and the next user message. Reasoning of these turns goes back with
+    /// them.
     live_from: TurnIndex,
     /// The first exchange from there on.
     live_exchanges_from: ExchangeIndex,
@@ -87,7 +91,7 @@ pub(crate) struct Candidates<'a> {
     pub(crate) empty_leading: Vec<u32>,
 }
 
-/// The messages whose reasoning is withheld, without it.
+/// Returns the messages whose reasoning is withheld, without it.
 fn without_reasoning(log: &Conversation, replan: &Replan) -> BTreeMap<u32, Message> {
     let positions = replan.without_reasoning();
     positions.map(|position| (position, log.message(position).without_reasoning())).collect()
@@ -178,7 +182,7 @@ impl<'a> Candidates<'a> {
             empty_texts: Vec::new(),
             empty_leading: Vec::new(),
         };
-        candidates.go_on_from(sticky.window_start);
+        candidates.resume_window_at(sticky.window_start);
         candidates.check_ids(&[])?;
         candidates.require_system(replan.sent_again());
         candidates.require_conversation()?;
@@ -186,8 +190,9 @@ impl<'a> Candidates<'a> {
         Ok(candidates)
     }
 
-    /// The window of the last prompt starts at a message; where that is gone, the window is lost (rule S5).
-    fn go_on_from(&mut self, window_start: Option<&ItemId>) {
+    /// Finds the start of the last prompt's window, or records that the window is lost because its first
+    /// message is gone (rule S5).
+    fn resume_window_at(&mut self, window_start: Option<&ItemId>) {
         let Some(id) = window_start else { return };
         let start = self.log.position_of(id);
         self.index.window_start = start.and_then(|position| self.survivor(position));
@@ -197,12 +202,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// What selection may see of the candidates: no text.
+    /// Returns the candidates without their texts, as selection sees them.
     pub(crate) fn index(&self) -> &CandidateIndex<'a> {
         &self.index
     }
 
-    /// Fails on an id that is used twice among the log, focus hint, state and placeholder results (rule O5).
+    /// Checks that no id is used twice among the log, focus hint, state and placeholder results (rule O5).
     pub(crate) fn check_ids(&self, made_up: &[ItemId]) -> Result<(), Error> {
         let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
         let focus = focus.iter().map(|id| (id, "the focus hint"));
@@ -253,7 +258,8 @@ impl<'a> Candidates<'a> {
             .collect();
     }
 
-    /// The live question and the open exchange; without any user message, the newest exchange (rule S1).
+    /// Requires the live question and the open exchange; without any user message, the newest exchange (rule
+    /// S1).
     fn require_conversation(&mut self) -> Result<(), Error> {
         let mut required = self.live_candidates()?;
         // A summary stays, and so does the question before it (rule O1).
@@ -267,7 +273,7 @@ impl<'a> Candidates<'a> {
         Ok(())
     }
 
-    /// The live question and the open exchange, or what is required in their absence.
+    /// Returns the live question and the open exchange, or the candidates that are required without them.
     fn live_candidates(&self) -> Result<Vec<CandidateId>, Error> {
         let turns = self.log.turns();
         let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
@@ -294,17 +300,17 @@ impl<'a> Candidates<'a> {
         Ok(required)
     }
 
-    /// Whether no item of the conversation has a lifetime.
+    /// Checks if no item of the conversation has a lifetime.
     pub(crate) fn nothing_ages(&self) -> bool {
         self.expiry.is_idle()
     }
 
-    /// Whether, besides, no message of it is archived.
+    /// Checks if, in addition, no message of it is archived.
     pub(super) fn nothing_leaves(&self) -> bool {
         self.log.archive_index().is_whole() && self.nothing_ages()
     }
 
-    /// A turn's user message, unless it has expired.
+    /// Returns a turn's user message. Returns `None` if it has expired.
     fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
         self.log.turns().head(turn)?;
         let id = CandidateId::UserMessage(turn);
@@ -318,7 +324,7 @@ impl<'a> Candidates<'a> {
         !pins.is_empty() && members.iter().any(|position| pins.contains_key(position))
     }
 
-    /// What becomes of a message or exchange that the walk examines, before it is weighed.
+    /// Checks if a message or exchange may be included, before it is weighed.
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let at = match id {
             CandidateId::Note(at) => {
@@ -370,7 +376,7 @@ impl<'a> Candidates<'a> {
         summaries.chain(of_turns)
     }
 
-    /// The positions of the messages of a candidate.
+    /// Returns the positions of the messages of a candidate.
     pub(crate) fn members(&self, id: CandidateId) -> Members {
         let turns = self.log.turns();
         match id {
@@ -395,7 +401,8 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Where in the prompt the messages of a candidate are: what a provider accepts of them depends on that.
+    /// Returns the part of the prompt that holds the messages of a candidate: a provider accepts other things
+    /// in each.
     pub(crate) fn turn_position(&self, id: CandidateId) -> TurnPosition {
         let turn = match id {
             CandidateId::UserMessage(turn) => turn,
@@ -409,12 +416,12 @@ impl<'a> Candidates<'a> {
         if turn >= self.live_from { TurnPosition::Live } else { TurnPosition::Past }
     }
 
-    /// Where in the prompt a message of the log is.
+    /// Returns the part of the prompt that holds a message of the log.
     pub(crate) fn turn_position_of(&self, position: u32) -> TurnPosition {
         self.candidate_of(position).map_or(TurnPosition::Preamble, |id| self.turn_position(id))
     }
 
-    /// The candidate that a message of the conversation belongs to.
+    /// Returns the candidate of a message of the conversation.
     pub(crate) fn candidate_of(&self, position: u32) -> Option<CandidateId> {
         CandidateId::of(self.log.turns().place_of(position))
     }
@@ -423,7 +430,7 @@ impl<'a> Candidates<'a> {
         self.log
     }
 
-    /// Why what a compaction archived is out, though a pin may keep it.
+    /// Returns the reason of messages that a compaction archived, though a pin may keep them.
     fn archived(&self, members: &[u32]) -> Option<ExcludedReason> {
         let archive_index = self.log.archive_index();
         if archive_index.is_whole() {
@@ -432,7 +439,7 @@ impl<'a> Candidates<'a> {
         members.iter().find_map(|position| archive_index.archived(*position)).map(ExcludedReason::from)
     }
 
-    /// What the message at a position belongs to, or the first one after it that is still sent.
+    /// Returns the candidate of a message, or of the first one after it that is still sent.
     fn survivor(&self, position: u32) -> Option<CandidateId> {
         let mut at = self.log.turns().survivor(position)?;
         while self.log.archive_index().archived(at).is_some() {
@@ -441,7 +448,7 @@ impl<'a> Candidates<'a> {
         self.candidate_of(at)
     }
 
-    /// The order of a candidate of the conversation in the prompt.
+    /// Returns the order of a candidate of the conversation in the prompt.
     pub(crate) fn order_of(&self, id: CandidateId) -> Option<(u32, u8, u32)> {
         match id {
             CandidateId::Summary(at) => Some(self.summaries[at as usize].order),
@@ -450,7 +457,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The prompt before this one, where that is remembered.
+    /// Returns the anchor of the prompt before this one, if its items are remembered.
     pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
         let anchor = self.request.previous.as_ref().or(self.log.anchor());
         anchor.filter(|anchor| anchor.prompt.is_some())
@@ -480,17 +487,17 @@ impl<'a> Candidates<'a> {
         &self.request.rag[self.index.document(rank).at]
     }
 
-    /// The live question's id.
+    /// Returns the live question's id.
     pub(crate) fn live_id(&self) -> Option<ItemId> {
         self.log.live_question().map(|position| self.log.message_id(position))
     }
 
-    /// The role of the message at a position.
+    /// Returns the role of the message at a position.
     pub(crate) fn role_of(&self, position: u32) -> Role {
         self.log.message(position).role()
     }
 
-    /// Why a message can never be sent: nothing in it.
+    /// Returns the reason of a message with nothing in it, which can never be sent.
     pub(crate) fn empty_message() -> ExcludedReason {
         ExcludedReason::Policy(PolicyRule::EmptyMessage)
     }

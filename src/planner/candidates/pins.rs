@@ -67,8 +67,8 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    /// Whether a note was pinned after the question that the model is at work on: at the prompt's head it
-    /// would change what everything since was made behind. Not where it can't wait, or was sent already.
+    /// Checks if a note was pinned after the question that the model is working on, and can wait for the next
+    /// one: at the head of the prompt it would change the beginning that everything since was made with.
     fn waits(&self, note: &Note) -> bool {
         let at_work = self.index.documents_come_last;
         let since = self.log.live_question().is_some_and(|question| note.before > question);

@@ -1,11 +1,11 @@
-//! What is sent for a message of the log where nothing shortens it.
+//! Messages of the log as they are sent whole.
 
 use super::Candidates;
 use crate::{conversation::Place, message::Message, provider::wording};
 use std::borrow::Cow;
 
 impl<'a> Candidates<'a> {
-    /// The message as it is; calls of a user and their results as text of the user (rule H9).
+    /// Returns the message as it is; calls of a user and their results as text of the user (rule H9).
     pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
         if !self.log.turns().any_head_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
@@ -19,12 +19,12 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Whether the reasoning of a message is withheld (rule K1).
+    /// Checks if the reasoning of a message is withheld (rule K1).
     pub(crate) fn withholds_reasoning_of(&self, position: u32) -> bool {
         self.withheld.contains_key(&position)
     }
 
-    /// Whether a message is a call of the user, or a result of one: sent as text of the user (rule H9).
+    /// Checks if a message is a call of the user, or a result of one: sent as text of the user (rule H9).
     pub(crate) fn is_call_of_a_user(&self, position: u32) -> bool {
         let turns = self.log.turns();
         matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))

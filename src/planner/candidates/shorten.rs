@@ -64,7 +64,7 @@ impl Costs<'_> {
         Ok(None)
     }
 
-    /// Whether a result's exchange can be sent, and is in a window that starts at `start`.
+    /// Checks if a result's exchange can be sent, and is in a window that starts at `start`.
     fn is_in_the_window(&self, position: u32, start: CandidateId) -> Result<bool, Error> {
         let candidates = self.candidates();
         let Some(at) = answered_exchange(candidates, position) else { return Ok(false) };
@@ -76,7 +76,8 @@ impl Costs<'_> {
         Ok(inside && self.ineligible(id)?.is_none())
     }
 
-    /// What a stub saves, and what the result was found to cost: neither further than `wanted` matters.
+    /// Returns the tokens that a stub saves, and the counted tokens of the result: neither is counted further
+    /// than to `wanted`.
     fn saved(&self, position: u32, stub: &Message, wanted: u64) -> Result<(u64, u64), Error> {
         let stub = self.meter().message(stub, TurnPosition::Past, u64::MAX)?.in_full();
         let limit = stub.saturating_add(wanted);
@@ -129,7 +130,8 @@ impl Costs<'_> {
         Ok(best)
     }
 
-    /// What the shortest clips would save of the minimum: a budget that is smaller by so much would do.
+    /// Returns the tokens that the shortest clips would save of the minimum: a budget that is smaller by as
+    /// much would do.
     pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
         let Some(open) = self.clippable() else { return Ok(0) };
         let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));

@@ -29,7 +29,7 @@ impl Candidates<'_> {
         (id, *compaction, message)
     }
 
-    /// What is sent for the compaction of this number.
+    /// Returns the message that is sent for the compaction of this number.
     pub(crate) fn summary_message(&self, number: u32) -> Message {
         let summary = self.summaries.iter().find(|summary| summary.compaction == number);
         summary.map_or_else(|| Message::user(""), |summary| summary.message.clone())
@@ -62,7 +62,7 @@ pub(super) fn of(log: &Conversation, target: &Target) -> Vec<Summary> {
     log.archive_index().summaries().filter_map(summary).collect()
 }
 
-/// Whether a target reads what a provider made.
+/// Checks if a target reads a summary that a provider made.
 fn reads(target: &Target, made: &ProviderSummary) -> bool {
     target.provider == made.provider && target.wire_format == Some(made.wire_format)
 }
@@ -72,7 +72,7 @@ pub(crate) fn sent_to(target: &Target, record: &Compaction) -> Message {
     sent_for(record, record.provider_summary.as_ref().filter(|made| reads(target, made)))
 }
 
-/// What is sent for a compaction: what the provider made, as it came, or the summary's text.
+/// Returns the message for a compaction: the provider's own items as they came, or the text of the summary.
 pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Message {
     let Some(own) = own else {
         let text = record.summary.as_deref().unwrap_or_default();
@@ -82,8 +82,8 @@ pub(crate) fn sent_for(record: &Compaction, own: Option<&ProviderSummary>) -> Me
     Message::assistant("").with_parts(own.items.iter().map(part))
 }
 
-/// Whether a compaction inside the live turn put its summary after the live question: nothing is merged into
-/// that.
+/// Checks if a compaction inside the live turn put its summary after the live question: then nothing is
+/// merged into the question.
 pub(super) fn follow_the_question(summaries: &[Summary], log: &Conversation) -> bool {
     let question = log.live_question().map(|position| log.order_of(position));
     question.is_some_and(|question| summaries.iter().any(|summary| summary.order > question))

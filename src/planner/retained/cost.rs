@@ -26,7 +26,7 @@ pub(crate) fn retention_cost(
     }
     let prompt = last.prompt.as_deref()?;
     let same_target = last.target.as_ref().is_some_and(|target| target.is(&Target::of(model)));
-    // Where the price of cached input is not known, it is not taken to be that of other input.
+    // An unknown price of cached input is not that of other input.
     let rates = model
         .price
         .as_ref()
@@ -43,7 +43,7 @@ pub(crate) fn retention_cost(
     for piece in prompt {
         let is_message = log.position_of(&piece.id).is_some();
         let sent_with = log.sent_with();
-        // What the request brings again would be sent again, and so would what is of the head.
+        // A text that the request brings again would be sent again, and so would one of the head.
         let state = sent_with.state_at_row(&piece.id).filter(|(_, sent)| !comes_again(request, &sent.id));
         let state = state.map(|(at, _)| at);
         let document = sent_with.document_place(&piece.id);

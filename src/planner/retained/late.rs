@@ -39,9 +39,9 @@ impl<'a> LateAdditions<'a> {
         if !is_on || !profile.takes_late_instructions() {
             return Self::default();
         }
-        // Where messages were archived since, the prompt is another one anyway.
+        // After a compaction or a rewind the prompt is another one anyway.
         let own = log.anchor().filter(|_| log.archive_events() == 0 || log.sent_since_the_record());
-        // Where the log does not remember what was sent beside it, nothing would stay.
+        // Without a record of sent texts nothing would be retained.
         let same = |own: &&Anchor| request.previous.as_ref().is_none_or(|given| given.prompt == own.prompt);
         let last = own.filter(same).filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
         let last = last.and_then(|last| last.prompt.as_deref());
