@@ -236,7 +236,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         let clipped = rendering.clips();
         let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
-        let demands = SectionDemands::of(most, self.config, self.candidates.index(), &costs)?;
+        let demands = SectionDemands::count(most, self.config, self.candidates.index(), &costs)?;
         let scenario = Rc::new(Scenario { costs, demands, walker: self.walker.for_other_costs() });
         if !clipped {
             self.scenarios.borrow_mut().push(Rc::clone(&scenario));

@@ -113,7 +113,7 @@ impl<'a> Subjects<'a> {
             _ => id,
         };
         let position = self.log.position_of(id)?;
-        CandidateId::of(self.log.turns().place_of(position)).map(Key::Item)
+        CandidateId::from_place(self.log.turns().place_of(position)).map(Key::Item)
     }
 }
 

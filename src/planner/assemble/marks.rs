@@ -4,7 +4,7 @@ use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
 /// The number of positions back in which a provider looks for an earlier request's cache, less some that a
-/// mark itself takes
+/// mark itself takes (Anthropic: 20).
 const LOOKBACK: usize = 18;
 
 /// The stable ends that are long enough for the model's cache, and one between where the live turn is so long

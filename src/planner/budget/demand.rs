@@ -20,7 +20,7 @@ fn add(sum: u64, limit: u64, costs: &Costs<'_>, id: CandidateId) -> Result<u64, 
 }
 
 /// Counts the demands of the sections, each up to the most that it may hold of `total`.
-pub(super) fn of(
+pub(super) fn count_demands(
     sections: &[SectionBudget; 3],
     total: u64,
     config: &Config,

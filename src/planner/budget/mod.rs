@@ -122,7 +122,7 @@ impl SectionDemands {
     /// # Errors
     ///
     /// Whatever counting the candidates runs into.
-    pub(crate) fn of(
+    pub(crate) fn count(
         total: u64,
         config: &Config,
         index: &CandidateIndex<'_>,
@@ -138,7 +138,8 @@ impl SectionDemands {
         let documents_stay = index.documents_stay;
         let mut demands = Self { minimums, minimum, demands: minimums, merges, documents_stay };
         if minimum <= total {
-            demands.demands = demand::of(&demands.sections(total, 0, config), total, config, index, costs)?;
+            demands.demands =
+                demand::count_demands(&demands.sections(total, 0, config), total, config, index, costs)?;
         }
         Ok(demands)
     }
@@ -265,7 +266,7 @@ fn fits(least: u64, available: &Available, report: impl Fn(u64, u64)) -> bool {
 
 impl Budgets {
     /// Returns the budget of a section.
-    pub(crate) fn of(&self, section: Section) -> u64 {
+    pub(crate) fn budget(&self, section: Section) -> u64 {
         self.sections[section as usize].budget
     }
 
@@ -276,12 +277,12 @@ impl Budgets {
 
     /// Returns the low mark of the conversation's budget, to which its window is cut (rule S5).
     pub(crate) fn low_mark(&self, config: &Config) -> u64 {
-        per_mille(self.of(Section::Conversation), config.conversation.low_mark)
+        per_mille(self.budget(Section::Conversation), config.conversation.low_mark)
     }
 
     /// Returns the documents' share, at most their budget (rule S5); tokens.
     pub(crate) fn document_share(&self) -> u64 {
-        self.full_document_share().min(self.of(Section::Rag))
+        self.full_document_share().min(self.budget(Section::Rag))
     }
 
     /// Returns the tokens of the documents' share: so far others may join those that stay with their question
@@ -293,9 +294,9 @@ impl Budgets {
     /// Returns the value of a budget variable under these budgets; tokens.
     pub(crate) fn value(&self, variable: BudgetVariable, config: &Config) -> i128 {
         i128::from(match variable {
-            BudgetVariable::SystemPinned => self.of(Section::SystemPinned),
-            BudgetVariable::Conversation => self.of(Section::Conversation),
-            BudgetVariable::Rag => self.of(Section::Rag),
+            BudgetVariable::SystemPinned => self.budget(Section::SystemPinned),
+            BudgetVariable::Conversation => self.budget(Section::Conversation),
+            BudgetVariable::Rag => self.budget(Section::Rag),
             BudgetVariable::LowMark => self.low_mark(config),
             BudgetVariable::DocumentShare => self.document_share(),
             BudgetVariable::FullDocumentShare => self.full_document_share(),

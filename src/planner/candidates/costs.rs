@@ -35,7 +35,7 @@ impl<'a> Costs<'a> {
             candidates,
             meter,
             rendering,
-            known: RefCell::new(CandidateMap::of(candidates.index())),
+            known: RefCell::new(CandidateMap::for_candidates(candidates.index())),
             many_budgets: None,
         }
     }

@@ -52,7 +52,7 @@ impl Hash for CandidateId {
 impl CandidateId {
     /// Returns the candidate of a message of the conversation. Returns `None` if the message leads or is
     /// archived.
-    pub(crate) fn of(place: Place) -> Option<Self> {
+    pub(crate) fn from_place(place: Place) -> Option<Self> {
         match place {
             Place::Leading | Place::Archived => None,
             Place::Head(turn) => Some(Self::UserMessage(turn)),

@@ -98,7 +98,7 @@ impl<V> Default for CandidateMap<V> {
 
 impl<V> CandidateMap<V> {
     /// For the candidates of a request.
-    pub(crate) fn of(index: &CandidateIndex<'_>) -> Self {
+    pub(crate) fn for_candidates(index: &CandidateIndex<'_>) -> Self {
         let turns = index.turns();
         let last = TurnIndex::each(turns.clone()).next_back();
         let exchanges = last.map_or(0, |last| index.exchanges(last).end.number());

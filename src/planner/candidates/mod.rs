@@ -131,7 +131,7 @@ impl<'a> Candidates<'a> {
             &expiry,
             meter,
         )?;
-        let summaries = summaries::of(log, target);
+        let summaries = summaries::find_summaries(log, target);
         let live_from = log.turns().worked_on_from();
         let index = CandidateIndex {
             turns: log.turns(),
@@ -423,7 +423,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the candidate of a message of the conversation.
     pub(crate) fn candidate_of(&self, position: u32) -> Option<CandidateId> {
-        CandidateId::of(self.log.turns().place_of(position))
+        CandidateId::from_place(self.log.turns().place_of(position))
     }
 
     pub(crate) fn log(&self) -> &'a Conversation {

@@ -47,7 +47,7 @@ impl Candidates<'_> {
 }
 
 /// The summaries in the order of the prompt.
-pub(super) fn of(log: &Conversation, target: &Target) -> Vec<Summary> {
+pub(super) fn find_summaries(log: &Conversation, target: &Target) -> Vec<Summary> {
     let summary = |placed: &ResolvedCompaction| {
         let record = log.compaction(placed.number)?;
         let own = record.provider_summary.as_ref().filter(|made| reads(target, made));

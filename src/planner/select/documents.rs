@@ -27,7 +27,7 @@ impl<W: Walker> Selector<'_, W> {
         budgets: &Budgets,
         chosen: &mut Selection<W>,
     ) -> Result<(), Error> {
-        let room = Room::new(budgets.of(Section::Rag), BudgetVariable::Rag);
+        let room = Room::new(budgets.budget(Section::Rag), BudgetVariable::Rag);
         let room = self.room_for_documents(room, &budgets.available, chosen);
         let Some(kept) = self.index.kept_documents else {
             return self.offer_to_documents(room, 0, chosen);

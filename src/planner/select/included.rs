@@ -26,7 +26,7 @@ pub(crate) struct Included<W: Walker = OneBudget> {
 
 impl<W: Walker> Included<W> {
     pub(super) fn new(index: &CandidateIndex<'_>) -> Self {
-        Self { places: CandidateMap::of(index), ..Self::empty() }
+        Self { places: CandidateMap::for_candidates(index), ..Self::empty() }
     }
 
     /// Builds one for no candidates of a conversation.

@@ -330,7 +330,7 @@ impl<W: Walker> Selector<'_, W> {
 
 /// Returns the room that is left of a section's own budget.
 fn within<W: Walker>(budgets: &Budgets, section: Section, chosen: &Selection<W>) -> Room {
-    let left = left_of(budgets.of(section), section, chosen);
+    let left = left_of(budgets.budget(section), section, chosen);
     Room::new(left, BudgetVariable::budget(section))
 }
 

@@ -41,7 +41,7 @@ impl<W: Walker> Selector<'_, W> {
     /// Cuts the window that no longer fits to its low mark.
     pub(super) fn cut_window(&self, budgets: &Budgets, chosen: &mut Selection<W>) -> Result<(), Error> {
         let room = within(budgets, Section::Conversation, chosen);
-        let (budget, low) = (budgets.of(Section::Conversation), budgets.low_mark(self.config));
+        let (budget, low) = (budgets.budget(Section::Conversation), budgets.low_mark(self.config));
         self.cut(room, low, chosen)?;
         chosen.window.found = Window::Cut { budget, low };
         Ok(())
@@ -59,7 +59,7 @@ impl<W: Walker> Selector<'_, W> {
         if self.costs.rendering().cuts {
             (budgets.low_mark(self.config), BudgetVariable::LowMark)
         } else {
-            (budgets.of(Section::Conversation), BudgetVariable::Conversation)
+            (budgets.budget(Section::Conversation), BudgetVariable::Conversation)
         }
     }
 

@@ -106,7 +106,7 @@ impl<'p> SequenceCosts<'p> {
         let state = question.filter(|_| !index.state_comes_last).unwrap_or(end);
         // Documents come before state at the same place, and both before the candidate that is there.
         let place = |at: usize| at + usize::from(block <= at) + usize::from(state <= at);
-        let mut places = CandidateMap::of(index);
+        let mut places = CandidateMap::for_candidates(index);
         for (at, id) in ids.iter().enumerate() {
             places.insert(*id, place(at) as u32);
         }
