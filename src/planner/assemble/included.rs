@@ -105,15 +105,15 @@ pub(super) fn draft(
         last: None,
     };
     writer.preamble()?;
-    for slot in slots(candidates, chosen, writer.conversation(), placement) {
-        writer.fill(slot)?;
+    for place in places(candidates, chosen, writer.conversation(), placement) {
+        writer.fill(place)?;
     }
     Ok(writer.draft)
 }
 
 /// A place of the prompt behind the preamble.
 #[derive(Clone, Copy)]
-enum Slot {
+enum PromptPlace {
     /// The new documents, in one message.
     Documents,
     Candidate(CandidateId),
@@ -125,39 +125,39 @@ enum Slot {
 }
 
 /// Returns the places of the prompt behind the preamble in order (rule O1).
-fn slots(
+fn places(
     candidates: &Candidates<'_>,
     chosen: &Selection,
     conversation: Vec<CandidateId>,
     placement: Placement,
-) -> Vec<Slot> {
+) -> Vec<PromptPlace> {
     let (index, question) = (candidates.index(), super::question(candidates));
     let merges = select::merges_state(index, chosen);
     let comes_first = placement == Placement::BeforeConversation;
     let comes_last = index.documents_come_last;
-    let mut slots = Vec::with_capacity(conversation.len() + 6);
+    let mut places = Vec::with_capacity(conversation.len() + 6);
     if comes_first || question.is_none() && !comes_last {
-        slots.push(Slot::Documents);
+        places.push(PromptPlace::Documents);
     }
     for candidate in conversation {
         let is_question = question == Some(candidate);
         if is_question {
-            slots.push(Slot::Mark);
-            slots.extend((!comes_first && !comes_last).then_some(Slot::Documents));
-            slots.extend((!index.state_comes_last).then_some(Slot::State));
+            places.push(PromptPlace::Mark);
+            places.extend((!comes_first && !comes_last).then_some(PromptPlace::Documents));
+            places.extend((!index.state_comes_last).then_some(PromptPlace::State));
         }
-        slots.push(Slot::Candidate(candidate));
+        places.push(PromptPlace::Candidate(candidate));
         if is_question && merges {
-            slots.extend([Slot::Mark, Slot::MergedState]);
+            places.extend([PromptPlace::Mark, PromptPlace::MergedState]);
         }
     }
-    slots.extend(comes_last.then_some(Slot::Documents));
+    places.extend(comes_last.then_some(PromptPlace::Documents));
     if !merges {
-        slots.push(Slot::Mark);
-        slots.extend((index.state_comes_last || question.is_none()).then_some(Slot::State));
+        places.push(PromptPlace::Mark);
+        places.extend((index.state_comes_last || question.is_none()).then_some(PromptPlace::State));
     }
-    slots.extend(candidates.retained().is_on().then_some(Slot::Mark));
-    slots
+    places.extend(candidates.retained().is_on().then_some(PromptPlace::Mark));
+    places
 }
 
 /// Returns the source of a message of the log, whichever section pays for it.
@@ -261,16 +261,16 @@ impl Writer<'_, '_> {
     }
 
     /// Writes the rows and messages of one place.
-    fn fill(&mut self, slot: Slot) -> Result<(), Error> {
-        match slot {
-            Slot::Documents => self.block(),
-            Slot::State => self.state(),
-            Slot::MergedState => self.merge_state(),
-            Slot::Mark => {
+    fn fill(&mut self, place: PromptPlace) -> Result<(), Error> {
+        match place {
+            PromptPlace::Documents => self.block(),
+            PromptPlace::State => self.state(),
+            PromptPlace::MergedState => self.merge_state(),
+            PromptPlace::Mark => {
                 self.mark();
                 Ok(())
             }
-            Slot::Candidate(candidate) => {
+            PromptPlace::Candidate(candidate) => {
                 self.candidate(candidate)?;
                 self.last = Some(candidate);
                 Ok(())

@@ -208,13 +208,13 @@ impl<'a> Candidates<'a> {
     }
 
     /// Checks that no id is used twice among the log, focus hint, state and placeholder results (rule O5).
-    pub(crate) fn check_ids(&self, made_up: &[ItemId]) -> Result<(), Error> {
+    pub(crate) fn check_ids(&self, placeholders: &[ItemId]) -> Result<(), Error> {
         let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
         let focus = focus.iter().map(|id| (id, "the focus hint"));
         let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
-        let made_up = made_up.iter().map(|id| (id, "a placeholder result"));
+        let placeholders = placeholders.iter().map(|id| (id, "a placeholder result"));
         let summaries = self.summary_ids().map(|id| (id, "a summary"));
-        self.log.check_ids(focus.chain(state).chain(summaries).chain(made_up))
+        self.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
     }
 
     /// Collects the required system items; their tokens count against `system_pinned` (rule S1).

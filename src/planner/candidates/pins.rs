@@ -25,7 +25,7 @@ pub(crate) struct Pin {
 }
 
 impl Candidates<'_> {
-    /// Notes and pinned exchanges in the order of rule S2: priority, then newest first.
+    /// Orders notes and pinned exchanges by rule S2: priority, then newest first.
     pub(super) fn order_pins(&mut self) -> Result<(), Error> {
         for (number, note) in self.log.note_entries().iter() {
             let id = CandidateId::Note(number);
@@ -80,7 +80,7 @@ impl Candidates<'_> {
         at_work && since && !undroppable && !sent()
     }
 
-    /// The notes that wait for the next question.
+    /// Returns the notes that wait for the next question.
     pub(crate) fn waiting_notes(&self) -> impl Iterator<Item = ItemId> {
         let waits = |reason: &ExcludedReason| *reason == ExcludedReason::Policy(PolicyRule::NextQuestion);
         let waiting = self.index.ineligible_pins.iter().filter(move |(_, reason)| waits(reason));
@@ -116,7 +116,7 @@ impl Candidates<'_> {
         Ok(())
     }
 
-    /// The members of an exchange whose pins are never dropped.
+    /// Returns the members of an exchange whose pins are never dropped.
     fn undroppable<'m>(&'m self, members: &'m [u32]) -> impl Iterator<Item = u32> + 'm {
         let unlimited = |position: u32| {
             let lifetime = self.log.message_lifetime(position);
@@ -126,7 +126,7 @@ impl Candidates<'_> {
         members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
     }
 
-    /// The note or message whose pin alone makes a candidate undroppable: without it the candidate may be
+    /// Returns the note or message whose pin alone makes a candidate undroppable: without it the candidate may be
     /// dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
         if let CandidateId::Note(at) = id {
