@@ -1,4 +1,5 @@
-//! A conversation's prompts, one after another, as an application that uses this planner would have planned them (rule V1).
+//! A conversation's prompts, one after another, as an application that uses this planner would have planned
+//! them (rule V1).
 
 use super::Explainer;
 use crate::{
@@ -41,9 +42,9 @@ pub struct Step {
 }
 
 impl<'a> Explainer<'a> {
-    /// Plans the request's conversation again from its beginning: one prompt before every assistant message, and the
-    /// request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so every prompt goes on from
-    /// the one before it.
+    /// Plans the request's conversation again from its beginning: one prompt before every assistant message,
+    /// and the request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so
+    /// every prompt goes on from the one before it.
     ///
     /// ```
     /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
@@ -64,9 +65,9 @@ impl<'a> Explainer<'a> {
     /// # }
     /// ```
     ///
-    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
-    /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it; the replay does not count
-    /// it down.
+    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last
+    /// prompt only. Pins, compactions and rewinds happen where the log has them; TTL is as the log has it;
+    /// the replay does not count it down.
     pub fn replay(&self) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
         self.replayed(0)
     }

@@ -1,5 +1,5 @@
-//! A summary made without a model (rule C6), and a transcript for one that takes text only: the same messages always make
-//! the same text.
+//! A summary made without a model (rule C6), and a transcript for one that takes text only: the same messages
+//! always make the same text.
 
 use crate::{
     error::Error,

@@ -26,8 +26,8 @@ pub enum CompactionState {
     NotDue,
     /// It has to wait.
     Waiting(BlockedBy),
-    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing is due until a
-    /// compaction helps, or the user speaks again (rule C5).
+    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing
+    /// is due until a compaction helps, or the user speaks again (rule C5).
     Stopped {
         /// The number of stalled attempts.
         attempts: u32,

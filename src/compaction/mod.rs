@@ -1,8 +1,8 @@
-//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
+//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed
+//! out, and a summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
 //!
-//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log records what was
-//! archived.
+//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log
+//! records what was archived.
 //!
 //! An agent that compacts its own window calls [`Compactor::tools`]:
 //!
@@ -72,8 +72,8 @@ use retention::RetentionBoundary;
 pub use tools::{CompactionOutcome, ContextCall};
 use turn_costs::TurnCosts;
 
-/// Compacts conversations for one manager: says when one is due, hands out the request for a summary, and takes the summary
-/// back. Made by [`ContextWindowManager::compactor`].
+/// Compacts conversations for one manager: says when one is due, hands out the request for a summary, and
+/// takes the summary back. Made by [`ContextWindowManager::compactor`].
 ///
 /// ```
 /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -124,8 +124,9 @@ impl Compactor<'_> {
         Ok(self.decide(&request, None, Initiator::Automatic)?.0)
     }
 
-    /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
-    /// [`Compactor::apply_summary`], or have it done without one by [`Compactor::compact_without_model`].
+    /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model
+    /// answers to [`Compactor::apply_summary`], or have it done without one by
+    /// [`Compactor::compact_without_model`].
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ impl Compactor<'_> {
         self.job(&self.manager.completed(request), None, Initiator::Automatic)
     }
 
-    /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and stalled attempts do not
-    /// matter here; every other condition of rule C2 does.
+    /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and
+    /// stalled attempts do not matter here; every other condition of rule C2 does.
     ///
     /// # Errors
     ///
@@ -144,9 +145,9 @@ impl Compactor<'_> {
         self.job(&self.manager.completed(request), None, Initiator::Asked)
     }
 
-    /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
-    /// where they are, before the summary. None where a condition of rule C2 blocks it that a request by hand does not
-    /// override ([`Compactor::state`] names it).
+    /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier
+    /// messages stay where they are, before the summary. None where a condition of rule C2 blocks it that a
+    /// request by hand does not override ([`Compactor::state`] names it).
     ///
     /// # Errors
     ///
@@ -228,16 +229,16 @@ impl Compactor<'_> {
         Ok(archives.then_some(job))
     }
 
-    /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
-    /// Messages that came meanwhile are kept.
+    /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays
+    /// in the log. Messages that came meanwhile are kept.
     ///
     /// # Errors
     ///
     /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Budget` where the job has no
     /// request because an earlier summary does not fit it (rule C8), `Stale` where the conversation was
-    /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
-    /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
-    /// [`ContextWindowManager::build_plan`]. Nothing changes then.
+    /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller,
+    /// `NothingToCompact` where nothing is left to archive, `Busy` while a reply is received or the log
+    /// played back (rule C5); otherwise as [`ContextWindowManager::build_plan`]. Nothing changes then.
     pub fn apply_summary(
         &self,
         log: &mut Conversation,
@@ -251,8 +252,9 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`] (rule C11): they are
-    /// archived, and stay in the log. Beside it stands a text for other providers: what the provider shows of it, or a digest.
+    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`]
+    /// (rule C11): they are archived, and stay in the log. Beside it stands a text for other providers: what
+    /// the provider shows of it, or a digest.
     ///
     /// # Errors
     ///
@@ -272,14 +274,14 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
-    /// smaller, by a sliding window.
+    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that
+    /// makes nothing smaller, by a sliding window.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotSmaller` or `NothingToCompact` where nothing makes the context smaller, `Stale` where the
-    /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played back.
-    /// Nothing changes then.
+    /// `ErrorKind::NotSmaller` or `NothingToCompact` where nothing makes the context smaller, `Stale` where
+    /// the conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log
+    /// played back. Nothing changes then.
     pub fn compact_without_model(
         &self,
         log: &mut Conversation,
@@ -407,14 +409,14 @@ impl Replacement {
 /// A summary of fewer tokens says nothing.
 const LEAST: u64 = 50;
 
-/// The longest summary to ask for in a window of so many tokens (rule C4): what the options say, and no more than an
-/// eighth of the window, so that it leaves the rest to what is kept.
+/// The longest summary to ask for in a window of so many tokens (rule C4): what the options say, and no more
+/// than an eighth of the window, so that it leaves the rest to what is kept.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(LEAST))
 }
 
-/// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than half of the window, which it
-/// would otherwise fill.
+/// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than half of
+/// the window, which it would otherwise fill.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
     options.digest_max_tokens.min((window / 2).max(LEAST))
 }

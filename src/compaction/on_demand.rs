@@ -40,9 +40,10 @@ impl CompactionRequest {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` where the provider has no such form; where the job keeps a question before its summary, because nothing
-    /// may stand before what the provider makes; and where the first message that is kept has the role of the last one that is
-    /// compacted, or is a system message (Anthropic). `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Input` where the provider has no such form; where the job keeps a question before its
+    /// summary, because nothing may stand before what the provider makes; and where the first message that is
+    /// kept has the role of the last one that is compacted, or is a system message (Anthropic).
+    /// `ErrorKind::Count` when the counter fails.
     pub fn on_demand(&self) -> Result<OnDemandCompaction, Error> {
         let model = self.made_with().model();
         let rule = model

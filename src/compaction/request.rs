@@ -1,4 +1,5 @@
-//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that replaces.
+//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that
+//! replaces.
 
 use super::{
     Trigger,
@@ -30,8 +31,8 @@ const TRIES: u8 = 5;
 
 /// A request for a summary, owned: the log may grow while a model thinks.
 ///
-/// It renders as a plan does (`render::openai(&job)`), holds only what is active (an earlier summary among it), no documents
-/// and no state, and ends with the instruction, which is never stored.
+/// It renders as a plan does (`render::openai(&job)`), holds only what is active (an earlier summary among
+/// it), no documents and no state, and ends with the instruction, which is never stored.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
     manager: ContextWindowManager,
@@ -132,8 +133,8 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// This job for another model that is to make the summary. The request is rendered in that model's wire format and fits its
-    /// context window.
+    /// This job for another model that is to make the summary. The request is rendered in that model's wire
+    /// format and fits its context window.
     ///
     /// # Errors
     ///
@@ -148,8 +149,8 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// This job in half the tokens, for a retry after the summariser's provider said that the request is too long. None after
-    /// five times, or where nothing is left to omit.
+    /// This job in half the tokens, for a retry after the summariser's provider said that the request is too
+    /// long. None after five times, or where nothing is left to omit.
     ///
     /// # Errors
     ///
@@ -170,8 +171,8 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files, loaded skills
-    /// (rule C9).
+    /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files,
+    /// loaded skills (rule C9).
     #[must_use]
     pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
@@ -341,7 +342,8 @@ impl CompactionRequest {
         Ok(())
     }
 
-    /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
+    /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule
+    /// C5).
     #[doc(hidden)]
     pub fn check(&self, log: &Conversation) -> Result<(), Error> {
         if log.is_responding() || log.is_played_back() {
@@ -420,14 +422,14 @@ impl CompactionRequest {
         Ok(self)
     }
 
-    /// The request in the form `conversation`: system texts, tools and messages as the conversation sends them, so that its
-    /// cached prefix holds, then the instruction. None where that does not fit the window.
+    /// The request in the form `conversation`: system texts, tools and messages as the conversation sends
+    /// them, so that its cached prefix holds, then the instruction. None where that does not fit the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         self.as_sent(Some(Message::user(self.instruction())))
     }
 
-    /// System texts, tools and messages as the conversation sends them, and a last message. None where that does not fit the
-    /// window.
+    /// System texts, tools and messages as the conversation sends them, and a last message. None where that
+    /// does not fit the window.
     pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
         let target = Target::of(self.manager.model());

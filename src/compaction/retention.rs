@@ -1,4 +1,5 @@
-//! Where a compaction divides archived from kept messages (rule C4): newest whole turns, and always the live question.
+//! Where a compaction divides archived from kept messages (rule C4): newest whole turns, and always the live
+//! question.
 
 use super::{
     due::Initiator,
@@ -30,7 +31,8 @@ struct Room {
 }
 
 impl Room {
-    /// The smallest of what is set, and no more than leaves the context at its target with a summary of full length.
+    /// The smallest of what is set, and no more than leaves the context at its target with a summary of full
+    /// length.
     fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
         let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
@@ -69,7 +71,8 @@ impl Room {
 }
 
 impl RetentionBoundary {
-    /// By `compaction.retain`. Where all of it would be kept, the live turn alone is; none where there is nothing else.
+    /// By `compaction.retain`. Where all of it would be kept, the live turn alone is; none where there is
+    /// nothing else.
     pub(super) fn by_options(
         turn_costs: &TurnCosts<'_>,
         options: &CompactionOptions,
@@ -112,8 +115,8 @@ impl RetentionBoundary {
         Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
     }
 
-    /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What the model still
-    /// works on stays.
+    /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What
+    /// the model still works on stays.
     fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {
             room.charge(head.tokens, head.messages);

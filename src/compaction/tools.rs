@@ -23,8 +23,9 @@ const COMPACT: &str = "compact_context";
 pub enum ContextCall {
     /// The result: push it as the answer to the call.
     Answer(Message),
-    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the message as the
-    /// answer to the call; then, the call being answered, [`Compactor::compact_for_agent`] does it.
+    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the
+    /// message as the answer to the call; then, the call being answered, [`Compactor::compact_for_agent`]
+    /// does it.
     Compact {
         /// The answer to the call.
         answer: Message,
@@ -34,7 +35,8 @@ pub enum ContextCall {
 }
 
 impl Compactor<'_> {
-    /// The definitions of `context_stats` and `compact_context`, to be declared beside an application's own tools.
+    /// The definitions of `context_stats` and `compact_context`, to be declared beside an application's own
+    /// tools.
     #[must_use]
     pub fn tools() -> [Tool; 2] {
         let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
@@ -98,9 +100,9 @@ impl Compactor<'_> {
         }
     }
 
-    /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
-    /// nothing can be compacted now. Empty tools and limits without a value are those of the prompt that was
-    /// sent last.
+    /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in
+    /// the way where nothing can be compacted now. Empty tools and limits without a value are those of the
+    /// prompt that was sent last.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! What every part of the active conversation costs, counted in full: what is kept and what is freed is reckoned with it.
+//! What every part of the active conversation costs, counted in full: what is kept and what is freed is
+//! reckoned with it.
 
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},

@@ -27,13 +27,13 @@ pub struct CompactionOptions {
     pub messages: Option<u64>,
     /// Active turns.
     pub turns: Option<u64>,
-    /// The active conversation does not fit the prompt, documents apart: some of it would be left out unsummarised
-    /// (default: true).
+    /// The active conversation does not fit the prompt, documents apart: some of it would be left out
+    /// unsummarised (default: true).
     pub on_drop: bool,
     /// Fewer active messages are never compacted unless asked for (default: 10).
     pub min_messages: u64,
-    /// What the context is brought down to at the most, in per cent of the capacity, and of `tokens`, `messages` and
-    /// `turns` where those are set; less than `percent` (default: 50).
+    /// What the context is brought down to at the most, in per cent of the capacity, and of `tokens`,
+    /// `messages` and `turns` where those are set; less than `percent` (default: 50).
     pub target: u16,
     /// What is kept as it is.
     pub retain: RetainOptions,
@@ -84,7 +84,8 @@ pub enum CompactionStrategy {
     SlidingWindow,
     /// Nothing: everything is archived.
     Fresh,
-    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). What is asked for is `summary`.
+    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). What is asked
+    /// for is `summary`.
     Provider,
 }
 
@@ -128,8 +129,8 @@ impl Default for RetainOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
-    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of what the input may
-    /// take (rule C4).
+    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of what
+    /// the input may take (rule C4).
     pub max_tokens: u64,
     /// What the request holds.
     pub form: RequestForm,
@@ -148,8 +149,8 @@ impl Default for SummaryOptions {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RequestForm {
-    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them. Where that does
-    /// not fit the summariser, a transcript.
+    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them.
+    /// Where that does not fit the summariser, a transcript.
     #[default]
     Conversation,
     /// A text of what was said; of tools only names, arguments and outcomes, and none is declared.

@@ -88,8 +88,8 @@ impl ConfigLayers {
         Ok(self.with_text(&origin, text))
     }
 
-    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and
-    /// the key name it in errors and origins.
+    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word.
+    /// `name` and the key name it in errors and origins.
     #[must_use]
     pub fn with_pairs<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -130,8 +130,8 @@ impl ConfigLayers {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with file, line, key, a caret and what is allowed: for TOML that cannot be read, unknown
-    /// keys and presets, wrong types and values out of range.
+    /// `ErrorKind::Config` with file, line, key, a caret and what is allowed: for TOML that cannot be read,
+    /// unknown keys and presets, wrong types and values out of range.
     pub fn load(mut self) -> Result<LoadedConfig, Error> {
         self.add_preset()?;
         let mut merged = toml::Table::new();
@@ -184,7 +184,8 @@ impl LoadedConfig {
         KEYS.iter().map(String::as_str)
     }
 
-    /// Where the value of a key came from: `default`, a file and line, a preset and line, a variable or a flag.
+    /// Where the value of a key came from: `default`, a file and line, a preset and line, a variable or a
+    /// flag.
     #[must_use]
     pub fn origin(&self, key: &str) -> String {
         let Some(found) = self.places.get(key) else { return "default".into() };
@@ -323,7 +324,8 @@ impl Layer {
         self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
     }
 
-    /// The option that a variable or flag means which names it without its table, or with one underscore for two.
+    /// The option that a variable or flag means which names it without its table, or with one underscore for
+    /// two.
     fn elsewhere(&self, path: &str) -> Option<String> {
         let means = |key: &&str| {
             let name = key.rsplit('.').next();

@@ -93,8 +93,8 @@ impl Conversation {
         Some((placed.before, self.compaction(placed.number)?))
     }
 
-    /// A record that archives what is active from `from` on, up to `first_active`, `head` apart. Tokens and summary are
-    /// for the caller to say.
+    /// A record that archives what is active from `from` on, up to `first_active`, `head` apart. Tokens and
+    /// summary are for the caller to say.
     #[doc(hidden)]
     #[must_use]
     pub fn compaction_record(
@@ -104,7 +104,8 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
-        // What is archived right after the range is no active message: the range reaches to the first one that is.
+        // What is archived right after the range is no active message: the range reaches to the first one
+        // that is.
         let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
@@ -186,7 +187,8 @@ impl Conversation {
         runs.filter(|run| !run.is_empty()).map(run).collect()
     }
 
-    /// A record by positions; none where it names what is not there, or archives nothing: then the messages stay.
+    /// A record by positions; none where it names what is not there, or archives nothing: then the messages
+    /// stay.
     pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
@@ -229,8 +231,8 @@ impl Conversation {
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
-    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction archived, not the whole
-    /// log.
+    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction
+    /// archived, not the whole log.
     pub(super) fn reshape_by_a_compaction(&mut self) {
         if !self.kept_by_pins().is_empty() {
             return self.reshape();
@@ -243,7 +245,8 @@ impl Conversation {
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
 
-    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a difference.
+    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a
+    /// difference.
     pub(super) fn reshape_for(&mut self, position: u32) {
         if self.archive_index.archived(position).is_some() {
             self.reshape();
@@ -322,8 +325,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What a compaction makes of the turns is what filing all messages again makes of them, and what comes after it is
-        /// filed alike.
+        /// What a compaction makes of the turns is what filing all messages again makes of them, and what
+        /// comes after it is filed alike.
         #[test]
         fn a_compaction_files_what_is_active(steps in prop::collection::vec(step(), 1..40)) {
             let mut log = Conversation::new();
@@ -358,7 +361,8 @@ mod tests {
                 }
                 let mut again = log.clone();
                 again.reshape();
-                // A result whose call is gone may have been filed before it was: only what is filed anew is alike.
+                // A result whose call is gone may have been filed before it was: only what is filed anew is
+                // alike.
                 let mut once = log.clone();
                 once.reshape_by_a_compaction();
                 prop_assert_eq!(once.turns.shape(), again.turns.shape());

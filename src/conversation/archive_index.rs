@@ -80,7 +80,8 @@ impl ArchiveIndex {
         self.take(self.records.len() - 1);
     }
 
-    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then are undone.
+    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then
+    /// are undone.
     pub(super) fn rewind(&mut self, position: u32, messages: u32) {
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
@@ -182,8 +183,8 @@ impl ArchiveIndex {
         active.into_iter()
     }
 
-    /// The position before which the summary of a compaction is sent, or would be. Where a later compaction archived that
-    /// summary, the position of the later one's.
+    /// The position before which the summary of a compaction is sent, or would be. Where a later compaction
+    /// archived that summary, the position of the later one's.
     pub(crate) fn place_of(&self, number: u32) -> u32 {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
@@ -252,7 +253,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours are one.
+        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours
+        /// are one.
         #[test]
         fn what_is_archived_stays_with_what_archived_it(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),

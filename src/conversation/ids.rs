@@ -1,4 +1,5 @@
-//! One namespace for messages, notes and system texts (rule O5). Default ids cost nothing until they are looked up.
+//! One namespace for messages, notes and system texts (rule O5). Default ids cost nothing until they are
+//! looked up.
 
 use crate::{
     error::{Error, Repr},

@@ -57,8 +57,8 @@ pub(crate) use turns::{Exchange, Fault, Members, Place};
 
 /// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
 ///
-/// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are pushed,
-/// and no message is counted until a plan examines it (rule N5).
+/// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are
+/// pushed, and no message is counted until a plan examines it (rule N5).
 ///
 /// ```
 /// use context_window::{Conversation, Message, PinnedItem};
@@ -107,8 +107,8 @@ pub struct Conversation {
     level: Level,
     /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
     failures: u32,
-    /// The messages of a prompt that was sent, by its rows, and the event that says so: what stands as it stood is not hashed
-    /// again. Not part of the log.
+    /// The messages of a prompt that was sent, by its rows, and the event that says so: what stands as it
+    /// stood is not hashed again. Not part of the log.
     sent_rows: Option<(usize, Arc<[Message]>)>,
     /// A reply is being received. Not part of the log.
     responding: bool,
@@ -116,8 +116,8 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so the hash is seeded at
-/// random; nothing may depend on the order.
+/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so
+/// the hash is seeded at random; nothing may depend on the order.
 pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
 /// What is left of an item's life.
@@ -139,7 +139,8 @@ impl Conversation {
 
     /// Appends a message and returns its id: the one it was given, or `m` and its position.
     ///
-    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items (rule O5).
+    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items
+    /// (rule O5).
     pub fn push(&mut self, message: Message) -> ItemId {
         let id = self.ids.claim_message(message.id(), &self.messages);
         if message.role() == Role::User && !message.is_empty() {
@@ -156,8 +157,8 @@ impl Conversation {
         self.record(Event::SystemText { id: id.into(), text: text.into() });
     }
 
-    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
-    /// provider reported. The next plan starts its window where this one did (rule S5).
+    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and
+    /// what the provider reported. The next plan starts its window where this one did (rule S5).
     ///
     /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a [`StopReason`], a
     /// pair of both. Gives the reply's id, and what a user interface is to be told. A usage report that is
@@ -223,8 +224,8 @@ impl Conversation {
         Committed { id, events }
     }
 
-    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked, documents
-    /// among them (rules T2, T3).
+    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are
+    /// marked, documents among them (rules T2, T3).
     #[doc(alias = "decrement_ttl")]
     #[doc(alias = "decrement TTL")]
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
@@ -255,8 +256,9 @@ impl Conversation {
         self.record(Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed });
     }
 
-    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and
-    /// compactions made since are undone, so that what they archived is sent again. The log keeps all of it.
+    /// Goes on from before this message, and before the call that it answers: it and everything after it are
+    /// archived, and compactions made since are undone, so that what they archived is sent again. The log
+    /// keeps all of it.
     ///
     /// # Errors
     ///
@@ -278,17 +280,17 @@ impl Conversation {
         Ok(())
     }
 
-    /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
-    /// messages stay. What that frees is not counted.
+    /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned
+    /// notes and pinned messages stay. What that frees is not counted.
     pub fn start_fresh(&mut self) {
         let record = self.compaction_record(CompactionKind::Fresh, None, None, None);
         record.trace("start_fresh", &TraceIds::default());
         self.record(Event::Compacted(Box::new(record)));
     }
 
-    /// Takes the newest compaction back, and gives its number; none where nothing is compacted. The messages that it archived
-    /// are sent again, what came since is kept, and the log keeps the record. Nothing is compacted automatically again before
-    /// the next message.
+    /// Takes the newest compaction back, and gives its number; none where nothing is compacted. The messages
+    /// that it archived are sent again, what came since is kept, and the log keeps the record. Nothing is
+    /// compacted automatically again before the next message.
     pub fn undo_compaction(&mut self) -> Option<u32> {
         let number = self.archive_index.newest()?.number;
         self.record(Event::CompactionUndone { number });
@@ -301,7 +303,8 @@ impl Conversation {
         &self.messages
     }
 
-    /// The position of the message with this id among [`Conversation::messages`]; none where no message has it.
+    /// The position of the message with this id among [`Conversation::messages`]; none where no message has
+    /// it.
     #[must_use]
     pub fn position_of_message(&self, id: &str) -> Option<usize> {
         self.position_of(&ItemId::from(id)).map(|position| position as usize)

@@ -1,7 +1,9 @@
-//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they came.
+//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they
+//! came.
 //!
-//! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks); `OpenAI`, `/responses/compact`
-//! and `context_management` (`compaction` items); xAI, context compaction (an item with `encrypted_content`).
+//! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks);
+//! `OpenAI`, `/responses/compact` and `context_management` (`compaction` items); xAI, context compaction (an
+//! item with `encrypted_content`).
 
 use crate::{error::Error, message::WireFormat, text::plain::short};
 use serde::{Deserialize, Serialize};
@@ -58,7 +60,8 @@ impl ProviderSummary {
         Ok(Self { provider: provider.into(), wire_format, items })
     }
 
-    /// From one block or item of a history; none for another type, and for a compaction that failed (its content is null).
+    /// From one block or item of a history; none for another type, and for a compaction that failed (its
+    /// content is null).
     #[doc(hidden)]
     #[must_use]
     pub fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {

@@ -53,14 +53,15 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether a plan answers a question for the first time for which documents are remembered: those that it sends take their
-    /// place.
+    /// Whether a plan answers a question for the first time for which documents are remembered: those that it
+    /// sends take their place.
     pub(super) fn chooses_documents_anew(&self, plan: &ContextPlan) -> bool {
         let live = plan.carryover.live.as_ref().and_then(|id| self.position_of(id));
         live.is_some_and(|live| live + 1 == self.len() && !self.sent_with.documents(live).is_empty())
     }
 
-    /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and state.
+    /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and
+    /// state.
     pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
         if !plan.carryover.documents_stay {
             return (Vec::new(), Vec::new());
@@ -75,8 +76,8 @@ impl Conversation {
         (documents.collect(), state.collect())
     }
 
-    /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
-    /// oldest first.
+    /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of
+    /// them, the oldest first.
     pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<ReportedUsage> {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
@@ -92,8 +93,8 @@ impl Conversation {
         reports
     }
 
-    /// The newest report on a prompt for this target that is believed and newer than every compaction and rewind: a report
-    /// of nothing falls through to the one before.
+    /// The newest report on a prompt for this target that is believed and newer than every compaction and
+    /// rewind: a report of nothing falls through to the one before.
     pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
         const LOOKED_AT: usize = 16;
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));

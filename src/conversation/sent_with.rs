@@ -1,5 +1,5 @@
-//! What questions were sent with: documents before a question, state before the reply to it. Where the planner leaves them
-//! where they were sent (rule S10), the next prompt repeats them byte for byte.
+//! What questions were sent with: documents before a question, state before the reply to it. Where the
+//! planner leaves them where they were sent (rule S10), the next prompt repeats them byte for byte.
 
 use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
@@ -73,8 +73,8 @@ fn row_of_document(texts: &[SentText], index: usize, at: u32) -> ItemId {
     texts[index].document_row(at, same)
 }
 
-/// What was sent beside messages, by the messages that it stood before. Looking something up costs what is found, not what was
-/// ever sent.
+/// What was sent beside messages, by the messages that it stood before. Looking something up costs what is
+/// found, not what was ever sent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentWith {
     /// Documents by the position of their question, or of the reply that they stood before.

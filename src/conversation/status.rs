@@ -8,9 +8,9 @@ use crate::{
 };
 
 impl Conversation {
-    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
-    /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
-    /// level.
+    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface
+    /// is to be told: the figures, and one event where the level crossed a boundary since the last call (rule
+    /// U3). The log remembers the level.
     pub fn observe_usage(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
         let mut events = vec![ContextEvent::Usage(usage)];
         let (from, to) = (self.level, usage.level);
@@ -90,8 +90,8 @@ impl Conversation {
         self.level
     }
 
-    /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back, nothing is
-    /// compacted (rule C2).
+    /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back,
+    /// nothing is compacted (rule C2).
     pub fn set_responding(&mut self, is: bool) {
         self.responding = is;
     }
@@ -101,8 +101,8 @@ impl Conversation {
         self.playback = is;
     }
 
-    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a compaction helps or
-    /// the user speaks again (rule C5).
+    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a
+    /// compaction helps or the user speaks again (rule C5).
     pub fn compaction_failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }

@@ -1,4 +1,5 @@
-//! Reasoning that a provider dropped from a prompt: what it says of places in the body, as messages of the log (rule K7).
+//! Reasoning that a provider dropped from a prompt: what it says of places in the body, as messages of the
+//! log (rule K7).
 
 use crate::{
     item::ItemId,
@@ -47,8 +48,8 @@ pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> D
     all
 }
 
-/// The message whose reasoning stands at a place of the body: the id of an item, or the path of a block, whose seal says which
-/// it is.
+/// The message whose reasoning stands at a place of the body: the id of an item, or the path of a block,
+/// whose seal says which it is.
 fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'p ItemId> {
     let block = body.pointer(&format!("/{}", place.replace('.', "/")));
     let seal = block.and_then(|block| block.get("signature").or_else(|| block.get("data"))?.as_str());

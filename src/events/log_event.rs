@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// One entry of a conversation's log as data: a message, or something that happened between messages (a pin, a TTL, a
-/// compaction, a rewind, a reply's report with the anchor of its prompt, ...).
+/// One entry of a conversation's log as data: a message, or something that happened between messages (a pin,
+/// a TTL, a compaction, a rewind, a reply's report with the anchor of its prompt, ...).
 ///
-/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`; `docs/reference/events.md`
-/// lists them. Entries of the same version are read by every later one.
+/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`;
+/// `docs/reference/events.md` lists them. Entries of the same version are read by every later one.
 ///
 /// ```
 /// use context_window::{Conversation, Message, PinnedItem, events::LogEvent};
@@ -133,7 +133,8 @@ impl From<Compaction> for LogEvent {
 }
 
 impl Conversation {
-    /// Everything that happened, in order, as data. [`Conversation::from_events`] makes the same conversation of it.
+    /// Everything that happened, in order, as data. [`Conversation::from_events`] makes the same conversation
+    /// of it.
     pub fn events(&self) -> impl Iterator<Item = LogEvent> + '_ {
         self.events_from(0)
     }
@@ -165,14 +166,14 @@ impl Conversation {
         Ok(log)
     }
 
-    /// Appends an entry that was recorded elsewhere: by this conversation in a store, or by a server that holds the same
-    /// messages.
+    /// Appends an entry that was recorded elsewhere: by this conversation in a store, or by a server that
+    /// holds the same messages.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for another version of the format; `NotFound` where it names a message that is not here; `Stale`
-    /// for a compaction whose number is taken, `Input` for one that archives nothing here or parts a call from its result.
-    /// Nothing is appended then.
+    /// `ErrorKind::Input` for another version of the format; `NotFound` where it names a message that is not
+    /// here; `Stale` for a compaction whose number is taken, `Input` for one that archives nothing here or
+    /// parts a call from its result. Nothing is appended then.
     pub fn apply_event(&mut self, event: LogEvent) -> Result<(), Error> {
         let LogEvent { version, entry } = event;
         if version != VERSION {

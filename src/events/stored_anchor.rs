@@ -1,4 +1,5 @@
-//! What a prompt leaves behind for the next, as it is on disk: its JSON, whatever the types of the crate are called.
+//! What a prompt leaves behind for the next, as it is on disk: its JSON, whatever the types of the crate are
+//! called.
 
 use crate::{
     item::ItemId,

@@ -1,5 +1,5 @@
-//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes request bodies of
-//! them.
+//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes
+//! request bodies of them.
 
 use crate::{
     item::ItemId,
@@ -56,8 +56,8 @@ struct Inner {
     role: Role,
     text: Box<str>,
     extra: Option<Box<Extra>>,
-    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the tokens in the lower
-    /// one; 0 is "not counted".
+    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the
+    /// tokens in the lower one; 0 is "not counted".
     memos: [AtomicU64; 2],
 }
 
@@ -115,8 +115,8 @@ impl PartialEq for Rare {
     }
 }
 
-/// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
-/// message is: it may change speed, never a plan.
+/// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part
+/// of what a message is: it may change speed, never a plan.
 #[derive(Default)]
 struct Stub(OnceLock<Box<(ItemId, Message)>>);
 
@@ -138,8 +138,8 @@ impl PartialEq for Stub {
     }
 }
 
-/// The media of each part, measured when they are first counted. No part of what a message is: it may change speed, never a
-/// plan.
+/// The media of each part, measured when they are first counted. No part of what a message is: it may change
+/// speed, never a plan.
 #[derive(Debug, Default)]
 struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
 
@@ -200,7 +200,8 @@ impl Message {
         Self::new(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
     }
 
-    /// Says that the call which this result answers failed; where a provider has a field for that, it is told.
+    /// Says that the call which this result answers failed; where a provider has a field for that, it is
+    /// told.
     #[must_use]
     pub fn into_failed(self) -> Self {
         self.edit(|extra| extra.failed = true)
@@ -220,8 +221,8 @@ impl Message {
         self.edit(|extra| extra.rare.name = Some(name))
     }
 
-    /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
-    /// (rule H9).
+    /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are
+    /// sent as text (rule H9).
     #[must_use]
     pub fn with_tool_calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let calls = calls.into_iter().collect();
@@ -307,8 +308,8 @@ impl Message {
         }
     }
 
-    /// Whether there is nothing in it: no text that is not blank, no call, image or other part. Reasoning alone is
-    /// nothing that any provider takes back; a tool result always counts as something.
+    /// Whether there is nothing in it: no text that is not blank, no call, image or other part. Reasoning
+    /// alone is nothing that any provider takes back; a tool result always counts as something.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         if let Some(sizes) = self.sizes() {
@@ -420,13 +421,15 @@ impl Message {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The exact count that the counter with this tag made before, if it was the last one of its kind to count here.
+    /// The exact count that the counter with this tag made before, if it was the last one of its kind to
+    /// count here.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
         let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
         (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
     }
 
-    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not kept.
+    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not
+    /// kept.
     pub(crate) fn remember(&self, tag: u32, tokens: u64) {
         if let Ok(tokens) = u32::try_from(tokens) {
             let memo = u64::from(tag) << 32 | u64::from(tokens);
@@ -434,7 +437,8 @@ impl Message {
         }
     }
 
-    /// Bytes that represent everything sent, length-prefixed, so that two messages share them only when equal.
+    /// Bytes that represent everything sent, length-prefixed, so that two messages share them only when
+    /// equal.
     pub(crate) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text().len() + 32);
         let mut field = |tag: u8, text: &str| {

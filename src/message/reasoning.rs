@@ -21,8 +21,8 @@ pub struct Reasoning {
     /// `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of reasoning that is not
-    /// shown.
+    /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of
+    /// reasoning that is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// The wire format it came in. Sealed reasoning is sent in that form or not at all.

@@ -17,9 +17,9 @@ use std::{
 
 /// Where the last prompt's window started, which documents it held, and what it was made for.
 ///
-/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
-/// it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session file. What is missing
-/// counts as unchanged. Its parts are for the planner alone.
+/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`]
+/// and hands it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session
+/// file. What is missing counts as unchanged. Its parts are for the planner alone.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, plan::Anchor};
@@ -74,8 +74,8 @@ pub struct Anchor {
 }
 
 /// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
-/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind a
-/// colon.
+/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind
+/// a colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
@@ -234,8 +234,8 @@ impl<'p> PromptHeads<'p> {
     }
 }
 
-/// Who sends a prompt: reasoning may be bound to its provider's account, or to the end user that a request names (rule K8). What
-/// the application says is kept as a hash.
+/// Who sends a prompt: reasoning may be bound to its provider's account, or to the end user that a request
+/// names (rule K8). What the application says is kept as a hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object with account or end_user")]
 pub(crate) struct Sender {
@@ -402,8 +402,8 @@ impl Anchor {
         self
     }
 
-    /// The window and the documents hold for the same target under the same limits; the boundary of cleared results
-    /// holds in any case.
+    /// The window and the documents hold for the same target under the same limits; the boundary of cleared
+    /// results holds in any case.
     pub(crate) fn sticky(
         &self,
         model: &Model,

@@ -1,4 +1,5 @@
-//! The prompt item by item: for applications whose framework makes the provider's request from messages of its own.
+//! The prompt item by item: for applications whose framework makes the provider's request from messages of
+//! its own.
 
 use super::ContextPlan;
 use crate::{
@@ -15,14 +16,15 @@ pub struct ItemMessage {
     pub ids: Vec<ItemId>,
     /// What it is.
     pub kind: ItemKind,
-    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that is not sent).
+    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that
+    /// is not sent).
     pub message: Message,
 }
 
 impl ContextPlan {
-    /// The prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format joins or moves any
-    /// (rules H3, H5). A framework that turns its own messages into the provider's request does that by itself; what is
-    /// left out, shortened, repaired and added is what it has to be told.
+    /// The prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format joins
+    /// or moves any (rules H3, H5). A framework that turns its own messages into the provider's request does
+    /// that by itself; what is left out, shortened, repaired and added is what it has to be told.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem};

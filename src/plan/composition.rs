@@ -238,8 +238,9 @@ impl Composition {
         Self { kinds: sorted(kinds), ..self.clone() }
     }
 
-    /// So many cells of a grid, divided by the largest remainders: each kind of the prompt has one at least, then comes what is
-    /// free, then the reply reserve. `None` is free, and the reply is told apart by its place: it is last.
+    /// So many cells of a grid, divided by the largest remainders: each kind of the prompt has one at least,
+    /// then comes what is free, then the reply reserve. `None` is free, and the reply is told apart by its
+    /// place: it is last.
     #[doc(hidden)]
     #[must_use]
     pub fn cells(&self, cells: usize) -> GridCells {

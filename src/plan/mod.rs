@@ -1,5 +1,6 @@
-//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be read, rendered
-//! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
+//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be
+//! read, rendered or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one,
+//! are at the root.
 //!
 //! ```
 //! use context_window::{
@@ -126,8 +127,8 @@ use std::sync::Arc;
 
 /// What goes into a prompt, what does not, why, and what each costs.
 ///
-/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and `overhead`
-/// sum to `total` (rule N3).
+/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and
+/// `overhead` sum to `total` (rule N3).
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
@@ -174,7 +175,8 @@ pub struct ContextPlan {
     pub sections: Vec<SectionUse>,
     /// What is in, in prompt order.
     pub included: Vec<PlannedItem>,
-    /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
+    /// What is out: system and pins, then the conversation in log order, then documents in the order of rule
+    /// S8.
     pub excluded: Vec<ExcludedItem>,
     /// What the prompt costs.
     pub estimated_tokens_total: TokenCount,
@@ -190,13 +192,15 @@ pub struct ContextPlan {
     pub usage: ContextUsage,
     /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
     pub thoughts: ReasoningReport,
-    /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to (rule C12).
+    /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to
+    /// (rule C12).
     pub context_editing: Option<ContextEditing>,
-    /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
-    /// has no price.
+    /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing
+    /// stands, or the model has no price.
     pub upkeep: Option<RetentionCost>,
-    /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
-    /// earlier messages (C11). Values of one name go into one header, with commas.
+    /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12),
+    /// and what a provider made of earlier messages (C11). Values of one name go into one header, with
+    /// commas.
     pub headers: Vec<(String, String)>,
     pub(crate) carryover: Carryover,
 }
@@ -334,8 +338,8 @@ pub struct Overflow {
     pub tokens: u64,
     /// What the minimum is made of.
     pub minimum: Vec<ItemId>,
-    /// The fewest items that together are too much, in the prompt's order: without any one of them the others fit. Empty
-    /// where what is sent beside the items (tools, the reply header) is too much by itself.
+    /// The fewest items that together are too much, in the prompt's order: without any one of them the others
+    /// fit. Empty where what is sent beside the items (tools, the reply header) is too much by itself.
     pub conflict: Vec<ItemId>,
     /// Single changes that make it fit, the cheapest first.
     pub remedies: Vec<Remedy>,
@@ -469,8 +473,8 @@ impl ContextPlan {
         self.included.get(at).map(Decision::Included).or_else(out)
     }
 
-    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule O5).
-    /// A message inside a run is found by the run's first and last id only.
+    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule
+    /// O5). A message inside a run is found by the run's first and last id only.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
         find_row_by_id(&self.included, &self.excluded, id)
@@ -491,7 +495,8 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
+    /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be
+    /// pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices

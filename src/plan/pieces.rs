@@ -31,8 +31,8 @@ impl ToolsHash {
     }
 }
 
-/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is looked for behind
-/// the one that was found last.
+/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is
+/// looked for behind the one that was found last.
 struct KnownRows<'p> {
     pieces: &'p [PromptPiece],
     rows: &'p [Message],

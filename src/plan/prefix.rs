@@ -12,8 +12,8 @@ use serde::Serialize;
 
 /// How much of the previous prompt a plan repeats, byte for byte, before the first item that differs.
 ///
-/// Whole items count, tool definitions as the first of them (id `tools`); what a differing item has in common with the one
-/// before it does not.
+/// Whole items count, tool definitions as the first of them (id `tools`); what a differing item has in common
+/// with the one before it does not.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
@@ -39,7 +39,8 @@ pub struct Prefix {
     pub items: u64,
     /// Tokens of the previous prompt's items in all.
     pub of: u64,
-    /// The item of this prompt at the cache break. None where this prompt ends there, or only continues the previous one.
+    /// The item of this prompt at the cache break. None where this prompt ends there, or only continues the
+    /// previous one.
     pub differs_at: Option<ItemId>,
     /// The item of the previous prompt at the cache break. None where everything is repeated.
     pub instead_of: Option<ItemId>,
@@ -48,15 +49,15 @@ pub struct Prefix {
 }
 
 impl ContextPlan {
-    /// What this prompt repeats of the one that `previous` is the anchor of ([`ContextPlan::anchor`]); none where that
-    /// does not hold its prompt.
+    /// What this prompt repeats of the one that `previous` is the anchor of ([`ContextPlan::anchor`]); none
+    /// where that does not hold its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
         self.repeats(previous, None)
     }
 
-    /// What this prompt repeats of the prompt before it. None where neither the request nor the conversation remembers
-    /// that prompt.
+    /// What this prompt repeats of the prompt before it. None where neither the request nor the conversation
+    /// remembers that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
         let LastPrompt { anchor, parts_at_a_message, .. } = self.carryover.before.as_ref()?;
@@ -109,8 +110,8 @@ impl SentPrompt<'_> {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
-            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken to be
-            // excluded by the budget.
+            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken
+            // to be excluded by the budget.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }

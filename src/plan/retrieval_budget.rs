@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 /// How many tokens documents could take in the prompt of a request, as
-/// [`retrieval_budget`](crate::ContextWindowManager::retrieval_budget) says before anything is retrieved; all in tokens.
+/// [`retrieval_budget`](crate::ContextWindowManager::retrieval_budget) says before anything is retrieved; all
+/// in tokens.
 ///
 /// A document costs its text and the lines around it:
 /// [`count_document`](crate::ContextWindowManager::count_document).
@@ -25,15 +26,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RetrievalBudget {
-    /// The documents' share of the budget (`sections.rag.share`): theirs even where the conversation could use all of it.
+    /// The documents' share of the budget (`sections.rag.share`): theirs even where the conversation could
+    /// use all of it.
     pub share: u64,
-    /// The most that they can get: their share, and what the other sections do not use. One document of so many tokens is
-    /// in, one of a token more is not; it may be less where the window of the last prompt is continued and holds pins that
-    /// find no tokens of their own (rule S5).
+    /// The most that they can get: their share, and what the other sections do not use. One document of so
+    /// many tokens is in, one of a token more is not; it may be less where the window of the last prompt is
+    /// continued and holds pins that find no tokens of their own (rule S5).
     pub most: u64,
-    /// What is left beside everything else as it is: so much, and the prompt holds all that it would hold without
-    /// documents. Beyond it older messages make room. Where the window of the last prompt is continued (rule S5), a pin is
-    /// dropped, or pins take more than their limit (rule S2), documents may change what is in before that.
+    /// What is left beside everything else as it is: so much, and the prompt holds all that it would hold
+    /// without documents. Beyond it older messages make room. Where the window of the last prompt is
+    /// continued (rule S5), a pin is dropped, or pins take more than their limit (rule S2), documents may
+    /// change what is in before that.
     pub free: u64,
 }
 

@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 pub struct ReasoningReport {
     /// Messages that are sent with their reasoning.
     pub sent: u64,
-    /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent, unless the option
-    /// `conversation.reasoning` is `provider`.
+    /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent,
+    /// unless the option `conversation.reasoning` is `provider`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<DroppedReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,8 @@ pub enum DropReason {
     },
     /// It was made when other reasoning stood before it than now (rule K2).
     ChainBroken,
-    /// Nothing shows what it was made behind: its reply was not committed, and the last prompt was another one (rule K5).
+    /// Nothing shows what it was made behind: its reply was not committed, and the last prompt was another
+    /// one (rule K5).
     Uncovered,
     /// The model does not read what this one thought (rule K3).
     Unreadable {

@@ -46,7 +46,8 @@ struct Rule<T> {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 enum ImagePrice {
-    /// `OpenAI`: a base, and each square of 512 pixels after scaling into 2,048 and a short side of 768 pixels.
+    /// `OpenAI`: a base, and each square of 512 pixels after scaling into 2,048 and a short side of 768
+    /// pixels.
     Tiles { base: u64, tile: u64 },
     /// Squares of `side` pixels, times a factor, within the limits of a detail.
     Patches {
@@ -58,7 +59,8 @@ enum ImagePrice {
         /// Whether a request that names no detail gets `original`.
         #[serde(default)]
         auto_is_original: bool,
-        /// Whether an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s formula.
+        /// Whether an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s
+        /// formula.
         #[serde(default)]
         caps: bool,
     },
@@ -255,7 +257,8 @@ impl ImagePrice {
     }
 }
 
-/// The most squares of 512 pixels in an image that is scaled into 2,048 pixels and a short side of 768: four times two.
+/// The most squares of 512 pixels in an image that is scaled into 2,048 pixels and a short side of 768: four
+/// times two.
 const MOST_TILES: u64 = 8;
 
 /// The most squares that are counted: an image of 4,096 pixels has six times six of them.
@@ -264,8 +267,9 @@ const MOST_CROPS: u64 = 36;
 /// Squares of an image of unknown size: "256 + Pan & Scan (~2048)" tokens (ai.google.dev, media resolution).
 const USUAL_CROPS: u64 = 9;
 
-/// The number of squares of 512 pixels of an image after scaling. Pixels are rounded to the nearest, halves down: images of
-/// 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four squares (community.openai.com, read 2026-11-27).
+/// The number of squares of 512 pixels of an image after scaling. Pixels are rounded to the nearest, halves
+/// down: images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four squares
+/// (community.openai.com, read 2026-11-27).
 fn tiles(Pixels { width, height }: Pixels) -> u64 {
     let (mut long, mut short) = (width.max(height), width.min(height));
     if long > 2_048 {

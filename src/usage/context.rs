@@ -11,8 +11,8 @@ use crate::{
 use serde::Serialize;
 use std::fmt;
 
-/// How full the window is, in two figures: the full conversation (system texts, tools, pins and every active message, without
-/// documents and state), and what one plan sends.
+/// How full the window is, in two figures: the full conversation (system texts, tools, pins and every active
+/// message, without documents and state), and what one plan sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextUsage {
@@ -20,9 +20,11 @@ pub struct ContextUsage {
     pub conversation_tokens: TokenCount,
     /// Whether a provider's report is part of it.
     pub reported: bool,
-    /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
+    /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it
+    /// is unknown.
     pub limit: u64,
-    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 where the limit is unknown.
+    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 where the limit is
+    /// unknown.
     pub percent: u64,
     /// The level.
     pub level: Level,
@@ -37,7 +39,8 @@ pub struct ContextUsage {
     pub volatile_tokens: u64,
     /// Estimate of the active messages that the plan dropped, in tokens.
     pub dropped_tokens: u64,
-    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of archived messages.
+    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of
+    /// archived messages.
     pub fixed_tokens: u64,
     /// Compactions of the conversation so far.
     pub compactions: u64,
@@ -79,7 +82,8 @@ impl ContextUsage {
     }
 }
 
-/// Tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. What is unknown is left out.
+/// Tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. What is unknown is left
+/// out.
 impl fmt::Display for ContextUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", grouped(self.prompt_tokens), grouped(self.budget))?;
@@ -165,8 +169,8 @@ pub enum ContextEvent {
     MaxTokens,
     /// The reply ended because the window was full.
     WindowFull,
-    /// The provider says that it dropped reasoning of the prompt which the plan took for valid, or would drop it on another
-    /// account (rule K7).
+    /// The provider says that it dropped reasoning of the prompt which the plan took for valid, or would drop
+    /// it on another account (rule K7).
     ReasoningDropped {
         /// The messages that it came with; none where the provider's word for the place leads nowhere.
         ids: Vec<ItemId>,
@@ -175,7 +179,8 @@ pub enum ContextEvent {
         /// Why, in the provider's word.
         reason: String,
     },
-    /// The provider's own context management cleared a part of the prompt: the local count is larger than what the model read.
+    /// The provider's own context management cleared a part of the prompt: the local count is larger than
+    /// what the model read.
     ClearedByProvider {
         /// Which edit.
         edit: String,

@@ -1,4 +1,5 @@
-//! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the window is.
+//! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the
+//! window is.
 //!
 //! ```
 //! use context_window::{

@@ -23,7 +23,8 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The event for a user interface: a reply that reached its largest length, or filled the window (rule U4).
+    /// The event for a user interface: a reply that reached its largest length, or filled the window (rule
+    /// U4).
     #[must_use]
     pub fn event(self) -> Option<ContextEvent> {
         match self {
@@ -85,19 +86,20 @@ const WORDINGS: [&str; 17] = [
 const NOT: [&str; 7] =
     ["rate limit", "rate_limit", "per minute", "per day", "quota", "throttl", "please wait"];
 
-/// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with a smaller
-/// plan: [`crate::RequestLimits::prompt_budget`] of less than what was sent, or a compaction.
+/// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with
+/// a smaller plan: [`crate::RequestLimits::prompt_budget`] of less than what was sent, or a compaction.
 ///
-/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp, listed in
-/// `docs/reference/compaction.md`.
+/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp,
+/// listed in `docs/reference/compaction.md`.
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
     let error = error.to_lowercase();
     WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
 }
 
-/// Pieces of what providers say when a piece of the model's own reasoning does not stand as it was sent: Anthropic (bound to another
-/// conversation, changed, or cut), Gemini. That one is missing is another error: sending none does not help.
+/// Pieces of what providers say when a piece of the model's own reasoning does not stand as it was sent:
+/// Anthropic (bound to another conversation, changed, or cut), Gemini. That one is missing is another error:
+/// sending none does not help.
 const REASONING: [&str; 4] = [
     "`signature` in `thinking` block",
     "blocks in the latest assistant message cannot be modified",
@@ -105,9 +107,9 @@ const REASONING: [&str; 4] = [
     "corrupted thought signature",
 ];
 
-/// Whether a provider's error, as text or JSON, says that it does not take the reasoning of an earlier reply back. The same
-/// prompt is refused again: send a plan without reasoning, with `conversation.reasoning = "drop"`. Nothing is lost by it:
-/// [`crate::Conversation`] keeps what was thought.
+/// Whether a provider's error, as text or JSON, says that it does not take the reasoning of an earlier reply
+/// back. The same prompt is refused again: send a plan without reasoning, with
+/// `conversation.reasoning = "drop"`. Nothing is lost by it: [`crate::Conversation`] keeps what was thought.
 ///
 /// Wordings of Anthropic and Gemini, as both wrote them in 2026.
 #[must_use]

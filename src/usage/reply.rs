@@ -5,8 +5,8 @@ use crate::item::ItemId;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a provider said of a reply: its usage report, and why the reply ended. `None`, a [`Usage`], a [`StopReason`] or a
-/// pair of both can stand for it.
+/// What a provider said of a reply: its usage report, and why the reply ended. `None`, a [`Usage`], a
+/// [`StopReason`] or a pair of both can stand for it.
 ///
 /// ```
 /// use context_window::{Usage, usage::{ReplyReport, StopReason}};
@@ -124,8 +124,8 @@ impl From<(Usage, StopReason)> for ReplyReport {
 pub struct Committed {
     /// Its id.
     pub id: ItemId,
-    /// What a user interface is to be told (rule C10): the figures of the window as the provider reported them, a level that
-    /// was crossed, a reply that reached its largest length or filled the window.
+    /// What a user interface is to be told (rule C10): the figures of the window as the provider reported
+    /// them, a level that was crossed, a reply that reached its largest length or filled the window.
     pub events: Vec<ContextEvent>,
 }
 

@@ -1,15 +1,17 @@
 //! What a provider says it did to a prompt before the model read it.
 //!
-//! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the beta header
-//! `thinking-binding-controls-2026-08-01`) and context editing (`context_management.applied_edits`); `OpenAI`, GPT-6.2
-//! (`input_transformations` of a response).
+//! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the
+//! beta header `thinking-binding-controls-2026-08-01`) and context editing
+//! (`context_management.applied_edits`); `OpenAI`, GPT-6.2 (`input_transformations` of a response).
 
 use serde_json::Value;
 
-/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped elsewhere.
+/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped
+/// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransformedInput {
-    /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
+    /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item
+    /// (`OpenAI`).
     pub(crate) place: String,
     /// Whether it was dropped; otherwise it was read this time.
     pub(crate) dropped: bool,

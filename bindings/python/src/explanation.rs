@@ -6,7 +6,8 @@ use context_window_report as report;
 use core::analysis;
 use pyo3::prelude::*;
 
-/// Why an item is in or out, at which prompt budgets (tokens) it is in, and what stands in its way. `str()` gives it in words.
+/// Why an item is in or out, at which prompt budgets (tokens) it is in, and what stands in its way. `str()`
+/// gives it in words.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Explanation {
     inner: analysis::Explanation,

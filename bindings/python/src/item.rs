@@ -24,7 +24,8 @@ pub(crate) struct IncludedItem {
     hash: String,
 }
 
-/// One item that is not in the prompt, or a run of neighbouring messages (`id` to `last_id`, `count` of them), and why.
+/// One item that is not in the prompt, or a run of neighbouring messages (`id` to `last_id`, `count` of
+/// them), and why.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct ExcludedItem {
@@ -40,10 +41,11 @@ pub(crate) struct ExcludedItem {
     certainty: &'static str,
 }
 
-/// One message of the prompt, before the provider's format joins any: of one item, or of documents that stand together.
+/// One message of the prompt, before the provider's format joins any: of one item, or of documents that stand
+/// together.
 ///
-/// `position` is that of a message of the conversation. `changed` says what of it is not as it is there: `text` (a
-/// shortened tool result), `calls`, `reasoning`, `role`.
+/// `position` is that of a message of the conversation. `changed` says what of it is not as it is there:
+/// `text` (a shortened tool result), `calls`, `reasoning`, `role`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct ItemMessage {
     message: Message,

@@ -17,14 +17,17 @@ use pyo3::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared between threads.
+/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared
+/// between threads.
 ///
-/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in each plan (`known`
-/// is false). `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` the name of a set of options; `tokenizer`
-/// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another
-/// one than the model's own, in which the prompt is counted.
+/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in
+/// each plan (`known` is false). `config` is a dict of tables, TOML text, or the path of a TOML file;
+/// `preset` the name of a set of options; `tokenizer` the name of another tokenizer or the path of a
+/// `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than the model's own,
+/// in which the prompt is counted.
 ///
-/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is not here.
+/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is
+/// not here.
 #[pyclass(frozen, from_py_object, module = "context_window")]
 #[derive(Clone)]
 pub(crate) struct Manager {
@@ -127,8 +130,8 @@ impl Manager {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another tokenizer than the
-    /// model's own where one is named.
+    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another
+    /// tokenizer than the model's own where one is named.
     pub(crate) fn layered<const N: usize>(
         model: &str,
         tokenizer: Option<&str>,
@@ -148,11 +151,12 @@ impl Manager {
 
 #[pymethods]
 impl Manager {
-    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a notice.
+    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a
+    /// notice.
     ///
-    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`; `tokenizer`
-    /// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than
-    /// the model's own, in which the prompt is counted.
+    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`;
+    /// `tokenizer` the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a
+    /// file of models; `wire_format` another one than the model's own, in which the prompt is counted.
     #[new]
     #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None, wire_format=None))]
     fn new(
@@ -201,8 +205,8 @@ impl Manager {
     /// context length), `previous` (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for
     /// each message that is left out).
     ///
-    /// Raises `BudgetError` where the limits leave no tokens, `InputError` for ids used twice and scores that are no numbers. A
-    /// minimum that does not fit is no error but a plan with an `overflow`.
+    /// Raises `BudgetError` where the limits leave no tokens, `InputError` for ids used twice and scores that
+    /// are no numbers. A minimum that does not fit is no error but a plan with an `overflow`.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
         &self,
@@ -292,9 +296,9 @@ impl Manager {
         json::python(py, &usage)
     }
 
-    /// The request for a summary that is due, if one is. With `now`, the one that the user asks for; with `first` and `last`, of
-    /// these messages and all between them. Hand what a model answers to `apply_summary`, or have it done without a model by
-    /// `compact_without_model`.
+    /// The request for a summary that is due, if one is. With `now`, the one that the user asks for; with
+    /// `first` and `last`, of these messages and all between them. Hand what a model answers to
+    /// `apply_summary`, or have it done without a model by `compact_without_model`.
     #[pyo3(signature = (conversation, *, now=false, first=None, last=None, **request))]
     fn compaction_due(
         &self,
@@ -317,8 +321,8 @@ impl Manager {
         Ok(job.map(CompactionJob::of))
     }
 
-    /// Takes a summary and archives what it replaces; nothing is deleted. Gives the record of the compaction, a dict.
-    /// Raises a `CompactionError` where nothing was archived.
+    /// Takes a summary and archives what it replaces; nothing is deleted. Gives the record of the compaction,
+    /// a dict. Raises a `CompactionError` where nothing was archived.
     fn apply_summary<'py>(
         &self,
         py: Python<'py>,
@@ -359,7 +363,8 @@ impl Manager {
         record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
     }
 
-    /// This request as the JSON of a session file, which `plan-inspect` plans alike; with `redact` without its texts.
+    /// This request as the JSON of a session file, which `plan-inspect` plans alike; with `redact` without
+    /// its texts.
     #[pyo3(signature = (conversation, *, redact=false, **request))]
     fn session_json(
         &self,
@@ -413,8 +418,8 @@ impl Manager {
     }
 }
 
-/// How many tokens a text takes. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`, `chars/3.5`, `bytes`) or
-/// the path of a `tokenizer.json`.
+/// How many tokens a text takes. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`,
+/// `chars/3.5`, `bytes`) or the path of a `tokenizer.json`.
 #[pyfunction]
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
 pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {

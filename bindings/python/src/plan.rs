@@ -25,7 +25,8 @@ use std::sync::Arc;
 /// A notebook shows a plan of so many rows with explanations: it must not wait.
 const EXPLAINED: usize = 500;
 
-/// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it never changes.
+/// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it
+/// never changes.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Plan {
     inner: Arc<ContextPlan>,
@@ -89,7 +90,8 @@ impl Plan {
         &self.inner
     }
 
-    /// The conversation as it was when the plan was made: a copy, so that no lock is held while a question is answered.
+    /// The conversation as it was when the plan was made: a copy, so that no lock is held while a question is
+    /// answered.
     fn past(&self) -> Result<core::Conversation, core::Error> {
         let log = reading(&self.log);
         if log.event_count() == self.entries {
@@ -187,7 +189,8 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// What does not fit, if the minimum is more than the budget: a dict of `tokens`, `minimum`, `conflict`, `remedies`.
+    /// What does not fit, if the minimum is more than the budget: a dict of `tokens`, `minimum`, `conflict`,
+    /// `remedies`.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.inner.overflow.is_none() {
@@ -232,15 +235,15 @@ impl Plan {
         py.detach(|| self.inner.fingerprint())
     }
 
-    /// What of the last prompt is repeated, so that a cache may hold it: a dict of `tokens`, `of` and what differs; None for
-    /// a first prompt.
+    /// What of the last prompt is repeated, so that a cache may hold it: a dict of `tokens`, `of` and what
+    /// differs; None for a first prompt.
     #[getter]
     fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
     }
 
-    /// The body of a request: messages, tools and what a provider calls them, without the model's parameters. The format is
-    /// the model's own unless another one is named; `breakpoints` marks where a cache pays.
+    /// The body of a request: messages, tools and what a provider calls them, without the model's parameters.
+    /// The format is the model's own unless another one is named; `breakpoints` marks where a cache pays.
     #[pyo3(signature = (wire_format=None, *, breakpoints=false))]
     fn body<'py>(
         &self,
@@ -257,7 +260,8 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// The messages of the body alone. Anthropic and Gemini have the system text beside them: take `body` there.
+    /// The messages of the body alone. Anthropic and Gemini have the system text beside them: take `body`
+    /// there.
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
@@ -265,8 +269,8 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// The prompt item by item, before the provider's format joins any messages: for frameworks that keep messages of
-    /// their own.
+    /// The prompt item by item, before the provider's format joins any messages: for frameworks that keep
+    /// messages of their own.
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
             let log = reading(&self.log);
@@ -279,8 +283,8 @@ impl Plan {
         serde_json::to_string(&self.inner.anchor()).map_err(|error| input(error.to_string()))
     }
 
-    /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
-    /// decide.
+    /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID`
+    /// and `item:ID` decide.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
         let explained = self.answer(py, |manager, request| Ok(manager.explainer(request).explain(id)?))?;
         Ok(Explanation::of(explained))
@@ -303,8 +307,9 @@ impl Plan {
         Ok(diff.changes.iter().map(Change::of).collect())
     }
 
-    /// What the input costs: a dict of `billionths` of a dollar and of tokens `read` from a cache, `written` to one and
-    /// `uncached`; None where the model has no price. `day` is the date whose prices count, as in `2026-11-25`.
+    /// What the input costs: a dict of `billionths` of a dollar and of tokens `read` from a cache, `written`
+    /// to one and `uncached`; None where the model has no price. `day` is the date whose prices count, as in
+    /// `2026-11-25`.
     #[pyo3(signature = (*, day=None, hour_cache=false))]
     fn cost<'py>(
         &self,
@@ -356,8 +361,8 @@ impl Plan {
         py.detach(|| report::markdown(&self.inner).to_string())
     }
 
-    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt; with `explain` it says of
-    /// each item at which budgets it is in, which takes seconds for thousands of items.
+    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt; with
+    /// `explain` it says of each item at which budgets it is in, which takes seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
         self.answer(py, |manager, request| {

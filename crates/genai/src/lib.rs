@@ -44,8 +44,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in that
-/// model's wire format and fits its window:
+/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in
+/// that model's wire format and fits its window:
 ///
 /// ```no_run
 /// # use context_window::{*, compaction::CompactionRequest};
@@ -62,13 +62,14 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// No redirect is followed: a key goes to the URL that is asked, and nowhere else.
 ///
 /// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
-/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
+/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time
+/// enabled.
 ///
-/// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
-/// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
-/// are replaced by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks
-/// spends that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at
-/// that length is taken as it is.
+/// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not
+/// to use), the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and
+/// parts that are no text are replaced by a few words; reasoning and tools that a provider runs itself are
+/// left out. A model that thinks spends that length on its thoughts too: raise
+/// `compaction.summary.max_tokens` for one. An answer that was cut at that length is taken as it is.
 #[derive(Clone)]
 pub struct Summariser {
     provider: Provider,
@@ -97,16 +98,18 @@ impl Summariser {
         Self::of(Provider::Gemini, model)
     }
 
-    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another. It takes no
-    /// key. Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say
-    /// so: that length is to be no less than what the job was made for.
+    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another.
+    /// It takes no key. Ollama cuts a prompt that is longer than its own context length
+    /// (`OLLAMA_CONTEXT_LENGTH`) and does not say so: that length is to be no less than what the job was made
+    /// for.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
         Self::of(Provider::Ollama, model)
     }
 
-    /// A model behind any URL that speaks `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway); the URL is what stands
-    /// before `chat/completions`, such as `http://localhost:8000/v1`. No key from the environment is ever sent there.
+    /// A model behind any URL that speaks `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway); the URL
+    /// is what stands before `chat/completions`, such as `http://localhost:8000/v1`. No key from the
+    /// environment is ever sent there.
     #[must_use]
     pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self::of(Provider::Compatible, model).with_url(url)
@@ -116,9 +119,9 @@ impl Summariser {
         Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
     }
 
-    /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
-    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is sent to
-    /// this URL.
+    /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`),
+    /// `messages` (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the
+    /// environment, is sent to this URL.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
@@ -132,17 +135,17 @@ impl Summariser {
         self
     }
 
-    /// Sets how long one request may take, from connecting to the last byte of the answer; 60 seconds otherwise. A request
-    /// that is sent again because it was too long has that time anew.
+    /// Sets how long one request may take, from connecting to the last byte of the answer; 60 seconds
+    /// otherwise. A request that is sent again because it was too long has that time anew.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Asks the model for the summary of a job, and gives the text back without thoughts around it. Where the provider says
-    /// that the prompt is too long, [`CompactionRequest::smaller`] is sent instead, and so on until that gives none: at
-    /// most six requests. Nothing else is sent twice.
+    /// Asks the model for the summary of a job, and gives the text back without thoughts around it. Where the
+    /// provider says that the prompt is too long, [`CompactionRequest::smaller`] is sent instead, and so on
+    /// until that gives none: at most six requests. Nothing else is sent twice.
     ///
     /// # Errors
     ///
@@ -180,8 +183,8 @@ impl Summariser {
     /// summary, the job is done without one ([`Compactor::compact_without_model`]); the record's kind says
     /// which it was, and a warning of `tracing` says why.
     ///
-    /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
-    /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
+    /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a
+    /// log that has to grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// [`Compactor::apply_summary`]: context_window::compaction::Compactor::apply_summary
     /// [`Compactor::compact_without_model`]: context_window::compaction::Compactor::compact_without_model
@@ -204,9 +207,9 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request
-    /// is dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so
-    /// that repeated failures stop further requests.
+    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end.
+    /// The request is dropped then, and the log holds what it held; the attempt is noted
+    /// ([`Conversation::compaction_failed`]), so that repeated failures stop further requests.
     ///
     /// # Errors
     ///
@@ -234,8 +237,8 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// Applies an answer, or does without one. A compaction that is made in the end is no failure, so none is noted for
-    /// what came before it.
+    /// Applies an answer, or does without one. A compaction that is made in the end is no failure, so none is
+    /// noted for what came before it.
     fn settle(
         &self,
         manager: &ContextWindowManager,

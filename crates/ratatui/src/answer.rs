@@ -10,8 +10,8 @@ use context_window_report as report;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeAction {
-    /// Pin the item again, without a TTL or with this one: `Conversation::pin_message` for a message, `Conversation::pin` for a
-    /// note, `Conversation::set_ttl` where there is a TTL.
+    /// Pin the item again, without a TTL or with this one: `Conversation::pin_message` for a message,
+    /// `Conversation::pin` for a note, `Conversation::set_ttl` where there is a TTL.
     RePin {
         /// The message or note.
         id: ItemId,
@@ -27,7 +27,8 @@ pub enum NoticeAction {
         /// Completed turns, 1 or more.
         turns: u32,
     },
-    /// Leave the item out from now on: `Conversation::unpin`, and an expired message is not asked about again.
+    /// Leave the item out from now on: `Conversation::unpin`, and an expired message is not asked about
+    /// again.
     Drop {
         /// The message or note.
         id: ItemId,
@@ -35,9 +36,10 @@ pub enum NoticeAction {
 }
 
 impl NoticeAction {
-    /// What a notice of this plan offers, in the order in which it is shown: for an expired item ([`NoticeCode::TtlQuestion`])
-    /// re-pin, keep and drop; for a pin that does not fit ([`NoticeCode::PinDropped`]) re-pin before other pins, re-pin as
-    /// required, and drop. How many tokens the pin needs is in the notice's text. Nothing for any other notice.
+    /// What a notice of this plan offers, in the order in which it is shown: for an expired item
+    /// ([`NoticeCode::TtlQuestion`]) re-pin, keep and drop; for a pin that does not fit
+    /// ([`NoticeCode::PinDropped`]) re-pin before other pins, re-pin as required, and drop. How many tokens
+    /// the pin needs is in the notice's text. Nothing for any other notice.
     ///
     /// `turns` is how many turns "keep" means.
     #[must_use]

@@ -72,10 +72,11 @@ impl BannerState {
     }
 }
 
-/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level `Approaching` on. It is red only if the
-/// prompt is over its budget.
+/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level
+/// `Approaching` on. It is red only if the prompt is over its budget.
 ///
-/// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how many.
+/// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how
+/// many.
 ///
 /// ```
 /// use context_window::*;

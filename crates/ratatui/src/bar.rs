@@ -8,8 +8,8 @@ use context_window::{
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// What the conversation would take if all of it were sent, of its limit, in the style of its level; and in a second row,
-/// where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
+/// What the conversation would take if all of it were sent, of its limit, in the style of its level; and in a
+/// second row, where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
 ///
 /// ```
 /// # use context_window::*;

@@ -22,8 +22,8 @@ pub enum ItemExplanation<'a> {
     Text {
         /// The row that it is about: [`Decision::qualified_id`].
         item_id: &'a str,
-        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line, which repeats the row, is
-        /// left out.
+        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line,
+        /// which repeats the row, is left out.
         text: &'a str,
     },
     /// That there is none, and why.
@@ -60,8 +60,8 @@ impl DetailState {
     }
 }
 
-/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source, an explanation
-/// where the application has one, and the whole text where it is known.
+/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source,
+/// an explanation where the application has one, and the whole text where it is known.
 ///
 /// ```
 /// use context_window::*;
@@ -170,8 +170,8 @@ impl<'a> ItemDetail<'a> {
         lines
     }
 
-    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top where the item
-    /// is another one.
+    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top
+    /// where the item is another one.
     pub fn scroll_into(&self, area: Rect, state: &mut DetailState) {
         self.scroll(self.lines(area.width).len(), area, state);
     }

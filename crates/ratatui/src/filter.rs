@@ -95,8 +95,9 @@ impl Filter {
         self.terms.is_empty()
     }
 
-    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by what they say;
-    /// without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and last message.
+    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by
+    /// what they say; without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and
+    /// last message.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
         self.matches_after(plan, row, texts, &mut LastWhy::default())
@@ -113,8 +114,8 @@ impl Filter {
         self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
 
-    /// A text in a line of so many columns, from shortly before the first thing in it that is looked for, where its beginning does not show
-    /// that.
+    /// A text in a line of so many columns, from shortly before the first thing in it that is looked for,
+    /// where its beginning does not show that.
     pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
         const SHOWN: usize = 400;
         let found = self.terms.iter().filter_map(|term| match term {

@@ -10,7 +10,8 @@ use ratatui_core::{
 };
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A filter while it is typed. Every letter filters at once; what cannot be read yet leaves the rows as they were.
+/// A filter while it is typed. Every letter filters at once; what cannot be read yet leaves the rows as they
+/// were.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLineState, ItemListState};
@@ -70,7 +71,8 @@ impl FilterLineState {
     }
 }
 
-/// `filter: section:documents`, and behind it what cannot be read. One row; of a text that is too long its end.
+/// `filter: section:documents`, and behind it what cannot be read. One row; of a text that is too long its
+/// end.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLine, FilterLineState, ItemListState};

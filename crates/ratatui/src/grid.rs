@@ -6,11 +6,11 @@ use context_window_report as report;
 use context_window_report::{cut, cut_ids, fitted, grouped, palette};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 
-/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it; beside them the tokens
-/// by kind; and where there is room the largest items, below or at the right.
+/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it;
+/// beside them the tokens by kind; and where there is room the largest items, below or at the right.
 ///
-/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5 where there is
-/// little.
+/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5
+/// where there is little.
 ///
 /// ```
 /// # use context_window::*;

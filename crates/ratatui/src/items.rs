@@ -29,8 +29,9 @@ pub enum SortBy {
     /// The prompt's order, and the order in which things were left out.
     #[default]
     Order,
-    /// The session's order: what is out where it would be, and a line wherever messages were archived or taken back, as
-    /// long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as [`SortBy::Order`].
+    /// The session's order: what is out where it would be, and a line wherever messages were archived or
+    /// taken back, as long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as
+    /// [`SortBy::Order`].
     Session,
     /// The most tokens first.
     Tokens,
@@ -61,11 +62,12 @@ impl SortBy {
     }
 }
 
-/// What a user chose in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in the next plan too
-/// stays selected.
+/// What a user chose in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in the
+/// next plan too stays selected.
 ///
-/// The rows are found once, not for every picture. Setters say by themselves that they have to be found again; of another
-/// plan or another conversation the application says so with [`ItemListState::refresh_rows`].
+/// The rows are found once, not for every picture. Setters say by themselves that they have to be found
+/// again; of another plan or another conversation the application says so with
+/// [`ItemListState::refresh_rows`].
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
@@ -90,8 +92,8 @@ impl ItemListState {
         Self::default()
     }
 
-    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays selected where it is
-    /// still there, alone or in a run.
+    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays
+    /// selected where it is still there, alone or in a run.
     pub fn refresh_rows(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
         let included = plan.included.len();
         let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
@@ -160,8 +162,8 @@ impl ItemListState {
         }
     }
 
-    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too: only who moves
-    /// and refreshes without a picture between has to call it.
+    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too:
+    /// only who moves and refreshes without a picture between has to call it.
     pub fn remember_plan(&mut self, plan: &ContextPlan) {
         match self.selected_row() {
             Some(ListRow::Item(_)) => {
@@ -244,14 +246,15 @@ impl ItemListState {
         self.selected = None;
     }
 
-    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where `document` is true.
+    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where
+    /// `document` is true.
     pub fn select_id(&mut self, id: impl Into<ItemId>, document: bool) {
         self.selected = Some((id.into(), document));
         self.of = None;
     }
 
-    /// Selects the row that the last picture showed in this line, counted from the top of the area; the heading is line 0.
-    /// Returns whether there is one.
+    /// Selects the row that the last picture showed in this line, counted from the top of the area; the
+    /// heading is line 0. Returns whether there is one.
     pub fn select_line(&mut self, line: u16) -> bool {
         let Some(below) = usize::from(line).checked_sub(1) else { return false };
         let place = self.place.offset + below;
@@ -262,8 +265,8 @@ impl ItemListState {
         is_there
     }
 
-    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them. Drawing does it
-    /// too.
+    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them.
+    /// Drawing does it too.
     pub fn scroll_into(&mut self, lines: u16) {
         self.height = usize::from(lines.saturating_sub(1));
         let (len, height) = (self.rows.len(), self.height);
@@ -316,8 +319,8 @@ fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
     all.filter(|(_, item)| is_left_out(*item)).map(|(nth, _)| ListRow::LeftOut(nth)).collect()
 }
 
-/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign, tokens, reason,
-/// and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
+/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign,
+/// tokens, reason, and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
 ///
 /// ```
 /// use context_window::*;

@@ -1,13 +1,14 @@
-//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
-//! questions to the user, what was said and where it was compacted.
+//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and
+//! pins to try, questions to the user, what was said and where it was compacted.
 //!
 //! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the
 //! log; [`ItemTexts`] adds texts of what is out. They draw in 16 colours, or in none ([`Theme::plain`]); no
 //! colour says what signs and words do not say too.
 //!
-//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
-//! [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and none changes a conversation: the application calls the
-//! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
+//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`],
+//! [`WhatIfState`], [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and
+//! none changes a conversation: the application calls the state when a key is pressed, and does what the
+//! state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::*;
@@ -128,7 +129,8 @@ fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
     u16::try_from(share).unwrap_or(columns).clamp(some, columns)
 }
 
-/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there is no room.
+/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there
+/// is no room.
 fn draw_bar(
     area: Rect,
     buffer: &mut Buffer,

@@ -7,8 +7,8 @@ use context_window_report::{fitted, wrapped};
 use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
 use unicode_width::UnicodeWidthStr;
 
-/// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was archived, what it came
-/// to, and its summary.
+/// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was
+/// archived, what it came to, and its summary.
 ///
 /// ```
 /// # use context_window::{*, conversation::HistoryRow};

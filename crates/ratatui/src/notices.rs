@@ -61,7 +61,8 @@ impl NoticeListState {
         self.selected
     }
 
-    /// The selected action, to be applied when the user confirms it; none where the selected notice offers none.
+    /// The selected action, to be applied when the user confirms it; none where the selected notice offers
+    /// none.
     #[must_use]
     pub fn action(&self, plan: &ContextPlan) -> Option<NoticeAction> {
         let entries = entries(plan);
@@ -75,8 +76,8 @@ impl NoticeListState {
     }
 }
 
-/// The notices of a plan; before them, where the minimum does not fit, what would make it fit. Under the selected notice stand
-/// the actions that it offers, the selected one in brackets.
+/// The notices of a plan; before them, where the minimum does not fit, what would make it fit. Under the
+/// selected notice stand the actions that it offers, the selected one in brackets.
 ///
 /// ```
 /// use context_window::*;

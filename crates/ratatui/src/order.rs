@@ -52,12 +52,12 @@ impl ListRow {
     }
 }
 
-/// Where a line belongs: before the conversation, in it, or after it; then by the position in the log; then what was
-/// archived up to there, its summary, and the message that follows.
+/// Where a line belongs: before the conversation, in it, or after it; then by the position in the log; then
+/// what was archived up to there, its summary, and the message that follows.
 type Place = (u8, u32, u8);
 
-/// Every row of the plan in the order of the session, with its markers where they are asked for. Without a conversation,
-/// the plan's own order.
+/// Every row of the plan in the order of the session, with its markers where they are asked for. Without a
+/// conversation, the plan's own order.
 pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
     let rows = (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item);
     let Some(log) = texts.log() else { return rows.collect() };

@@ -11,7 +11,8 @@ use context_window_report::{RowText, cut_ids, fitted, fitted_id};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
-/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
+/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it
+/// what is out.
 ///
 /// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
 ///
@@ -113,14 +114,16 @@ impl<'a> ContextPreview<'a> {
         self
     }
 
-    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the plan.
+    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the
+    /// plan.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its messages did.
+    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its
+    /// messages did.
     #[must_use]
     pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
         self.effect = Some(effect);
@@ -173,7 +176,8 @@ impl<'a> ContextPreview<'a> {
     }
 }
 
-/// Columns that are given to what is said of a row before anything else is left out, and those that long ids leave it.
+/// Columns that are given to what is said of a row before anything else is left out, and those that long ids
+/// leave it.
 const WHY: usize = 34;
 const LEAST_WHY: usize = 22;
 const TOKENS: usize = 11;

@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 
 const LABEL: &str = "what-if ";
 
-/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried (`●`), the session's
-/// own (`│`), up to twice that as far as the model goes; and what came in and dropped out.
+/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried
+/// (`●`), the session's own (`│`), up to twice that as far as the model goes; and what came in and dropped
+/// out.
 ///
 /// One row; what has no room is left out.
 ///
@@ -68,8 +69,8 @@ impl<'a> BudgetSlider<'a> {
         self
     }
 
-    /// The budget in tokens that this column of the screen stands for, where the slider is drawn in this area; none beside
-    /// the slider.
+    /// The budget in tokens that this column of the screen stands for, where the slider is drawn in this
+    /// area; none beside the slider.
     #[must_use]
     pub fn budget_at(&self, area: Rect, x: u16) -> Option<u64> {
         let (from, width) = track(area);

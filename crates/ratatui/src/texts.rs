@@ -8,8 +8,9 @@ use context_window_report as report;
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
-/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the documents of the
-/// request are needed. Without them a widget shows what it has, and a filter knows a run by its two ends only.
+/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the
+/// documents of the request are needed. Without them a widget shows what it has, and a filter knows a run by
+/// its two ends only.
 ///
 /// ```
 /// use context_window::*;
@@ -144,8 +145,8 @@ impl<'a> ItemTexts<'a> {
         log.position_of(&id.into()).map(|at| log.message(at))
     }
 
-    /// The whole text of a row, as it was said; of a run that of its last message. Not made printable: a widget does that.
-    /// None where the text is not known.
+    /// The whole text of a row, as it was said; of a run that of its last message. Not made printable: a
+    /// widget does that. None where the text is not known.
     #[must_use]
     pub fn text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where

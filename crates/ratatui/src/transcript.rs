@@ -22,12 +22,12 @@ pub struct TranscriptRemark {
     pub is_error: bool,
 }
 
-/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in a fainter style, a line
-/// where messages were archived ([`CompactionMarker`]), remarks of the application, and a reply that is on its way. System texts and
-/// tool calls are left out.
+/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in
+/// a fainter style, a line where messages were archived ([`CompactionMarker`]), remarks of the application,
+/// and a reply that is on its way. System texts and tool calls are left out.
 ///
-/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and below it, however long the
-/// conversation is. Nothing that a terminal would act on is drawn.
+/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and
+/// below it, however long the conversation is. Nothing that a terminal would act on is drawn.
 ///
 /// ```
 /// # use context_window::*;
@@ -99,7 +99,8 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// With what came of a reply that is on its way: what the model thinks, shown until it begins to answer, and the answer.
+    /// With what came of a reply that is on its way: what the model thinks, shown until it begins to answer,
+    /// and the answer.
     #[must_use]
     pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
         (self.thought, self.reply) = (thought, text);
@@ -122,7 +123,8 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// The lines in sight in an area of so many columns and rows; the state does not lead beyond the beginning afterwards.
+    /// The lines in sight in an area of so many columns and rows; the state does not lead beyond the
+    /// beginning afterwards.
     fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
         let rows = usize::from(area.height);
         // From the end: the blocks that are far above are never wrapped.

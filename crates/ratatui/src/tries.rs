@@ -8,7 +8,8 @@ use context_window::{
 use context_window_report as report;
 use std::fmt;
 
-/// What became of a change that a user asked for: whether there is something new to plan, and a sentence about it.
+/// What became of a change that a user asked for: whether there is something new to plan, and a sentence
+/// about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     changed: bool,
@@ -30,7 +31,8 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of a step.
+/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of
+/// a step.
 ///
 /// ```
 /// use context_window::*;
@@ -80,14 +82,15 @@ impl WhatIfState {
         state
     }
 
-    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that is another one.
+    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that
+    /// is another one.
     pub fn set_base(&mut self, base: &ContextPlan) {
         self.own = base.prompt_budget;
         self.largest = base.limits.largest_budget().max(self.own);
     }
 
-    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be called when the
-    /// changes are others, and when the conversation is.
+    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be
+    /// called when the changes are others, and when the conversation is.
     ///
     /// # Errors
     ///
@@ -234,8 +237,8 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item is inside of a
-    /// run since.
+    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item
+    /// is inside of a run since.
     pub fn toggle_expired(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let turned = self.changes.expired.keys().find(|id| texts.represents(row, id.as_str()));
         let id = turned.unwrap_or(row.id()).clone();
@@ -261,8 +264,8 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out already comes back
-    /// with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
+    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out
+    /// already comes back with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
     pub fn exclude(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {

@@ -1,4 +1,5 @@
-//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not change.
+//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not
+//! change.
 
 use super::RowExplanation;
 use context_window::{
@@ -134,8 +135,8 @@ impl WhatIf {
         limits
     }
 
-    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep them. Ids that it
-    /// does not have are passed over.
+    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep
+    /// them. Ids that it does not have are passed over.
     pub fn apply(&self, log: &mut Conversation) {
         for (id, pinned) in &self.pins {
             if *pinned {
@@ -157,8 +158,8 @@ impl WhatIf {
         !self.excluded.contains(document.id())
     }
 
-    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had been made under it
-    /// too, as explanations do (rule S5).
+    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had
+    /// been made under it too, as explanations do (rule S5).
     pub fn apply_to_request<T>(
         &self,
         request: &PlanRequest<'_>,
@@ -193,7 +194,8 @@ impl WhatIf {
     }
 
     /// Why a row of that plan is in or out, and which budgets would change that, as text for an
-    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another thread.
+    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another
+    /// thread.
     ///
     /// # Errors
     ///

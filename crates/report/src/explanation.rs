@@ -16,7 +16,8 @@ const NAMED: usize = 8;
 pub struct Explained<'a>(pub(super) &'a Explanation, pub(super) bool);
 
 impl Explained<'_> {
-    /// Takes note if another item has this id too (default: no): a document then shows its namespace (rule O5).
+    /// Takes note if another item has this id too (default: no): a document then shows its namespace (rule
+    /// O5).
     #[must_use]
     pub fn with_shared_id(self, is_shared: bool) -> Self {
         Self(self.0, is_shared)

@@ -5,8 +5,9 @@ use context_window::ContextPlan;
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
-/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows from it, the reply reserve: 10 by 10 cells, 20 by 10 for models
-/// with a context window of 1,000,000 tokens or more, 5 by 10 below 80 columns.
+/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows
+/// from it, the reply reserve: 10 by 10 cells, 20 by 10 for models with a context window of 1,000,000 tokens
+/// or more, 5 by 10 below 80 columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid<'a> {
     plan: &'a ContextPlan,

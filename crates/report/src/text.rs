@@ -61,7 +61,8 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and their end are shown.
+    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and
+    /// their end are shown.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
@@ -277,7 +278,8 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it more.
+    /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it
+    /// more.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
             let part = u128::from(tokens) * room as u128 / u128::from(whole);

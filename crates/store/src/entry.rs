@@ -108,8 +108,8 @@ impl Batch {
     }
 }
 
-/// Whether an entry of a conversation is the one that is stored. Of a sent prompt that is not the newest, a conversation
-/// does not know everything any more; of a message that was not loaded, its outline only.
+/// Whether an entry of a conversation is the one that is stored. Of a sent prompt that is not the newest, a
+/// conversation does not know everything any more; of a message that was not loaded, its outline only.
 pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> bool {
     match (ours, theirs.message(), theirs.event()) {
         (Entry::Message(ours), Some(theirs), _) if ours.is_loaded() => ours == theirs,

@@ -40,8 +40,8 @@ pub struct TokenCount {
     pub certainty: Certainty,
 }
 
-/// What counting up to a limit found: the count, or that it is over the limit. It is a function of text and limit
-/// only, never of what was counted before (rule O3).
+/// What counting up to a limit found: the count, or that it is over the limit. It is a function of text and
+/// limit only, never of what was counted before (rule O3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Exactly(u64),

@@ -1,4 +1,5 @@
-//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
+//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own
+//! (rule N1).
 
 #[cfg(feature = "hf")]
 use crate::huggingface;
@@ -21,7 +22,8 @@ use std::{
 
 /// Counts the tokens of plain text. Cheap to clone, shared between managers and threads.
 ///
-/// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule N2).
+/// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule
+/// N2).
 ///
 /// ```
 /// use context_window_tokens::{Certainty, TokenCounter};
@@ -88,8 +90,8 @@ impl TokenCounter {
         "bytes",
     ];
 
-    /// The counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`, `chars/3.5`,
-    /// `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
+    /// The counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`,
+    /// `chars/3.5`, `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
     ///
     /// # Errors
     ///
@@ -133,22 +135,25 @@ impl TokenCounter {
         Self::build("chars/4", Kind::Estimate(estimate::FOUR), 3)
     }
 
-    /// An estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's wire format.
+    /// An estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's wire
+    /// format.
     #[must_use]
     pub fn chars_per_3_5() -> Self {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
-    /// An upper bound for byte-level vocabularies and those that fall back to bytes: a token for every byte. It counts
-    /// too much for English by about a factor of four, and never too little where no normaliser makes texts longer.
+    /// An upper bound for byte-level vocabularies and those that fall back to bytes: a token for every byte.
+    /// It counts too much for English by about a factor of four, and never too little where no normaliser
+    /// makes texts longer.
     #[must_use]
     pub fn bytes() -> Self {
         Self::build("bytes", Kind::Bytes, 5)
     }
 
-    /// The tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the folder it is
-    /// in. Exact. The counter is named after the folder (or the file, where that is not called `tokenizer.json`), with
-    /// the first 8 digits of a hash of the file, so that plans tell two of them apart.
+    /// The tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the folder
+    /// it is in. Exact. The counter is named after the folder (or the file, where that is not called
+    /// `tokenizer.json`), with the first 8 digits of a hash of the file, so that plans tell two of them
+    /// apart.
     ///
     /// ```no_run
     /// let counter = context_window_tokens::TokenCounter::huggingface("models/qwen3")?;
@@ -184,8 +189,8 @@ impl TokenCounter {
         Ok(Self::build(&name, Kind::HuggingFace(Box::new(tokenizer)), next_tag()))
     }
 
-    /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text alone. More than
-    /// 2^40 tokens for one text read as 2^40, so that sums stay sums.
+    /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text
+    /// alone. More than 2^40 tokens for one text read as 2^40, so that sums stay sums.
     ///
     /// ```
     /// use context_window_tokens::TokenCounter;
@@ -221,8 +226,9 @@ impl TokenCounter {
         Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }
     }
 
-    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are over a limit
-    /// by their length alone are not counted then. What the built-in counters know of themselves stays.
+    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are
+    /// over a limit by their length alone are not counted then. What the built-in counters know of themselves
+    /// stays.
     #[must_use]
     pub fn with_longest_token(mut self, bytes: u64) -> Self {
         if let Kind::Fn(_) = self.inner.kind {
@@ -231,10 +237,10 @@ impl TokenCounter {
         self
     }
 
-    /// Remembers the counts of texts that recur from request to request (documents and the like), up to about so many
-    /// bytes of text, or as many as the documents of one request need where that is more; 0 remembers nothing. Clones share
-    /// what is remembered. It changes speed, never a plan. A manager gives a counter without this the size that
-    /// `tokens.cache_bytes` says.
+    /// Remembers the counts of texts that recur from request to request (documents and the like), up to about
+    /// so many bytes of text, or as many as the documents of one request need where that is more; 0 remembers
+    /// nothing. Clones share what is remembered. It changes speed, never a plan. A manager gives a counter
+    /// without this the size that `tokens.cache_bytes` says.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ContentCache::new(bytes)));
@@ -285,9 +291,10 @@ impl TokenCounter {
         Ok(TokenCount { tokens: n, certainty })
     }
 
-    /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or `limit` + 1
-    /// with certainty `at_least` (`estimate` for counters that estimate). If the byte length alone proves that the text
-    /// is over the limit, it is not tokenized (rule N5): 100 MB against 8,000 tokens of `o200k_base` costs nothing.
+    /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or
+    /// `limit` + 1 with certainty `at_least` (`estimate` for counters that estimate). If the byte length
+    /// alone proves that the text is over the limit, it is not tokenized (rule N5): 100 MB against 8,000
+    /// tokens of `o200k_base` costs nothing.
     ///
     /// ```
     /// # #[cfg(feature = "openai")] {
@@ -312,9 +319,10 @@ impl TokenCounter {
         })
     }
 
-    /// A long beginning of the text that has no more than `limit` tokens by itself, and its tokens. It ends where a
-    /// character ends. With the `OpenAI` encodings no whole word more would fit; with others the place is found by
-    /// halving, so a little more might. Nothing is read that no `limit` tokens can cover (rule N5).
+    /// A long beginning of the text that has no more than `limit` tokens by itself, and its tokens. It ends
+    /// where a character ends. With the `OpenAI` encodings no whole word more would fit; with others the
+    /// place is found by halving, so a little more might. Nothing is read that no `limit` tokens can cover
+    /// (rule N5).
     ///
     /// # Errors
     ///

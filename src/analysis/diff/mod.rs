@@ -53,7 +53,8 @@ pub struct Diff {
     /// Whose reasoning is sent in one of the plans only, or lost for another reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<ReasoningChange>,
-    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached prefix there.
+    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached
+    /// prefix there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsChange>,
     /// The part of the first prompt that the second repeats, as a provider's cache can serve it.
@@ -182,7 +183,8 @@ impl Cause {
 }
 
 impl Diff {
-    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of messages.
+    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of
+    /// messages.
     ///
     /// # Errors
     ///
@@ -342,8 +344,8 @@ struct Indexed<'t> {
 }
 
 impl Indexed<'_> {
-    /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
-    /// last one it takes.
+    /// The one input that a change comes from: one that makes it alone, else one without which it is not
+    /// made, else the last one it takes.
     fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
             states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)

@@ -75,8 +75,8 @@ struct Coded<'a> {
     up_to: Option<u64>,
 }
 
-/// As an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...) under the names
-/// that they have in a plan's JSON.
+/// As an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...)
+/// under the names that they have in a plan's JSON.
 impl Serialize for ExcludedReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Coded { code: self.name(), numbers: Numbers::new(self), up_to: None }.serialize(serializer)
@@ -93,7 +93,8 @@ pub enum Reason {
     Excluded(ExcludedReason),
 }
 
-/// As an object with a `code`: `required`, `pinned`, `recent`, `question`, `relevant`, `summary`, or the code of what is out.
+/// As an object with a `code`: `required`, `pinned`, `recent`, `question`, `relevant`, `summary`, or the code
+/// of what is out.
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -123,8 +124,8 @@ pub enum Never {
     },
 }
 
-/// As an object with a `code`: `always_in`, or the code of what keeps it out, with `up_to` where that is every budget up to
-/// there.
+/// As an object with a `code`: `always_in`, or the code of what keeps it out, with `up_to` where that is
+/// every budget up to there.
 impl Serialize for Never {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -168,7 +169,8 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "what one question's documents may take keeps it out at every"
             }
-            // With another budget than the last prompt's the window is not continued (rule S5), which is not told here.
+            // With another budget than the last prompt's the window is not continued (rule S5), which is not
+            // told here.
             ExcludedReason::Budget { limited_by: LimitedBy::StickyWindow, .. } => {
                 return f.write_str(
                     "the sticky window keeps it out; a prompt with another budget begins a new one",

@@ -18,7 +18,8 @@ pub enum IncludedReason {
     Pinned,
     /// It is in the kept window (rule S4).
     Recent,
-    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are kept (rules S4, S5).
+    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are
+    /// kept (rules S4, S5).
     Question,
     /// Its score (rule S8).
     Relevant,

@@ -28,8 +28,8 @@ pub(crate) use declared::{DeclarationNote, and_more};
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages (figures:
-/// `config/models.toml`).
+/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages
+/// (figures: `config/models.toml`).
 const IMAGE_MOST: u64 = 48_169;
 const MEDIUM_MOST: u64 = 26_501_000;
 /// Returns the most tokens of an image, or of another medium.
@@ -44,7 +44,8 @@ const WORDS_MOST: u64 = 80;
 /// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
 const SEALED_BYTES: u64 = 4;
 
-/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an object.
+/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an
+/// object.
 const READ_ON_PUSH: usize = 1 << 16;
 
 /// In the order of their numbers, by which frames are found.
@@ -102,8 +103,8 @@ pub(crate) struct Meter {
     profile: TargetProfile,
     frames: Frames,
     media: MediaPrices,
-    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
-    /// and elsewhere.
+    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the
+    /// live turn, and elsewhere.
     tags: [u32; 2],
     /// Which attributes the wrapper of a document has.
     header: DocumentHeader,
@@ -157,8 +158,8 @@ impl Meter {
         &self.counter
     }
 
-    /// The certainty of a text that was counted in full. With a chat template it is an estimate: what the template adds is only
-    /// measured from examples.
+    /// The certainty of a text that was counted in full. With a chat template it is an estimate: what the
+    /// template adds is only measured from examples.
     pub(crate) fn certainty(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
     }
@@ -426,7 +427,8 @@ impl Meter {
         own + self.frames.part * parts + name + self.frames.call * calls + sealed(message)
     }
 
-    /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
+    /// How sure the number of a message is for what is not text in it: that is counted at the most it can be,
+    /// or guessed.
     fn not_text(&self, message: &Message) -> Certainty {
         if sealed(message) > 0 {
             return Certainty::Estimate;
@@ -451,8 +453,8 @@ impl Meter {
     }
 }
 
-/// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A signature beside a
-/// thought that is shown holds nothing more.
+/// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A
+/// signature beside a thought that is shown holds nothing more.
 fn sealed(message: &Message) -> u64 {
     let hidden = |reasoning: &Reasoning| {
         if let Some(tokens) = reasoning.tokens {
@@ -470,8 +472,8 @@ fn sealed(message: &Message) -> u64 {
     message.reasoning().iter().map(hidden).sum()
 }
 
-/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
-/// for parts, names, calls, media and our own words.
+/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to:
+/// texts, and room for parts, names, calls, media and our own words.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes(message: &Message) -> u64 {
@@ -506,8 +508,8 @@ pub fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
 }
 
-/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
-/// (rule H9). It includes the lines around them.
+/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result
+/// of such a call (rule H9). It includes the lines around them.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes_of_a_user(message: &Message) -> u64 {

@@ -1,5 +1,6 @@
-//! What a chat template puts around messages, learnt by rendering a few small prompts; and what a whole prompt costs as
-//! rendered. The first is for weighing one message at a time, the second is the truth (rule N3).
+//! What a chat template puts around messages, learnt by rendering a few small prompts; and what a whole
+//! prompt costs as rendered. The first is for weighing one message at a time, the second is the truth (rule
+//! N3).
 
 use super::{Frames, ROLES};
 use crate::{

@@ -78,8 +78,8 @@ impl TokenizerFit {
 }
 
 impl ModelEntry {
-    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or nobody
-    /// publishes what its wire format adds.
+    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or
+    /// nobody publishes what its wire format adds.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
         let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);

@@ -50,7 +50,8 @@ impl Model {
     }
 }
 
-/// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
+/// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration
+/// (rule B2).
 ///
 /// ```
 /// use context_window::RequestLimits;
@@ -232,7 +233,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
+    /// The most that the input may take: what the completion leaves of the context, and no more than the
+    /// input limit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let left = self.model_context_len.saturating_sub(self.max_completion_tokens);

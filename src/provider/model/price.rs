@@ -18,8 +18,8 @@ pub struct Price {
     /// Input that is written to the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts, for every token
-    /// of it. Model files set them.
+    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts,
+    /// for every token of it. Model files set them.
     #[doc(hidden)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PriceStep>,

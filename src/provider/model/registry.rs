@@ -76,8 +76,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
-    /// names used twice and figures that cannot be.
+    /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read,
+    /// unknown keys, names used twice and figures that cannot be.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         let file: File = toml::from_str(text).map_err(|error| fault::unreadable(text, origin, &error))?;
         Self::of(file.model, text, origin)

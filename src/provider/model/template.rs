@@ -73,8 +73,8 @@ impl ChatTemplate {
         Self { origin, source, variables: BTreeMap::new(), control: Vec::new(), date: (2025, 1, 1) }
     }
 
-    /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only one) in
-    /// `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
+    /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only
+    /// one) in `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl ChatTemplate {
         self
     }
 
-    /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no clock
-    /// here: the same plan has to come out tomorrow.
+    /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no
+    /// clock here: the same plan has to come out tomorrow.
     #[must_use]
     pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         self.date = (year, month, day);
@@ -146,9 +146,9 @@ impl ChatTemplate {
         &self.variables
     }
 
-    /// What content must not name, or the model would obey it: the control tokens of the tokenizer's settings, the
-    /// template's own `_token` variables, and whatever in its source looks like a marker: `<|im_start|>`, `[INST]`,
-    /// `<tool_call>`.
+    /// What content must not name, or the model would obey it: the control tokens of the tokenizer's
+    /// settings, the template's own `_token` variables, and whatever in its source looks like a marker:
+    /// `<|im_start|>`, `[INST]`, `<tool_call>`.
     pub(crate) fn markers(&self) -> Vec<String> {
         let variables = self.variables.iter().filter(|(name, _)| name.ends_with("_token"));
         let variables = variables.filter_map(|(_, value)| value.as_str().map(str::to_owned));
@@ -193,8 +193,8 @@ impl fmt::Debug for ChatTemplate {
     }
 }
 
-/// What looks like a marker in a template's source: up to 40 characters without white space, quotes or braces between
-/// angle brackets, or capital letters between square ones.
+/// What looks like a marker in a template's source: up to 40 characters without white space, quotes or braces
+/// between angle brackets, or capital letters between square ones.
 fn marks_in(source: &str) -> impl Iterator<Item = String> {
     let marker = |(at, open): (usize, &str)| {
         let close = if open == "<" { '>' } else { ']' };

@@ -1,14 +1,15 @@
-//! What a provider checks of the reasoning that it takes back, as data: `thinking` of a model in `config/models.toml`.
+//! What a provider checks of the reasoning that it takes back, as data: `thinking` of a model in
+//! `config/models.toml`.
 
 use serde::{Deserialize, Serialize};
 
-/// How a model treats reasoning that goes back to it (rules K1 to K4). A model without this rule checks nothing.
-/// Model files set it.
+/// How a model treats reasoning that goes back to it (rules K1 to K4). A model without this rule checks
+/// nothing. Model files set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ThinkingRule {
-    /// For whom it compares what stands before a block of reasoning with what stood there when the block was made: tools,
-    /// system texts and messages, reasoning and cache marks apart.
+    /// For whom it compares what stands before a block of reasoning with what stood there when the block was
+    /// made: tools, system texts and messages, reasoning and cache marks apart.
     pub(crate) check: PrefixCheck,
     /// What it does where they differ.
     pub(crate) mismatch: PrefixMismatch,
@@ -51,7 +52,8 @@ pub(crate) struct MismatchSwitch {
     pub(crate) header: String,
     /// Its value.
     pub(crate) value: String,
-    /// What goes into the object `thinking` of the body, as JSON; beside the types `adaptive` and `enabled` only.
+    /// What goes into the object `thinking` of the body, as JSON; beside the types `adaptive` and `enabled`
+    /// only.
     pub(crate) thinking: String,
 }
 

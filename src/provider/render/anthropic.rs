@@ -1,4 +1,5 @@
-//! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache marks.
+//! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache
+//! marks.
 
 use super::{
     fill::{Fill, filled, json as to_json},

@@ -13,8 +13,9 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
-/// have the ids that they came with, if any: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
+/// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
+/// Calls and results have the ids that they came with, if any: results stand in the order of their calls
+/// (Vertex refuses ids: vercel/ai#15664).
 #[derive(Debug)]
 pub(super) struct GeminiBody<'a> {
     pub(super) prompt: &'a Prompt,
@@ -30,8 +31,8 @@ impl GeminiBody<'_> {
         head.flat_map(parts).collect()
     }
 
-    /// Returns all functions as one tool, at the place of the first or beside what came in one tool with them, and the tools
-    /// that the provider runs itself.
+    /// Returns all functions as one tool, at the place of the first or beside what came in one tool with
+    /// them, and the tools that the provider runs itself.
     fn tools(&self) -> Vec<WireTool<'_>> {
         let tools = &self.prompt.tools;
         let declarations: Vec<_> =
@@ -193,8 +194,8 @@ impl<'a> Contents<'a> {
                 _ => {}
             }
         }
-        // Text after results ends a request as if the model had spoken last; before them it does not (dive#287). So it is
-        // written only where it came in that order.
+        // Text after results ends a request as if the model had spoken last; before them it does not
+        // (dive#287). So it is written only where it came in that order.
         answers.for_each(|answer| self.add_answer(answer));
     }
 
@@ -265,7 +266,8 @@ struct Response<'a> {
     response: Output<'a>,
 }
 
-/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read 2026-11-22).
+/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read
+/// 2026-11-22).
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Output<'a> {
@@ -287,8 +289,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// How many steps of the current turn begin with a call that has no signature, where the target wants one; none where
-/// there is no such step.
+/// How many steps of the current turn begin with a call that has no signature, where the target wants one;
+/// none where there is no such step.
 pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     let steps = prompt.messages.iter().skip(current_turn(&prompt.messages));
     let unsigned =
@@ -296,7 +298,8 @@ pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     Some(unsigned.count()).filter(|count| prompt.wants.signed_calls && *count > 0)
 }
 
-/// Where the current turn begins: at the last content of the user that holds no results, which is a content of its own.
+/// Where the current turn begins: at the last content of the user that holds no results, which is a content
+/// of its own.
 fn current_turn(messages: &[Message]) -> usize {
     let after_results = |at: usize| at > 0 && messages[at - 1].role() == Role::Tool;
     let begins = |at: &usize| messages[*at].role() == Role::User && !after_results(*at);
@@ -330,8 +333,8 @@ enum Signature {
     Demanded,
 }
 
-/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without a signature
-/// gets the word that skips the check if one is demanded.
+/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without
+/// a signature gets the word that skips the check if one is demanded.
 fn wire_part<'a>(component: &Component<'a>, signature: Signature) -> WirePart<'a> {
     let signed = signature == Signature::Demanded;
     if let Some(raw) = component.json().and_then(|json| filled(json, &fills(component), None)) {
@@ -445,8 +448,8 @@ pub fn is_inline_image(url: &str) -> bool {
     inline_image(url).is_some()
 }
 
-/// Results in the order of their calls, each by its function's name: of several results with one id, the first. Results
-/// that came in another form than ours stand in their own order.
+/// Results in the order of their calls, each by its function's name: of several results with one id, the
+/// first. Results that came in another form than ours stand in their own order.
 fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
     let by_call = results.iter().rev().filter_map(|result| Some((result.answers()?, result)));
@@ -570,7 +573,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A call's result is the first that answers it, in the order of the calls: as a search from the first result finds it.
+        /// A call's result is the first that answers it, in the order of the calls: as a search from the
+        /// first result finds it.
         #[test]
         fn results_are_those_that_a_search_finds(
             calls in prop::collection::vec(0u8..6, 0..8),

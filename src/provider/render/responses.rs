@@ -1,4 +1,5 @@
-//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
+//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its
+//! own.
 
 use super::{
     fill::{Fill, filled, json as to_json},
@@ -17,8 +18,8 @@ use serde_json::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
-/// in their position, as messages of the system or developer role.
+/// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions
+/// stand in `input`, in their position, as messages of the system or developer role.
 #[derive(Debug)]
 pub(super) struct ResponsesBody<'a> {
     pub(super) prompt: &'a Prompt,
@@ -87,8 +88,8 @@ impl<'a> Said<'a, '_> {
         }
     }
 
-    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other than the
-    /// assistant's, what adds tools does.
+    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other
+    /// than the assistant's, what adds tools does.
     fn is_own_items(&self, components: &[Component<'_>]) -> bool {
         let may_be = self.message.role() == Role::Assistant || self.message.role().instructs();
         let mut content = components.iter().filter(|component| is_content(component));
@@ -190,8 +191,8 @@ fn result<'a>(
     }
 }
 
-/// Returns a result that was made up, of the type that a call of no function is answered by. Returns `None` for a call that
-/// takes the result of a function.
+/// Returns a result that was made up, of the type that a call of no function is answered by. Returns `None`
+/// for a call that takes the result of a function.
 fn own_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
     let text = message.plain_texts().collect::<Vec<&str>>().join("\n\n");
     let kind = format!("{called}_output");
