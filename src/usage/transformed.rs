@@ -1,4 +1,4 @@
-//! What a provider says it did to a prompt before the model read it.
+//! A provider's report on its changes to a prompt.
 //!
 //! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the
 //! beta header `thinking-binding-controls-2026-08-01`) and context editing
@@ -10,17 +10,17 @@ use serde_json::Value;
 /// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransformedInput {
-    /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item
-    /// (`OpenAI`).
+    /// Its place: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
     pub(crate) place: String,
-    /// Whether it was dropped; otherwise it was read this time.
+    /// True if it was dropped; otherwise it was read this time.
     pub(crate) dropped: bool,
-    /// Why, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`, ..).
+    /// The reason, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`,
+    /// ..).
     pub(crate) reason: String,
 }
 
 impl TransformedInput {
-    /// From one entry of `input_transformations`; none for one of another kind.
+    /// Reads one entry of `input_transformations`. Returns `None` for an entry of another kind.
     pub(super) fn from_json(entry: &Value) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str);
         let reason = text("reason").unwrap_or_default().to_owned();
@@ -40,7 +40,7 @@ impl TransformedInput {
 /// One edit of the provider's own context management.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedEdit {
-    /// Which edit (`clear_tool_uses_20250919`, ..).
+    /// The type of the edit (`clear_tool_uses_20250919`, ..).
     pub(crate) kind: String,
     /// The tokens that it cleared.
     pub(crate) cleared_tokens: u64,
