@@ -1,4 +1,4 @@
-//! What providers count for media, as data: `[media]` in `config/models.toml`.
+//! Providers' token prices of media, as data: `[media]` in `config/models.toml`.
 
 use crate::{
     media::{Detail, Duration, Medium, Pixels},
@@ -7,7 +7,8 @@ use crate::{
 };
 use serde::Deserialize;
 
-/// The size in pixels at which a page of a document is taken to be shown where its provider does not say.
+/// The size in pixels at which a page of a document is taken to be shown if its provider does not publish
+/// one.
 const PAGE: Pixels = Pixels { width: 1_024, height: 1_325 };
 
 /// Prices of all models: of several rules that fit a model the first one holds.
@@ -42,7 +43,7 @@ struct Rule<T> {
     price: T,
 }
 
-/// How a provider counts an image.
+/// A provider's count of an image.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 enum ImagePrice {
@@ -56,10 +57,10 @@ enum ImagePrice {
         low: Option<PatchLimit>,
         high: PatchLimit,
         original: Option<PatchLimit>,
-        /// Whether a request that names no detail gets `original`.
+        /// True if a request that names no detail gets `original`.
         #[serde(default)]
         auto_is_original: bool,
-        /// Whether an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s
+        /// True if an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s
         /// formula.
         #[serde(default)]
         caps: bool,
@@ -78,20 +79,20 @@ struct PatchLimit {
     pixels: u64,
 }
 
-/// How a provider counts a page of a document.
+/// A provider's count of a page of a document.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PagePrice {
-    /// Its text; 0 where that is free.
+    /// Its text; 0 if that is free.
     text: u64,
-    /// Its image; none where it counts as another image does.
+    /// Its image; `None` if it counts as another image does.
     image: Option<u64>,
-    /// Its image at low and at high resolution, where they differ.
+    /// Its image at low and at high resolution, if they differ.
     low: Option<u64>,
     high: Option<u64>,
 }
 
-/// How a provider counts a second.
+/// A provider's count of a second.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SecondPrice {
@@ -106,7 +107,7 @@ pub(crate) struct MediaPrices {
     image: ImagePrice,
     page: PagePrice,
     second: SecondPrice,
-    /// Whether the price of images is that of the model itself.
+    /// True if the price of images is that of the model itself.
     is_own: bool,
 }
 

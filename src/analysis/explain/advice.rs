@@ -145,7 +145,8 @@ impl Explainer<'_> {
         Ok(Some(plan).filter(|plan| plan.overflow.is_none()))
     }
 
-    /// The plan after a compaction without a model, which says at least how much one frees.
+    /// Returns the advice to compact, from the plan after a compaction without a model: a summary by a model
+    /// frees about as much or more.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
         let Some(job) = compactor.now(self.request)? else { return Ok(None) };

@@ -42,7 +42,7 @@ pub(crate) struct Changes {
     pub(crate) arguments: bool,
     /// Functions have names in the letters that the target takes (rule H6).
     pub(crate) functions: bool,
-    /// Thoughts are one text where the wire format has one field for them.
+    /// Reasoning is one text if the wire format has one field for it.
     thoughts: bool,
     /// Texts are one text where the wire format has no list for them.
     joined: bool,
@@ -233,7 +233,7 @@ impl TargetProfile {
         matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini)
     }
 
-    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of
+    /// Checks if content of this role is one text: the assistant's in a body of Responses, a tool result of
     /// Gemini.
     fn joins_texts(&self, role: Role) -> bool {
         matches!(

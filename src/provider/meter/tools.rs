@@ -1,6 +1,6 @@
 //! Tool definitions by the published formula for flat schemas (cookbook, "How to count tokens with tiktoken",
-//! section on tools, read 2026-11-21). What the formula does not know is counted as its JSON text: an
-//! estimate, and rather too much than too little.
+//! section on tools, read 2026-11-21). Parts that the formula does not know are counted as their JSON text:
+//! an estimate, and rather too much than too little.
 
 use crate::{
     error::Error,
@@ -67,7 +67,7 @@ impl Sum<'_> {
         Ok(())
     }
 
-    /// Something that the formula does not know.
+    /// A part of a schema that the formula does not know.
     fn unknown(&mut self, text: &str) -> Result<(), Error> {
         self.certainty = Certainty::Estimate;
         self.text(text)

@@ -1,6 +1,6 @@
-//! Messages that keep what a provider wrote of them, where the wire format would write the neutral fields
-//! otherwise (rule H6). Input: a message and the JSON of its pieces in their order; output: the message, with
-//! no more than it needs.
+//! Messages that keep the JSON that a provider wrote, if the wire format would write the neutral fields
+//! differently (rule H6). Input: a message and the JSON of its pieces in their order; output: the message,
+//! with no more JSON than it needs.
 
 use super::{
     anthropic,
