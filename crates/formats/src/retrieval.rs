@@ -1,4 +1,4 @@
-//! What retrievers return, as documents: a map of fields, with presets for stores whose JSON is known.
+//! Results of retrievers as documents: a map of fields, with presets for stores whose JSON is known.
 
 use crate::error::Error;
 use context_window::{
@@ -7,7 +7,7 @@ use context_window::{
 };
 use serde_json::Value;
 
-/// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.
+/// The paths of a hit's fields in a retriever's JSON, dotted, and the direction of its score.
 ///
 /// Every preset can be changed: in most stores the application chooses the path of the text.
 ///
@@ -83,8 +83,8 @@ impl FieldMap {
         }
     }
 
-    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment
-    /// only; name a field of your own with [`FieldMap::with_id`], such as `doc.path`.
+    /// Creates a map for the answers of `tantivy-cli serve`: fields are lists of values. Its `id` is unique
+    /// within a segment only; name a field of your own with [`FieldMap::with_id`], such as `doc.path`.
     #[must_use]
     pub fn tantivy() -> Self {
         Self {
@@ -188,8 +188,8 @@ impl FieldMap {
     /// # Errors
     ///
     /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no
-    /// JSON, where no list of hits stands, and for hits without a text or a score that is a number. If no hit
-    /// has a score, scores are assigned from the order.
+    /// JSON or has no list of hits, and for hits without a text or a score that is a number. If no hit has a
+    /// score, scores are assigned from the order.
     pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {

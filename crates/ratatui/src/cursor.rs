@@ -28,7 +28,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Where it leads from here; the end of the list is the caller's to see to.
+    /// Returns the position after the move; the caller limits it to the list.
     pub(super) fn from(self, at: usize, page: usize) -> usize {
         let page = page.max(1);
         match self {

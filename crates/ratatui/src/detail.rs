@@ -1,4 +1,4 @@
-//! One item: what it is, why it is in or out, what would change that, and what it says.
+//! One item: its kind, its reason, the budgets that would change that, and its text.
 
 use super::{ItemTexts, Move, RowExplanation, Theme, cursor::in_sight};
 use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 /// The most of a text that is shown, in characters.
 const SHOWN: usize = 20_000;
 
-/// What an [`ItemDetail`] says of the budgets that would change an item's place.
+/// The part of an [`ItemDetail`] about the budgets that would change an item's place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ItemExplanation<'a> {
@@ -36,7 +36,7 @@ impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
     }
 }
 
-/// How far an [`ItemDetail`] is scrolled. Another item starts at the top.
+/// The scroll position of an [`ItemDetail`]. Another item starts at the top.
 #[derive(Debug, Clone, Default)]
 pub struct DetailState {
     offset: usize,
@@ -102,14 +102,14 @@ impl<'a> ItemDetail<'a> {
         Self { plan, row, texts: None, explanation: ItemExplanation::None, theme: Theme::default() }
     }
 
-    /// Where the text of what is out comes from. What is in has its text in the plan.
+    /// Sets the source of the texts of excluded items. Included items have their text in the plan.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// What would change its place.
+    /// Sets the explanation of the budgets that would change its place.
     #[must_use]
     pub fn with_explanation(mut self, explanation: impl Into<ItemExplanation<'a>>) -> Self {
         self.explanation = explanation.into();
@@ -230,7 +230,7 @@ fn what_it_is(row: Decision<'_>) -> String {
     }
 }
 
-/// Whether the source says no more than the section does.
+/// Checks if the source adds nothing to the section.
 fn same(section: Section, source: Source) -> bool {
     section.name() == source.name()
 }

@@ -48,7 +48,7 @@ impl FilterError {
     }
 }
 
-/// What is wrong, and what was expected, in a printable line.
+/// Returns the fault and the expected form, in a printable line.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.said)
@@ -76,7 +76,7 @@ struct Wanted {
     typed: String,
 }
 
-/// What may come before a colon.
+/// The keys that may come before a colon.
 const KEYS: &str = "reason, section, source or id";
 
 impl FromStr for Filter {
@@ -89,14 +89,14 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Whether it holds for every row.
+    /// Returns true if it holds for every row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by
-    /// what they say; without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and
+    /// Checks if it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by
+    /// their texts; without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and
     /// last message.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
@@ -174,7 +174,8 @@ fn term(word: &str) -> Result<Term, FilterError> {
     })
 }
 
-/// Why the last row is out, in words: neighbouring rows are mostly out for one reason, and words take time.
+/// The reason of the last excluded row, in words: neighbouring rows mostly have one reason, and words take
+/// time.
 #[derive(Debug, Default)]
 pub(super) struct LastWhy<'p> {
     reason: Option<&'p ExcludedReason>,
@@ -325,7 +326,8 @@ mod tests {
         }
     }
 
-    /// Whether it begins with a letter of the text: no occurrence begins inside of what one letter becomes.
+    /// Checks if it begins with a letter of the text: no occurrence begins inside of the lower case of one
+    /// letter.
     fn starts(text: &str, part: &str) -> bool {
         text.char_indices().any(|(at, _)| {
             text[at..].chars().flat_map(char::to_lowercase).collect::<String>().starts_with(part)

@@ -54,13 +54,13 @@ impl FilterLineState {
         self.filter(list);
     }
 
-    /// What is typed; it may hold anything.
+    /// The typed text; it may hold anything.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What cannot be read in it.
+    /// Returns the part of it that cannot be read.
     #[must_use]
     pub fn error(&self) -> Option<&FilterError> {
         self.error.as_ref()

@@ -1,4 +1,4 @@
-//! What fills the prompt, as a grid of cells beside what each sign stands for, and the largest items.
+//! The composition of the prompt as a grid of cells, with a legend of the signs, and the largest items.
 
 use super::Theme;
 use context_window::{ContextPlan, plan::Kind};
@@ -94,7 +94,7 @@ impl Widget for PromptGrid<'_> {
         let kinds = groups.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
             (Some(palette::sign(kind)), kind.text(), *tokens, percent, self.theme.kind(kind))
         });
-        // Of the prompt; what is free or kept for the reply is no part of it.
+        // Shares are of the prompt; free tokens and the reply reserve are no part of it.
         let none = String::new;
         let rest = [
             (Some(palette::FREE), "free".to_owned(), groups.free, none(), self.theme.faint),
@@ -155,7 +155,7 @@ impl Widget for PromptGrid<'_> {
             let style = self.theme.kind(&item.kind);
             let id = fitted(&id, 7) + " ";
             let x = buffer.set_stringn(largest.x, y, id, largest.width.into(), style).0;
-            // What it is says more than another number.
+            // The kind is worth more than another number.
             let tokens = match largest.width {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),

@@ -9,20 +9,20 @@ use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 use std::{fmt::Write as _, sync::Arc};
 
-/// Which rows are shown, beside what a filter says.
+/// The rows that are shown, in addition to the filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shown {
     /// All of them.
     #[default]
     All,
-    /// What is in.
+    /// Included rows.
     In,
-    /// What is out.
+    /// Excluded rows.
     Out,
 }
 
-/// What rows are sorted by.
+/// The order of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBy {
@@ -62,12 +62,11 @@ impl SortBy {
     }
 }
 
-/// What a user chose in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in the
-/// next plan too stays selected.
+/// The user's choices in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in
+/// the next plan too stays selected.
 ///
-/// The rows are found once, not for every picture. Setters say by themselves that they have to be found
-/// again; of another plan or another conversation the application says so with
-/// [`ItemListState::refresh_rows`].
+/// The rows are found once, not for every picture. Setters have them found again; for another plan or another
+/// conversation the application calls [`ItemListState::refresh_rows`].
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
@@ -77,7 +76,8 @@ pub struct ItemListState {
     shown: Shown,
     sort: SortBy,
     reversed: bool,
-    /// The numbers of rows in and out of the plan that `rows` is of; none where they have to be found.
+    /// The numbers of included and excluded rows of the plan that `rows` is of; `None` if they have to be
+    /// found.
     of: Option<(usize, usize)>,
     /// The selected row's id, and whether it is a document.
     selected: Option<(ItemId, bool)>,
@@ -108,7 +108,7 @@ impl ItemListState {
         let mut matches = |at: usize| {
             plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
         };
-        // A part of the rows says nothing of what happened between them.
+        // A part of the rows does not show the events between them.
         let markers = self.shown == Shown::All && self.filter.is_empty();
         let all = match self.sort {
             SortBy::Session => order::of_session(plan, texts, markers),
@@ -127,7 +127,7 @@ impl ItemListState {
             let row = |row: &ListRow| row.of(plan);
             let is_it =
                 |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
-            // What is one of several now is in the row of them.
+            // An item that is now inside a run is selected by the row of the run.
             let holds =
                 |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
             let left_out = |at: &ListRow| match at {
@@ -199,7 +199,7 @@ impl ItemListState {
         self.of = None;
     }
 
-    /// Whether what is in is shown, what is out, or both.
+    /// Returns the rows that are shown: included ones, excluded ones, or both.
     #[must_use]
     pub fn shown(&self) -> Shown {
         self.shown
@@ -217,7 +217,7 @@ impl ItemListState {
         self.sort_by(SortBy::ALL[(at + 1) % SortBy::ALL.len()]);
     }
 
-    /// What it is sorted by.
+    /// Returns the order.
     #[must_use]
     pub fn sorted_by(&self) -> SortBy {
         self.sort
@@ -229,7 +229,7 @@ impl ItemListState {
         self.of = None;
     }
 
-    /// Whether the order is turned round.
+    /// Returns true if the order is reversed.
     #[must_use]
     pub fn is_reversed(&self) -> bool {
         self.reversed
@@ -275,7 +275,7 @@ impl ItemListState {
         self.place.offset = super::cursor::in_sight(self.place.offset, at, at + 1, height.max(1), len);
     }
 
-    /// The selected row of this plan; none where a marker is selected.
+    /// Returns the selected row of this plan, or `None` if a marker is selected.
     #[must_use]
     pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
         self.selected_row()?.of(plan)
@@ -375,7 +375,7 @@ impl<'a> ItemList<'a> {
         self
     }
 
-    /// What is said where no row is shown (default: `no matches`).
+    /// Sets the text that is drawn if no row is shown (default: `no matches`).
     #[must_use]
     pub fn with_empty(mut self, text: &'a str) -> Self {
         self.empty = text;

@@ -41,7 +41,7 @@ impl<'a> CompactionMarker<'a> {
         Self { record, expanded: false, theme: Theme::default() }
     }
 
-    /// Whether the details are shown (default: no).
+    /// Sets if the details are shown (default: no).
     #[must_use]
     pub fn with_expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;

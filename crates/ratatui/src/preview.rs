@@ -1,4 +1,4 @@
-//! What a plan holds and what it leaves out, as a list to move in.
+//! The rows of a plan, included and excluded, as a list to move in.
 
 use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
 use context_window::{
@@ -53,7 +53,7 @@ pub struct PreviewState {
     pub offset: usize,
 }
 
-/// What became of a row, in a character.
+/// Returns the state of a row, in a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Sign {
@@ -114,7 +114,7 @@ impl<'a> ContextPreview<'a> {
         self
     }
 
-    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the
+    /// Shows the beginning of each row's text, if there is space for it. Texts of included rows are in the
     /// plan.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
@@ -137,13 +137,13 @@ impl<'a> ContextPreview<'a> {
         self
     }
 
-    /// How many rows can be selected.
+    /// Returns the number of rows that can be selected.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.map_or_else(|| self.plan.row_count(), <[ListRow]>::len)
     }
 
-    /// Whether there is nothing to show.
+    /// Returns true if there are no rows to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -205,7 +205,7 @@ impl Widths {
         Self { ids: usual.max(longest.min(most)), section, why: None }
     }
 
-    /// With a column for texts: a text says more of a row than its section does.
+    /// With a column for texts: a text is worth more than the section.
     fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
         const FULL: usize = 120;
         const WIDE: usize = 100;
@@ -265,7 +265,8 @@ impl ContextPreview<'_> {
         fitted(&text, columns)
     }
 
-    /// What a row says, in a line: from its beginning, or from what is looked for where that is further on.
+    /// Returns the text of a row, in a line: from its beginning, or from the match of the filter if that is
+    /// further on.
     fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
         let start = texts.first_line(row)?;
         let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
@@ -273,7 +274,7 @@ impl ContextPreview<'_> {
         further().or(Some(start))
     }
 
-    /// Whether what is tried brought it in or dropped it.
+    /// Checks if the what-if included it or excluded it.
     fn is_changed(&self, row: Decision<'_>) -> bool {
         let Some(effect) = self.effect else { return false };
         let none = ItemTexts::new();

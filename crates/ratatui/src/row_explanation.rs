@@ -1,6 +1,6 @@
-//! Why one row is in or out, as text.
+//! Explanations of rows as text.
 
-/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
+/// The explanation of a row as text, with the row's id ([`WhatIf::explain`](super::WhatIf::explain)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowExplanation {
     pub(super) item_id: String,

@@ -69,8 +69,8 @@ impl<'a> BudgetSlider<'a> {
         self
     }
 
-    /// The budget in tokens that this column of the screen stands for, where the slider is drawn in this
-    /// area; none beside the slider.
+    /// Returns the budget in tokens at this column of the screen, if the slider is drawn in this area.
+    /// Returns `None` outside of the slider.
     #[must_use]
     pub fn budget_at(&self, area: Rect, x: u16) -> Option<u64> {
         let (from, width) = track(area);
@@ -145,7 +145,7 @@ impl Widget for BudgetSlider<'_> {
             spans.push(Span::styled(step, self.theme.faint));
         }
         let mut line = Line::from(spans);
-        // What is whole is worth more than what is cut.
+        // A part that fits whole is worth more than a longer one that is cut.
         while line.spans.len() > 1 && line.width() > usize::from(area.width) {
             line.spans.pop();
         }

@@ -1,4 +1,4 @@
-//! What the items of a plan say, for the widgets that show texts.
+//! The texts of a plan's items, for the widgets that show texts.
 
 use super::WhatIf;
 use context_window::{
@@ -121,7 +121,7 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// What [`ItemTexts::with_index`] takes. Of several with one id the first counts.
+    /// Builds the index for [`ItemTexts::with_index`]. Of several with one id the first counts.
     pub(super) fn index(&self) -> TextIndex<'a> {
         let documents = self.documents.iter().rev().map(|item| (item.id().as_str(), item));
         let notes = self.log.into_iter().flat_map(Conversation::notes).map(|note| (note.id().as_str(), note));
@@ -145,8 +145,8 @@ impl<'a> ItemTexts<'a> {
         log.position_of(&id.into()).map(|at| log.message(at))
     }
 
-    /// The whole text of a row, as it was said; of a run that of its last message. Not made printable: a
-    /// widget does that. None where the text is not known.
+    /// Returns the whole text of a row, as in the conversation; for a run, the text of its last message. It
+    /// is not made printable: widgets do that. Returns `None` if the text is not known.
     #[must_use]
     pub fn text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
@@ -156,7 +156,7 @@ impl<'a> ItemTexts<'a> {
             Decision::Included(item) => Some(&item.body),
             Decision::Excluded(_) => None,
         };
-        // What was said, rather than what is sent for it: a tool result may be sent without its middle.
+        // The text of the conversation, not the sent one: a tool result may be sent without its middle.
         self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
     }
 
@@ -171,7 +171,7 @@ impl<'a> ItemTexts<'a> {
         Some(report::printable(&start.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 
-    /// Whether a row is the message with this id, or a run of messages with it inside.
+    /// Checks if a row is the message with this id, or a run of messages with it inside.
     #[must_use]
     pub fn represents(&self, row: Decision<'_>, id: &str) -> bool {
         if row.is_document() || row.id().as_str() == id {
@@ -184,7 +184,7 @@ impl<'a> ItemTexts<'a> {
         (first..=last).contains(&at)
     }
 
-    /// Whether anything that a row says is like that, of a run what any of its messages says.
+    /// Checks if any text of a row is like that; for a run, any text of its messages.
     pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
         let said = |message: &Message| {
             // Most messages are one text: a search through all of them makes no list of each.

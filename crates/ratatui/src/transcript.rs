@@ -11,14 +11,14 @@ use ratatui_core::{
     widgets::StatefulWidget,
 };
 
-/// Something that an application says beside the conversation: an error, what a command did.
+/// A remark of the application between messages: an error, the result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRemark {
-    /// How many rows [`Conversation::history`] had then: it stands after so many.
+    /// The number of rows that [`Conversation::history`] had then: the remark comes after them.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
     pub text: String,
-    /// Whether something went wrong.
+    /// True for an error.
     pub is_error: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Transcript<'a> {
 /// Builds the lines of an answer from its text, the columns that there are, and the styles.
 type AnswerLines = fn(&str, usize, Theme) -> Vec<Line<'static>>;
 
-/// Where a user is in a [`Transcript`].
+/// The user's position in a [`Transcript`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TranscriptState {
     below: usize,
@@ -99,8 +99,8 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// With what came of a reply that is on its way: what the model thinks, shown until it begins to answer,
-    /// and the answer.
+    /// Adds the received part of a reply: the model's reasoning, shown until it begins to answer, and the
+    /// answer.
     #[must_use]
     pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
         (self.thought, self.reply) = (thought, text);
@@ -198,7 +198,7 @@ enum Block<'a> {
     Reply,
 }
 
-/// Lines of one block; an empty one stands before each.
+/// Lines of one block; an empty one comes before each.
 struct Page {
     theme: Theme,
     answers: Option<AnswerLines>,

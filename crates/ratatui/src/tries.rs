@@ -8,8 +8,7 @@ use context_window::{
 use context_window_report as report;
 use std::fmt;
 
-/// What became of a change that a user asked for: whether there is something new to plan, and a sentence
-/// about it.
+/// The outcome of a change that a user asked for: whether to plan again, and a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     changed: bool,
@@ -17,14 +16,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether something else is tried now: plan again.
+    /// True if the what-if changed: plan again.
     #[must_use]
     pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
-/// What was changed, or why that cannot be, in a printable line.
+/// The change, or the reason why it cannot be made, in a printable line.
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&report::printable(&self.said))
@@ -66,7 +65,7 @@ pub struct WhatIfState {
     step: u64,
 }
 
-/// Nothing is known of the session's budget yet: [`WhatIfState::set_base`] says it.
+/// The session's budget is not known yet: [`WhatIfState::set_base`] sets it.
 impl Default for WhatIfState {
     fn default() -> Self {
         Self { changes: WhatIf::default(), undo: Vec::new(), own: 0, largest: 0, step: 10 }
@@ -110,7 +109,7 @@ impl WhatIfState {
         Ok((plan, effect))
     }
 
-    /// What is tried.
+    /// Returns the what-if.
     #[must_use]
     pub fn changes(&self) -> &WhatIf {
         &self.changes
@@ -199,7 +198,7 @@ impl WhatIfState {
         is_there
     }
 
-    /// How many changes can be taken back.
+    /// Returns the number of changes that can be undone.
     #[must_use]
     pub fn undos(&self) -> usize {
         self.undo.len()

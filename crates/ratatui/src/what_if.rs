@@ -106,13 +106,13 @@ impl WhatIf {
         self.excluded.iter().map(|id| (id, true)).chain(notes)
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.budget.is_some()) + self.items()
     }
 
-    /// Whether nothing is tried.
+    /// Returns true if there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -123,7 +123,7 @@ impl WhatIf {
         self.pins.len() + self.expired.len() + self.excluded.len()
     }
 
-    /// Whether another one differs in its budget only.
+    /// Returns true if another one differs in its budget only.
     pub(super) fn same_items(&self, other: &Self) -> bool {
         (&self.pins, &self.expired, &self.excluded) == (&other.pins, &other.expired, &other.excluded)
     }
@@ -146,13 +146,14 @@ impl WhatIf {
             }
         }
         for (id, expired) in &self.expired {
-            // What is tried as expired is out under the policy `ask` too: its question counts as asked.
+            // An item that is tried as expired is excluded under the policy `ask` too: its question counts as
+            // asked.
             let ttl = if *expired { Ttl::NoneRemaining } else { Ttl::turns(1) };
             let _ = log.restore_ttl(id.clone(), ttl, *expired);
         }
     }
 
-    /// Whether a document stays in the request.
+    /// Returns true if a document stays in the request.
     #[must_use]
     pub fn keeps_document(&self, document: &RagItem) -> bool {
         !self.excluded.contains(document.id())
@@ -193,8 +194,8 @@ impl WhatIf {
         self.apply_to_request(request, |request| manager.build_plan(request))
     }
 
-    /// Why a row of that plan is in or out, and which budgets would change that, as text for an
-    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another
+    /// Explains a row of that plan, and the budgets that would change it, as text for an
+    /// [`ItemDetail`](super::ItemDetail). It plans several times: for a long session call it on another
     /// thread.
     ///
     /// # Errors

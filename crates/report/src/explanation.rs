@@ -8,7 +8,7 @@ use context_window::{
 };
 use std::fmt::{self, Write};
 
-/// How many ids or intervals a line names.
+/// Number of ids or intervals that a line names.
 const NAMED: usize = 8;
 
 /// An explanation as text; ends with a line break. It ignores width and colour settings.
@@ -48,7 +48,7 @@ impl Explained<'_> {
 }
 
 impl Explained<'_> {
-    /// What there is to say beside the reason, each under its name.
+    /// The answers in addition to the reason, each under its name.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));

@@ -1,4 +1,4 @@
-//! A prompt as a grid of cells, beside what each sign stands for.
+//! A prompt as a grid of cells, with a legend of the signs.
 
 use super::{columns::fitted, grouped, page::Page, palette, words};
 use context_window::ContextPlan;
@@ -39,7 +39,7 @@ impl<'a> Grid<'a> {
         self
     }
 
-    /// Whether ANSI colours are used (default: no).
+    /// Sets if ANSI colours are used (default: no).
     #[must_use]
     pub fn with_colour(mut self, colour: bool) -> Self {
         self.page = self.page.colour(colour);
@@ -77,7 +77,7 @@ impl fmt::Display for Grid<'_> {
         let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
         let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
         let mut percents = words::percentages(&parts, composition.total);
-        // What is free or kept for the reply is no part of the prompt.
+        // Free tokens and the reply reserve are no part of the prompt.
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();

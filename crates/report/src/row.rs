@@ -16,20 +16,20 @@ use std::{collections::BTreeSet, fmt::Write as _};
 pub struct RowText {
     /// Its id, or those of the run it represents: `m1..m4 (4)`.
     pub id: String,
-    /// What it costs, with a mark where that is a bound or an estimate.
+    /// Its tokens, with a mark for a bound or an estimate.
     pub tokens: String,
-    /// Why it is in or out.
+    /// The reason.
     pub why: String,
 }
 
-/// A row of this plan in words.
+/// Describes a row of this plan in words.
 #[must_use]
 pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
     let is_shared = row.is_document() && others(plan).any(|id| id == row.id());
     RowText { id: id(row, is_shared), tokens: tokens(row), why: why(plan, row) }
 }
 
-/// The reason of a row of this plan, in words.
+/// Describes the reason of a row of this plan.
 #[must_use]
 #[doc(hidden)]
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
@@ -99,7 +99,7 @@ pub fn section(section: Section) -> &'static str {
     }
 }
 
-/// What an item is as people read it; [`Source::name`] is its name in JSON.
+/// Returns the kind of an item for people; [`Source::name`] is its name in JSON.
 #[must_use]
 pub fn source(source: Source) -> &'static str {
     match source {
@@ -109,7 +109,7 @@ pub fn source(source: Source) -> &'static str {
     }
 }
 
-/// What is left of an item's life, in words.
+/// Describes the rest of an item's TTL.
 #[must_use]
 pub fn ttl(left: Ttl) -> String {
     match left {
@@ -120,7 +120,7 @@ pub fn ttl(left: Ttl) -> String {
     }
 }
 
-/// Why an item is in, in words.
+/// Describes the reason of an included item.
 fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
         IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),

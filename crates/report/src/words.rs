@@ -1,4 +1,4 @@
-//! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
+//! Sentences of reports about a whole plan: the source of its budget, its overflow, its notices.
 
 pub(super) use super::percent::{percent, percentages, share};
 use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
@@ -108,14 +108,14 @@ pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     })
 }
 
-/// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
+/// Describes a large item and the beginning of its text: `Read session_live.ex: defmodule …`.
 #[must_use]
 pub fn large_item(item: &LargeItem) -> String {
     let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
     printable(&format!("{}{text}", what_it_is(item)))
 }
 
-/// What a large item is: `Read session_live.ex`.
+/// Describes a large item: `Read session_live.ex`.
 fn what_it_is(item: &LargeItem) -> String {
     let what = match &item.kind {
         Kind::ToolResults(name) if !name.is_empty() => name.clone(),
@@ -127,7 +127,7 @@ fn what_it_is(item: &LargeItem) -> String {
     printable(&cut(&format!("{what}{about}"), 40))
 }
 
-/// What documents of earlier questions cost (rule S11).
+/// Describes the cost of documents of earlier questions (rule S11).
 pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
@@ -139,7 +139,7 @@ pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     )
 }
 
-/// Where the budget comes from.
+/// Describes the source of the budget.
 pub(super) fn formula(plan: &ContextPlan) -> String {
     let limits = plan.limits;
     match plan.budget_source {
@@ -165,7 +165,7 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
     }
 }
 
-/// Returns the source of the budget, and the context length if that does not say it.
+/// Returns the source of the budget, and the context length if it is not part of that.
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),
@@ -173,7 +173,7 @@ pub(super) fn budget(plan: &ContextPlan) -> String {
     }
 }
 
-/// Where the limits come from, and what is counted with which options.
+/// Describes the sources of limits, counter and options.
 pub(super) fn limits(plan: &ContextPlan) -> String {
     let calibration =
         plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
@@ -239,7 +239,7 @@ fn counted_there(calibration: TokenCalibration) -> String {
     )
 }
 
-/// What a notice is about, and what happened, in a line.
+/// Describes a notice in a line: its items, and its event.
 #[must_use]
 pub fn sentence(notice: &Notice) -> String {
     let name = |id: &ItemId| printable(&plain::short(id.as_str()));

@@ -40,7 +40,7 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) rows: Vec<NewRow>,
-    /// How many of them are messages.
+    /// Number of messages among them.
     pub(super) messages: u64,
     /// The newest prompt among them.
     pub(super) sent: Option<SentPrompt>,
@@ -52,7 +52,7 @@ pub(super) struct SentPrompt {
     /// The number of its entry.
     pub(super) n: u64,
     pub(super) model: Option<String>,
-    /// What the plan counted.
+    /// Tokens that the plan counted.
     pub(super) tokens: u64,
     /// Its items, with their checksum, where they are known.
     pub(super) items: Option<String>,
@@ -102,7 +102,7 @@ impl Batch {
         Ok(batch)
     }
 
-    /// How many entries the session holds after them.
+    /// Number of entries of the session after them.
     pub(super) fn next(&self, first: u64) -> u64 {
         first + self.rows.len() as u64
     }
@@ -135,7 +135,7 @@ pub(super) struct SessionName<'a> {
 }
 
 impl SessionName<'_> {
-    /// What is wrong with it.
+    /// The fault of it.
     pub(super) fn fault(&self, detail: impl fmt::Display) -> Error {
         Error::new(Repr::Store {
             place: self.store.into(),
@@ -150,7 +150,7 @@ impl SessionName<'_> {
         said.strip_prefix(&named).map_or(said.clone(), str::to_owned)
     }
 
-    /// What is wrong with one of its entries.
+    /// The fault of one of its entries.
     pub(super) fn damaged(&self, n: u64, detail: impl fmt::Display) -> Error {
         self.fault(format!("entry {n}: {detail}; the store was changed or damaged, restore it from a copy"))
     }

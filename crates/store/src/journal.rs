@@ -60,9 +60,9 @@ pub struct Journal {
     next: u64,
     /// The offset in bytes at which the last whole record ends.
     end: u64,
-    /// Whether the last record ends without a line break: the next write begins with one.
+    /// True if the last record ends without a line break: the next write begins with one.
     missing_newline: bool,
-    /// Whether something of a write that failed may stand behind the last whole record.
+    /// True if a part of a failed write may be after the last whole record.
     has_leftover: bool,
     truncated_tail: Option<TruncatedTail>,
 }

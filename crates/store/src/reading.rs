@@ -180,13 +180,13 @@ impl Left {
         Ok(())
     }
 
-    /// Whether all of them are here now.
+    /// Checks if all of them are here now.
     pub(super) fn are_loaded(&self, log: &Conversation) -> bool {
         self.0.iter().all(|(_, position)| log.message(*position).is_loaded())
     }
 }
 
-/// Whether every text is here.
+/// Checks if every text is here.
 pub(super) fn all_loaded(log: &Conversation) -> Result<(), Error> {
     if Left::of(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
 }

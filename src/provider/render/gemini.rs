@@ -21,7 +21,8 @@ pub(super) struct GeminiBody<'a> {
     pub(super) prompt: &'a Prompt,
 }
 
-/// The replacement of a missing signature of a call that has to bear one: the provider's own word for it.
+/// The replacement of a missing signature of a call that has to bear one: the provider's own word for it
+/// (ai.google.dev, thought signatures, read 2026-11-22).
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl GeminiBody<'_> {

@@ -189,7 +189,7 @@ fn is_beside_text(component: &Component<'_>) -> bool {
 #[doc(hidden)]
 pub const IMAGE_BESIDE_TEXT: &str = r#"{"images":""}"#;
 
-/// Returns true for the part that refers to the assistant's speech by its id.
+/// Returns true for the part that refers to the assistant's speech by its id (`OpenAI`).
 fn is_audio(part: &Component<'_>) -> bool {
     matches!(part, Component::Opaque { json, .. } if json.starts_with("{\"type\":\"audio\""))
 }
