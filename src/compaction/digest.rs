@@ -297,7 +297,7 @@ fn resource(arguments: &str) -> Option<String> {
     named.map(|name| one_line(name, ARGUMENTS))
 }
 
-/// The text of a message, parts that are no text named.
+/// Returns the text of a message, parts that are no text named.
 fn said(message: &Message) -> String {
     let mut text = message.text().trim().to_owned();
     for part in message.as_texts() {

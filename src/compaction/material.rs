@@ -55,7 +55,7 @@ impl EarlierSummary {
         Self { record: record.clone(), carried }
     }
 
-    /// The text, which may be blank if the host's state is all there is.
+    /// Returns the text, which may be blank if the host's state is all there is.
     pub(super) fn text(&self) -> &str {
         self.record.summary.as_deref().unwrap_or_default()
     }

@@ -127,8 +127,8 @@ impl Conversation {
         self.entries_from(0, 0)
     }
 
-    /// A copy as it was when it had `messages` messages, before the next prompt was sent. What happened later
-    /// is not in it; nothing of this one changes.
+    /// Returns a copy as it was when it had `messages` messages, before the next prompt was sent. What
+    /// happened later is not in it; nothing of this one changes.
     #[must_use]
     pub fn as_of(&self, messages: usize) -> Self {
         let mut past = Self::new();
@@ -143,7 +143,7 @@ impl Conversation {
         past
     }
 
-    /// An event by its number.
+    /// Returns an event by its number.
     #[doc(hidden)]
     #[must_use]
     pub fn event(&self, at: usize) -> Option<&Event> {

@@ -144,7 +144,7 @@ impl PartialEq for Stub {
 struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
 
 impl Clone for MediaOfParts {
-    /// A copy may get other parts.
+    /// Returns a copy may get other parts.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -350,7 +350,7 @@ impl Message {
         self.texts_beside(&[])
     }
 
-    /// Every text; of a part with media, the text beside them.
+    /// Returns every text; of a part with media, the text beside them.
     fn texts_beside<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
         let text = |(at, part): (usize, &'m Part)| match (part, media.get(at)) {
             (Part::Text(text), _) => Some(text.as_str()),

@@ -198,7 +198,7 @@ impl Message {
         kinds.into_iter().flat_map(|(kind, many)| vec![Piece { kind, json: None }; many]).collect()
     }
 
-    /// A copy with the pieces in the order in which a provider wrote them.
+    /// Sets a copy with the pieces in the order in which a provider wrote them.
     #[doc(hidden)]
     #[must_use]
     pub fn with_written(self, written: Written) -> Self {

@@ -277,7 +277,8 @@ pub struct GridCells {
     pub reply: usize,
 }
 
-/// The kinds that take anything, the largest first. What merging messages saves is taken from the largest.
+/// Returns the kinds that take anything, the largest first. What merging messages saves is taken from the
+/// largest.
 fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     let saved: i128 = kinds.values().filter(|tokens| **tokens < 0).sum();
     let mut sorted: Vec<(Kind, i128)> = kinds.into_iter().filter(|(_, tokens)| *tokens > 0).collect();

@@ -436,7 +436,8 @@ impl<'a> Decision<'a> {
         self.kind().is_document()
     }
 
-    /// Its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations take it.
+    /// Returns its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations
+    /// take it.
     #[must_use]
     pub fn qualified_id(self) -> String {
         format!("{}:{}", if self.is_document() { "rag" } else { "item" }, self.id())
@@ -450,7 +451,7 @@ impl ContextPlan {
         &self.carryover.prompt
     }
 
-    /// The messages, in the order in which they are sent.
+    /// Returns the messages, in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.carryover.prompt.messages
@@ -468,15 +469,15 @@ impl ContextPlan {
         self.included.len() + self.excluded.len()
     }
 
-    /// A row by its number: what is in, in prompt order, and after it what is out.
+    /// Returns a row by its number: what is in, in prompt order, and after it what is out.
     #[must_use]
     pub fn row_at(&self, at: usize) -> Option<Decision<'_>> {
         let out = || self.excluded.get(at - self.included.len()).map(Decision::Excluded);
         self.included.get(at).map(Decision::Included).or_else(out)
     }
 
-    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule
-    /// O5). A message inside a run is found by the run's first and last id only.
+    /// Returns the row of this id. Where a document and another item share an id, `rag:ID` and `item:ID`
+    /// decide (rule O5). A message inside a run is found by the run's first and last id only.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
         find_row_by_id(&self.included, &self.excluded, id)
@@ -497,8 +498,8 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be
-    /// pinned again or dropped.
+    /// Returns the events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to
+    /// be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices
@@ -508,7 +509,7 @@ impl ContextPlan {
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
-    /// The local count: the total without the token calibration.
+    /// Returns the local count: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
         let calibration = self

@@ -49,13 +49,13 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// Its name in JSON.
+            /// Returns its name in JSON.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $code),+ }
             }
 
-            /// The rule it comes from (`docs/rules.md`).
+            /// Returns the rule it comes from (`docs/rules.md`).
             #[must_use]
             pub fn rule(self) -> &'static str {
                 match self { $(Self::$name => $rule),+ }

@@ -34,7 +34,7 @@ pub(crate) struct ReportedUsage {
 }
 
 impl ReportedUsage {
-    /// A plan's count and the provider's report on it.
+    /// Creates a plan's count and the provider's report on it.
     pub(crate) fn new(counted: u64, usage: Usage) -> Self {
         let reported = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         Self { counted, reported }
@@ -119,8 +119,8 @@ impl TokenCalibration {
         Self { per_mille: per_mille.clamp(500, 2000), offset: 0, reports: 0 }
     }
 
-    /// The line through the newest report and the one whose count is farthest from it; where none is far enough, the
-    /// newest report alone.
+    /// Returns the line through the newest report and the one whose count is farthest from it; where none is
+    /// far enough, the newest report alone.
     fn through(reports: &[ReportedUsage]) -> Option<Self> {
         let newest = *reports.last()?;
         let count = reports.len() as u32;
@@ -157,7 +157,7 @@ impl TokenCalibration {
         u64::try_from(rounded_up(wide(counted) * i128::from(self.per_mille))).unwrap_or(u64::MAX)
     }
 
-    /// The most that we may count, so that the provider counts no more than `budget`.
+    /// Returns the most that we may count, so that the provider counts no more than `budget`.
     pub(crate) fn within(self, budget: u64) -> i128 {
         ((wide(budget) - i128::from(self.offset)) * 1000).div_euclid(i128::from(self.per_mille.max(1)))
     }

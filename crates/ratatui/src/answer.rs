@@ -69,7 +69,7 @@ impl NoticeAction {
         notice.ids.iter().flat_map(of_one).collect()
     }
 
-    /// The item that it is about.
+    /// Returns the item that it is about.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {

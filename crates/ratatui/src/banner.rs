@@ -59,7 +59,7 @@ impl BannerState {
         usage.level > self.closed
     }
 
-    /// The selected action, whether the banner is shown or not.
+    /// Returns the selected action, whether the banner is shown or not.
     #[must_use]
     pub fn chosen(&self) -> BannerAction {
         BannerAction::ALL[self.action % BannerAction::ALL.len()]
@@ -125,7 +125,7 @@ impl<'a> Banner<'a> {
         self
     }
 
-    /// The rows that it takes at a width in columns: 0 where it is not shown.
+    /// Returns the rows that it takes at a width in columns: 0 where it is not shown.
     #[must_use]
     pub fn height(&self, columns: u16, state: &BannerState) -> u16 {
         u16::try_from(self.lines(columns, *state).len()).unwrap_or(u16::MAX)

@@ -34,7 +34,7 @@ pub struct UsageBar<'a> {
 }
 
 impl<'a> UsageBar<'a> {
-    /// The bar of these figures.
+    /// Creates the bar of these figures.
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }

@@ -43,7 +43,8 @@ impl Move {
     }
 }
 
-/// The first line in sight, so that this range of lines is: its beginning where all of it has no room.
+/// Returns the first line in sight, so that this range of lines is: its beginning where all of it has no
+/// room.
 pub(super) fn in_sight(offset: usize, from: usize, to: usize, height: usize, len: usize) -> usize {
     let offset = offset.max(to.saturating_sub(height)).min(from);
     offset.min(len.saturating_sub(height))

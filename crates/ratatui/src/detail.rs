@@ -53,7 +53,7 @@ impl DetailState {
         self.offset = step.from(self.offset, self.height).min(most);
     }
 
-    /// The first line in sight.
+    /// Returns the first line in sight.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
@@ -123,13 +123,13 @@ impl<'a> ItemDetail<'a> {
         self
     }
 
-    /// A title for the frame around it: `Detail` and the id. Printable.
+    /// Returns a title for the frame around it: `Detail` and the id. Printable.
     #[must_use]
     pub fn title(&self) -> String {
         format!("Detail {}", report::brief(self.row.id().as_str()))
     }
 
-    /// Its lines at a width in columns, all of them. Printable.
+    /// Returns its lines at a width in columns, all of them. Printable.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -196,7 +196,7 @@ impl StatefulWidget for ItemDetail<'_> {
     }
 }
 
-/// A line in lines of so many columns; further ones are indented as the first one is.
+/// Returns a line in lines of so many columns; further ones are indented as the first one is.
 pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
     if line.width() <= columns {
         return vec![line.to_owned()];

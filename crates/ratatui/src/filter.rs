@@ -41,7 +41,7 @@ pub struct FilterError {
 }
 
 impl FilterError {
-    /// The term as it was typed; it may hold anything.
+    /// Returns the term as it was typed; it may hold anything.
     #[must_use]
     pub fn term(&self) -> &str {
         &self.term
@@ -114,8 +114,8 @@ impl Filter {
         self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
 
-    /// A text in a line of so many columns, from shortly before the first thing in it that is looked for,
-    /// where its beginning does not show that.
+    /// Returns a text in a line of so many columns, from shortly before the first thing in it that is looked
+    /// for, where its beginning does not show that.
     pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
         const SHOWN: usize = 400;
         let found = self.terms.iter().filter_map(|term| match term {
@@ -234,7 +234,7 @@ impl Term {
     }
 }
 
-/// The name of the reason; of what is held back, that of what holds it.
+/// Returns the name of the reason; of what is held back, that of what holds it.
 pub(super) fn reason(row: Decision<'_>) -> &'static str {
     match row {
         Decision::Included(item) => item.reason.name(),
@@ -253,7 +253,7 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
     [first, row.id()].into_iter().map(context_window::ItemId::as_str)
 }
 
-/// A text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
+/// Returns a text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
 fn small(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
 }
@@ -269,7 +269,7 @@ impl<'a> Needle<'a> {
         Self { part }
     }
 
-    /// The byte offset of its first occurrence.
+    /// Returns the byte offset of its first occurrence.
     fn find(self, text: &str) -> Option<usize> {
         let Some(first) = self.part.chars().next() else { return Some(0) };
         let is_here = |at: usize| {

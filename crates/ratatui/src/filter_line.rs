@@ -54,7 +54,7 @@ impl FilterLineState {
         self.filter(list);
     }
 
-    /// The typed text; it may hold anything.
+    /// Returns the typed text; it may hold anything.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -92,7 +92,7 @@ pub struct FilterLine {
 }
 
 impl FilterLine {
-    /// The line.
+    /// Creates the line.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -35,7 +35,7 @@ pub struct SectionGauge<'a> {
 }
 
 impl<'a> SectionGauge<'a> {
-    /// The gauge of this section: one of [`context_window::ContextPlan::sections`].
+    /// Creates the gauge of this section: one of [`context_window::ContextPlan::sections`].
     #[must_use]
     pub fn new(section: &'a SectionUse) -> Self {
         Self { section, theme: Theme::default() }

@@ -46,7 +46,7 @@ impl PromptGrid<'_> {
 }
 
 impl<'a> PromptGrid<'a> {
-    /// The grid of this plan.
+    /// Creates the grid of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, theme: Theme::default() }
@@ -59,7 +59,7 @@ impl<'a> PromptGrid<'a> {
         self
     }
 
-    /// The columns of cells in so many columns of the screen.
+    /// Returns the columns of cells in so many columns of the screen.
     fn columns(&self, width: u16) -> u16 {
         match (width, report::grid_columns(self.plan.limits.model_context_len)) {
             (..51, _) => 5,

@@ -48,7 +48,7 @@ impl SortBy {
     pub const ALL: [Self; 6] =
         [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason, Self::Session];
 
-    /// Its name for people.
+    /// Returns its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ pub struct ItemListState {
 }
 
 impl ItemListState {
-    /// Every row in the plan's order, the first one selected.
+    /// Creates every row in the plan's order, the first one selected.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -187,7 +187,7 @@ impl ItemListState {
         Ok(())
     }
 
-    /// The filter as it was typed; it may hold anything.
+    /// Returns the filter as it was typed; it may hold anything.
     #[must_use]
     pub fn filter(&self) -> &str {
         &self.typed
@@ -281,32 +281,33 @@ impl ItemListState {
         self.selected_row()?.of(plan)
     }
 
-    /// The selected row, a marker among them.
+    /// Returns the selected row, a marker among them.
     #[must_use]
     pub fn selected_row(&self) -> Option<ListRow> {
         self.rows.get(self.place.selected).copied()
     }
 
-    /// The rows of the list in order.
+    /// Returns the rows of the list in order.
     #[must_use]
     pub fn rows(&self) -> &[ListRow] {
         &self.rows
     }
 
-    /// The index of the selected row in the list.
+    /// Returns the index of the selected row in the list.
     #[must_use]
     pub fn selected(&self) -> usize {
         self.place.selected
     }
 
-    /// The index of the first row in sight.
+    /// Returns the index of the first row in sight.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.place.offset
     }
 }
 
-/// The rows of items that what is tried leaves out of the request, as far as the plan has none for them.
+/// Returns the rows of items that what is tried leaves out of the request, as far as the plan has none for
+/// them.
 fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
     let has_row = |id: &ItemId, document: bool| {
         let rows = (0..plan.row_count()).filter_map(|at| plan.row_at(at));
@@ -355,7 +356,7 @@ pub struct ItemList<'a> {
 }
 
 impl<'a> ItemList<'a> {
-    /// The list of this plan.
+    /// Creates the list of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, texts: None, effect: None, empty: "no matches", theme: Theme::default() }
@@ -389,7 +390,8 @@ impl<'a> ItemList<'a> {
         self
     }
 
-    /// A title for the frame around it: `Items · in 13 · out 2 · filter section:documents`. Printable.
+    /// Returns a title for the frame around it: `Items · in 13 · out 2 · filter section:documents`.
+    /// Printable.
     #[must_use]
     pub fn title(&self, state: &ItemListState) -> String {
         let out: u64 = self.plan.excluded.iter().map(|row| row.count).sum();

@@ -34,7 +34,7 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// The marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
+    /// Creates the marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
     /// [`context_window::Conversation::history`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
@@ -55,13 +55,13 @@ impl<'a> CompactionMarker<'a> {
         self
     }
 
-    /// The number of rows at a width in columns.
+    /// Returns the number of rows at a width in columns.
     #[must_use]
     pub fn height(&self, columns: u16) -> u16 {
         u16::try_from(self.lines(columns).len()).unwrap_or(u16::MAX)
     }
 
-    /// Its lines at a width in columns, for a transcript.
+    /// Returns its lines at a width in columns, for a transcript.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let columns = usize::from(columns);

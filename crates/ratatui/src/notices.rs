@@ -34,7 +34,7 @@ impl Default for NoticeListState {
 }
 
 impl NoticeListState {
-    /// The first notice; "keep" means so many turns, 1 or more.
+    /// Sets the first notice; "keep" means so many turns, 1 or more.
     #[must_use]
     pub fn with_turns(turns: u32) -> Self {
         Self { turns: turns.max(1), ..Self::default() }
@@ -55,7 +55,7 @@ impl NoticeListState {
         self.action = self.action.saturating_sub(1);
     }
 
-    /// The selected entry of the list, from 0.
+    /// Returns the selected entry of the list, from 0.
     #[must_use]
     pub fn selected(&self) -> usize {
         self.selected
@@ -125,7 +125,7 @@ enum Tone {
     Good,
 }
 
-/// The identity of a notice, from one plan to the next.
+/// Returns the identity of a notice, from one plan to the next.
 fn identity(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
     (notice.code, notice.ids.clone())
 }
@@ -150,7 +150,7 @@ fn entries(plan: &ContextPlan) -> Vec<Entry<'_>> {
 }
 
 impl<'a> NoticeList<'a> {
-    /// The notices of this plan.
+    /// Creates the notices of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, theme: Theme::default() }
@@ -201,7 +201,7 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
-    /// The actions of a notice, as many in a line as have room.
+    /// Returns the actions of a notice, as many in a line as have room.
     fn actions(&self, notice: &Notice, columns: usize, state: &NoticeListState) -> Vec<Line<'static>> {
         const INDENT: usize = 4;
         let actions = NoticeAction::for_notice(self.plan, notice, state.turns);
@@ -243,7 +243,7 @@ impl<'a> NoticeList<'a> {
         self.scroll(area, state);
     }
 
-    /// All lines, and the state that shows the selected entry.
+    /// Returns all lines, and the state that shows the selected entry.
     fn scroll(&self, area: Rect, state: &mut NoticeListState) -> Vec<Line<'static>> {
         let entries = entries(self.plan);
         state.selected = state.selected.min(entries.len().saturating_sub(1));

@@ -25,7 +25,7 @@ pub enum ListRow {
 }
 
 impl ListRow {
-    /// The row of the plan, where it is one.
+    /// Returns the row of the plan, where it is one.
     pub(super) fn of(self, plan: &ContextPlan) -> Option<Decision<'_>> {
         match self {
             Self::Item(at) => plan.row_at(at as usize),
@@ -33,7 +33,7 @@ impl ListRow {
         }
     }
 
-    /// The line of what is no row of a plan.
+    /// Returns the line of what is no row of a plan.
     pub(super) fn marker(self, log: &Conversation, theme: Theme, columns: u16) -> Line<'static> {
         let said = match self {
             Self::Compaction(number) => {
@@ -56,8 +56,8 @@ impl ListRow {
 /// archived messages up to there, their summary, and the message that follows.
 type Place = (u8, u32, u8);
 
-/// Every row of the plan in the order of the session, with its markers where they are asked for. Without a
-/// conversation, the plan's own order.
+/// Returns every row of the plan in the order of the session, with its markers where they are asked for.
+/// Without a conversation, the plan's own order.
 pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
     let rows = (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item);
     let Some(log) = texts.log() else { return rows.collect() };

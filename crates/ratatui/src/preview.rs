@@ -68,7 +68,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// The sign of a row.
+    /// Creates the sign of a row.
     #[must_use]
     pub fn from_row(row: Decision<'_>) -> Self {
         match row {
@@ -81,7 +81,7 @@ impl Sign {
         }
     }
 
-    /// The character.
+    /// Returns the character.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Sign {
 }
 
 impl<'a> ContextPreview<'a> {
-    /// The rows of this plan.
+    /// Creates the rows of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
@@ -149,7 +149,7 @@ impl<'a> ContextPreview<'a> {
         self.len() == 0
     }
 
-    /// The row at this index of the list; none of a marker.
+    /// Returns the row at this index of the list; none of a marker.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
         match self.rows {
@@ -158,7 +158,7 @@ impl<'a> ContextPreview<'a> {
         }
     }
 
-    /// The line of a marker at this index of the list.
+    /// Returns the line of a marker at this index of the list.
     fn marker(&self, place: usize, columns: u16, ids: usize) -> Option<Line<'static>> {
         let texts = self.texts?;
         match self.rows?.get(place)? {
@@ -288,7 +288,7 @@ impl ContextPreview<'_> {
         }
     }
 
-    /// The style of a row, and that of its sign and id.
+    /// Returns the style of a row, and that of its sign and id.
     fn styles(&self, row: Decision<'_>) -> [Style; 2] {
         match (row, self.is_changed(row)) {
             (Decision::Included(_), true) => [self.theme.good; 2],

@@ -8,13 +8,13 @@ pub struct RowExplanation {
 }
 
 impl RowExplanation {
-    /// The row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
+    /// Returns the row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
     #[must_use]
     pub fn item_id(&self) -> &str {
         &self.item_id
     }
 
-    /// The explanation, its first line naming the row. Printable.
+    /// Returns the explanation, its first line naming the row. Printable.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

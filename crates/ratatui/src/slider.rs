@@ -49,7 +49,7 @@ pub struct BudgetSlider<'a> {
 }
 
 impl<'a> BudgetSlider<'a> {
-    /// The slider of this what-if.
+    /// Creates the slider of this what-if.
     #[must_use]
     pub fn new(state: &'a WhatIfState) -> Self {
         Self { state, effect: None, theme: Theme::default() }
@@ -79,7 +79,7 @@ impl<'a> BudgetSlider<'a> {
         Some(u64::try_from(budget).unwrap_or(self.end()).max(1))
     }
 
-    /// The budget at the right end.
+    /// Returns the budget at the right end.
     fn end(&self) -> u64 {
         let (own, budget) = (self.state.own_budget(), self.state.budget());
         self.state.largest_budget().min(own.saturating_mul(2)).max(own).max(budget)
@@ -100,7 +100,7 @@ impl<'a> BudgetSlider<'a> {
     }
 }
 
-/// The slider's first column and its columns, ends included.
+/// Returns the slider's first column and its columns, ends included.
 fn track(area: Rect) -> (u16, u16) {
     let from = area.x.saturating_add(u16::try_from(LABEL.len()).unwrap_or_default());
     (from, (area.width / 4).clamp(10, 40))

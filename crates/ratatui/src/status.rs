@@ -54,7 +54,7 @@ impl<'a> StatusLine<'a> {
         self
     }
 
-    /// The line, to be put somewhere else.
+    /// Returns the line, to be put somewhere else.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
         let ContextUsage { prompt_tokens, budget, level, .. } = *self.usage;

@@ -87,32 +87,32 @@ impl<'a> ItemTexts<'a> {
         self
     }
 
-    /// The focus hint.
+    /// Sets the focus hint.
     #[must_use]
     pub fn with_focus(mut self, focus: &'a str) -> Self {
         self.focus = Some(focus);
         self
     }
 
-    /// The changes that are tried: items that they take out of the request keep a row in a list.
+    /// Sets the changes that are tried: items that they take out of the request keep a row in a list.
     #[must_use]
     pub fn with_changes(mut self, changes: &'a WhatIf) -> Self {
         self.changes = Some(changes);
         self
     }
 
-    /// The items that are left out by what is tried, and whether each is a document.
+    /// Returns the items that are left out by what is tried, and whether each is a document.
     pub(super) fn left_out(&self) -> impl Iterator<Item = (&'a ItemId, bool)> {
         self.changes.into_iter().flat_map(WhatIf::left_out)
     }
 
-    /// The conversation, where there is one.
+    /// Returns the conversation, where there is one.
     #[must_use]
     pub fn log(&self) -> Option<&'a Conversation> {
         self.log
     }
 
-    /// The document of this id.
+    /// Returns the document of this id.
     #[must_use]
     pub fn document(&self, id: &str) -> Option<&'a RagItem> {
         match self.index {
@@ -138,7 +138,7 @@ impl<'a> ItemTexts<'a> {
         ItemTexts { index: Some(index), ..self }
     }
 
-    /// The message of this id.
+    /// Returns the message of this id.
     #[must_use]
     pub fn message(&self, id: &str) -> Option<&'a Message> {
         let log = self.log?;
@@ -160,7 +160,7 @@ impl<'a> ItemTexts<'a> {
         self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
     }
 
-    /// The first line with anything in it, in one line without anything that a terminal would act on.
+    /// Returns the first line with anything in it, in one line without anything that a terminal would act on.
     #[must_use]
     pub fn first_line(&self, row: Decision<'_>) -> Option<String> {
         /// A line on a screen is no longer.
@@ -207,7 +207,7 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// The text that the application gave for a row.
+    /// Returns the text that the application gave for a row.
     fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
         'a: 't,

@@ -86,7 +86,7 @@ impl TranscriptState {
 }
 
 impl<'a> Transcript<'a> {
-    /// The transcript of a conversation.
+    /// Creates the transcript of a conversation.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
         Self { log, remarks: &[], thought: "", reply: "", answers: None, theme: Theme::default() }
@@ -123,7 +123,7 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// The lines in sight in an area of so many columns and rows; the state does not lead beyond the
+    /// Returns the lines in sight in an area of so many columns and rows; the state does not lead beyond the
     /// beginning afterwards.
     fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
         let rows = usize::from(area.height);

@@ -115,19 +115,19 @@ impl WhatIfState {
         &self.changes
     }
 
-    /// The prompt budget in tokens: the one that is tried, or else the session's own.
+    /// Returns the prompt budget in tokens: the one that is tried, or else the session's own.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.changes.budget().unwrap_or(self.own)
     }
 
-    /// The session's own prompt budget in tokens.
+    /// Returns the session's own prompt budget in tokens.
     #[must_use]
     pub fn own_budget(&self) -> u64 {
         self.own
     }
 
-    /// The largest prompt budget that the model takes, in tokens.
+    /// Returns the largest prompt budget that the model takes, in tokens.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
         self.largest
@@ -149,13 +149,14 @@ impl WhatIfState {
         self.step = (self.step / 10).max(1);
     }
 
-    /// A step up, no further than the model takes. Returns whether something changed, as all of these do.
+    /// Returns a step up, no further than the model takes. Returns whether something changed, as all of these
+    /// do.
     pub fn larger(&mut self) -> bool {
         let most = self.largest.max(self.own);
         self.set_budget(self.budget().saturating_add(self.tokens_of_a_step()).min(most))
     }
 
-    /// A step down, no further than to one token.
+    /// Returns a step down, no further than to one token.
     pub fn smaller(&mut self) -> bool {
         self.set_budget(self.budget().saturating_sub(self.tokens_of_a_step()))
     }
@@ -170,7 +171,7 @@ impl WhatIfState {
         self.set_changes(self.changes.clone().with_budget(budget))
     }
 
-    /// The session's own prompt budget.
+    /// Returns the session's own prompt budget.
     pub fn reset_budget(&mut self) -> bool {
         self.set_changes(self.changes.clone().with_budget(None))
     }

@@ -48,21 +48,21 @@ impl WhatIf {
         self
     }
 
-    /// A message that is pinned (priority high) or unpinned, or a note that is removed.
+    /// Sets a message that is pinned (priority high) or unpinned, or a note that is removed.
     #[must_use]
     pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
         self.pins.insert(id.into(), pinned);
         self
     }
 
-    /// A message or note whose TTL ran out, or that has one turn left.
+    /// Sets a message or note whose TTL ran out, or that has one turn left.
     #[must_use]
     pub fn with_expired(mut self, id: impl Into<ItemId>, expired: bool) -> Self {
         self.expired.insert(id.into(), expired);
         self
     }
 
-    /// A document that the request does not have, or has again.
+    /// Sets a document that the request does not have, or has again.
     #[must_use]
     pub fn with_excluded(mut self, id: impl Into<ItemId>, excluded: bool) -> Self {
         let id = id.into();
@@ -74,7 +74,7 @@ impl WhatIf {
         self
     }
 
-    /// The prompt budget that is tried, in tokens.
+    /// Returns the prompt budget that is tried, in tokens.
     #[must_use]
     pub fn budget(&self) -> Option<u64> {
         self.budget
@@ -128,7 +128,7 @@ impl WhatIf {
         (&self.pins, &self.expired, &self.excluded) == (&other.pins, &other.expired, &other.excluded)
     }
 
-    /// The limits of a request under these changes.
+    /// Returns the limits of a request under these changes.
     #[must_use]
     pub fn limits(&self, mut limits: RequestLimits) -> RequestLimits {
         limits.prompt_budget = self.budget.or(limits.prompt_budget);
@@ -181,7 +181,7 @@ impl WhatIf {
         ask(&tried)
     }
 
-    /// The plan of a request under these changes.
+    /// Returns the plan of a request under these changes.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl Explained<'_> {
         Self(self.0, is_shared)
     }
 
-    /// The item, or the run of messages that it represents.
+    /// Returns the item, or the run of messages that it represents.
     #[must_use]
     pub fn name(&self) -> String {
         let namespace = if self.0.document && self.1 { "rag:" } else { "" };
@@ -48,7 +48,7 @@ impl Explained<'_> {
 }
 
 impl Explained<'_> {
-    /// The answers in addition to the reason, each under its name.
+    /// Returns the answers in addition to the reason, each under its name.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));

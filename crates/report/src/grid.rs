@@ -46,7 +46,7 @@ impl<'a> Grid<'a> {
         self
     }
 
-    /// The columns of cells.
+    /// Returns the columns of cells.
     fn columns(&self) -> usize {
         match self.page.columns() {
             0..80 => 5,

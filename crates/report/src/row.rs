@@ -65,15 +65,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The ids of everything that is no document.
+/// Returns the ids of everything that is no document.
 fn others(plan: &ContextPlan) -> impl Iterator<Item = &ItemId> {
     let included = plan.included.iter().filter(|row| !row.kind.is_document()).map(|row| &row.id);
     let excluded = plan.excluded.iter().filter(|row| !row.kind.is_document());
     included.chain(excluded.flat_map(|row| std::iter::once(&row.id).chain(&row.last_id)))
 }
 
-/// The id of a row, or those of the run it represents; with the namespace of a document that shares it (rule
-/// O5).
+/// Returns the id of a row, or those of the run it represents; with the namespace of a document that shares
+/// it (rule O5).
 fn id(row: Decision<'_>, is_shared: bool) -> String {
     let namespace = if is_shared { "rag:" } else { "" };
     match row {
@@ -89,7 +89,7 @@ fn tokens(row: Decision<'_>) -> String {
     }
 }
 
-/// A section as people read it; [`Section::name`] is its name in JSON and options.
+/// Returns a section as people read it; [`Section::name`] is its name in JSON and options.
 #[must_use]
 pub fn section(section: Section) -> &'static str {
     match section {
@@ -184,7 +184,7 @@ fn why_out(item: &ExcludedItem) -> String {
     }
 }
 
-/// An excluded row's id, or those of the run it represents.
+/// Returns an excluded row's id, or those of the run it represents.
 fn run(item: &ExcludedItem) -> String {
     match &item.last_id {
         Some(last) => {
@@ -205,7 +205,7 @@ pub(crate) fn number(tokens: TokenCount) -> String {
     format!("{mark}{}", grouped(tokens.tokens))
 }
 
-/// An excluded row's number: a bound even where the counter only estimates.
+/// Returns an excluded row's number: a bound even where the counter only estimates.
 fn bound(item: &ExcludedItem) -> String {
     let weighed = match &item.reason {
         ExcludedReason::Budget {
@@ -225,12 +225,12 @@ fn bound(item: &ExcludedItem) -> String {
 /// The most characters of an id or a sentence of a session.
 const READ: usize = 300;
 
-/// An id of a session, made printable and without its middle where it is long: it may be a megabyte.
+/// Returns an id of a session, made printable and without its middle where it is long: it may be a megabyte.
 pub(crate) fn short(text: &str) -> String {
     printable(&columns::middle_cut(text, READ).unwrap_or_else(|| text.to_owned()))
 }
 
-/// The beginning of a sentence that may quote a session, made printable.
+/// Returns the beginning of a sentence that may quote a session, made printable.
 pub(crate) fn beginning(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }

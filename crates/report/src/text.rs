@@ -201,7 +201,7 @@ impl Text<'_> {
         self.page.hanging(f, &format!("{name:<8}"), text)
     }
 
-    /// The tokens of the full conversation, if they are near the limit (rule U3).
+    /// Returns the tokens of the full conversation, if they are near the limit (rule U3).
     fn usage(&self) -> String {
         let usage = &self.plan.usage;
         let level = match usage.level {
@@ -278,8 +278,8 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// The tokens that a section uses, and those that it leaves of its budget; yellow if other sections left
-    /// it more.
+    /// Returns the tokens that a section uses, and those that it leaves of its budget; yellow if other
+    /// sections left it more.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
             let part = u128::from(tokens) * room as u128 / u128::from(whole);

@@ -16,7 +16,7 @@ const IDS_SHOWN: usize = 4;
 /// Items of a minimum that are shown.
 const LARGEST_SHOWN: usize = 5;
 
-/// A line of the overhead as people read it.
+/// Returns a line of the overhead as people read it.
 pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
         Overhead::Tools => "tools",
@@ -29,7 +29,8 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
     }
 }
 
-/// The kinds of a prompt by name, the largest first, and in one line what comes after the first `most`.
+/// Returns the kinds of a prompt by name, the largest first, and in one line what comes after the first
+/// `most`.
 pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
     let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
     let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
@@ -190,7 +191,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     )
 }
 
-/// The largest of the required items, in a line.
+/// Returns the largest of the required items, in a line.
 #[must_use]
 #[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {
@@ -209,7 +210,7 @@ pub fn largest(plan: &ContextPlan) -> String {
     largest.join(", ") + &more
 }
 
-/// The fewest required items that already exceed the budget, in words.
+/// Returns the fewest required items that already exceed the budget, in words.
 #[must_use]
 pub fn conflict(overflow: &Overflow) -> String {
     let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
@@ -220,7 +221,7 @@ pub fn conflict(overflow: &Overflow) -> String {
     }
 }
 
-/// The token calibration: how the provider's count follows from ours.
+/// Returns the token calibration: how the provider's count follows from ours.
 fn counted_there(calibration: TokenCalibration) -> String {
     let offset = match calibration.offset {
         0 => String::new(),
@@ -252,7 +253,7 @@ pub fn sentence(notice: &Notice) -> String {
     at + &beginning(&notice.text)
 }
 
-/// A number that may be negative, with commas at the thousands.
+/// Returns a number that may be negative, with commas at the thousands.
 pub(super) fn signed(tokens: i64) -> String {
     let sign = if tokens < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(tokens.unsigned_abs()))

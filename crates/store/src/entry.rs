@@ -119,7 +119,7 @@ pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> boo
     }
 }
 
-/// An event as it is once it is not the newest of its kind.
+/// Returns an event as it is once it is not the newest of its kind.
 fn forgotten(mut event: Event) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.forget_details();
@@ -135,7 +135,7 @@ pub(super) struct SessionName<'a> {
 }
 
 impl SessionName<'_> {
-    /// The fault of it.
+    /// Returns the fault of it.
     pub(super) fn fault(&self, detail: impl fmt::Display) -> Error {
         Error::new(Repr::Store {
             place: self.store.into(),
@@ -143,19 +143,19 @@ impl SessionName<'_> {
         })
     }
 
-    /// A fault of it where everybody knows which session is meant.
+    /// Returns a fault of it where everybody knows which session is meant.
     pub(super) fn without(&self, error: &Error) -> String {
         let said = error.to_string();
         let named = self.fault("").to_string();
         said.strip_prefix(&named).map_or(said.clone(), str::to_owned)
     }
 
-    /// The fault of one of its entries.
+    /// Returns the fault of one of its entries.
     pub(super) fn damaged(&self, n: u64, detail: impl fmt::Display) -> Error {
         self.fault(format!("entry {n}: {detail}; the store was changed or damaged, restore it from a copy"))
     }
 
-    /// The entry of a row, if it is whole.
+    /// Returns the entry of a row, if it is whole.
     pub(super) fn entry(&self, row: &Row) -> Result<LogEvent, Error> {
         let text = row.entry.as_deref().unwrap_or_default();
         if checksum(row.n, text) != row.sum {
@@ -167,7 +167,7 @@ impl SessionName<'_> {
         })
     }
 
-    /// The items of the newest prompt, whose entry has this number.
+    /// Returns the items of the newest prompt, whose entry has this number.
     pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<SentItems, Error> {
         let fault = |what: &str| self.damaged(n, format!("the items of its prompt {what}"));
         let (sum, json) = items.ok_or_else(|| fault("are missing"))?.split_once(' ').unwrap_or_default();

@@ -179,7 +179,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The unfinished end that was dropped when the log was opened, if there was one.
+    /// Returns the unfinished end that was dropped when the log was opened, if there was one.
     #[must_use]
     pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
         self.truncated_tail.as_ref()

@@ -94,7 +94,7 @@ pub struct MappedSection {
 }
 
 impl BudgetMap {
-    /// The step of a budget; none where the map does not reach so far.
+    /// Returns the step of a budget; none where the map does not reach so far.
     #[must_use]
     pub fn step(&self, budget: u64) -> Option<&BudgetStep> {
         let at = self.steps.partition_point(|step| step.to < budget);

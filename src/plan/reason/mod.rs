@@ -174,7 +174,7 @@ pub enum PolicyRule {
 }
 
 impl PolicyRule {
-    /// The rule's name in JSON.
+    /// Returns the rule's name in JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -224,7 +224,7 @@ impl ExcludedCode {
 }
 
 impl ExcludedReason {
-    /// The reason without its numbers.
+    /// Returns the reason without its numbers.
     #[must_use]
     pub fn code(&self) -> ExcludedCode {
         match self {
@@ -242,7 +242,7 @@ impl ExcludedReason {
         self.code().name()
     }
 
-    /// The tokens that the rules had left, where there was no room.
+    /// Returns the tokens that the rules had left, where there was no room.
     pub(crate) fn room(&self) -> Option<u64> {
         match self {
             Self::Budget { room, .. } => Some(*room),

@@ -57,12 +57,12 @@ enum Instead {
 }
 
 impl TargetProfile {
-    /// The message as this target takes it, itself where that is as it is.
+    /// Returns the message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
         self.adapted(message, turn_position).0
     }
 
-    /// The message as this target takes it, and what had to be changed.
+    /// Returns the message as this target takes it, and what had to be changed.
     pub(crate) fn adapted<'m>(
         &self,
         message: &'m Message,
@@ -84,7 +84,7 @@ impl TargetProfile {
         self.wire_format == WireFormat::Plain || text_alone()
     }
 
-    /// The message with these changes, which are its own.
+    /// Returns the message with these changes, which are its own.
     fn changed<'m>(
         &self,
         message: &'m Message,
@@ -217,7 +217,7 @@ impl TargetProfile {
             && !(0..message.reasoning().len()).any(is_chunk)
     }
 
-    /// The content as one text, with placeholders for parts that are not text.
+    /// Returns the content as one text, with placeholders for parts that are not text.
     fn one_text(&self, message: &Message) -> String {
         let parts = self.parts_of(message);
         let texts = parts.iter().filter_map(|part| match part {
@@ -374,7 +374,7 @@ impl TargetProfile {
         }
     }
 
-    /// A part without cache marks of its own.
+    /// Returns a part without cache marks of its own.
     fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
         match part {
             Part::Opaque { wire_format, json } => match self.unmarked(json) {
@@ -404,7 +404,7 @@ impl TargetProfile {
     }
 }
 
-/// The plain text, without what is blank.
+/// Returns the plain text, without what is blank.
 fn text_of(message: &Message) -> Box<str> {
     if message.text().trim().is_empty() { "".into() } else { message.text().into() }
 }

@@ -140,7 +140,7 @@ pub(super) fn half(part: &Part) -> Option<Half> {
     Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
 }
 
-/// The id of a call of the provider's own tools, or that a result of one names.
+/// Returns the id of a call of the provider's own tools, or that a result of one names.
 fn server_tool_id(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let key = match text("type") {

@@ -19,8 +19,8 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
-    /// The template, and the markers that content must not name: its own, and the control tokens of the
-    /// counter.
+    /// Returns the template, and the markers that content must not name: its own, and the control tokens of
+    /// the counter.
     pub(super) fn new(template: &ChatTemplate, counter: &TokenCounter) -> Result<Self, Error> {
         Ok(Self { renderer: Renderer::new(template, counter.control_tokens())? })
     }

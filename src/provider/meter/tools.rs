@@ -118,7 +118,7 @@ impl Sum<'_> {
     }
 }
 
-/// A description as the formula counts it: without its final full stop.
+/// Returns a description as the formula counts it: without its final full stop.
 fn sentence(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }

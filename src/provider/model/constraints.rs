@@ -64,7 +64,7 @@ macro_rules! constraints {
                 Self { $($name: self.$name.or(other.$name),)* }
             }
 
-            /// Every constraint decided; one that is not set does not apply.
+            /// Returns every constraint decided; one that is not set does not apply.
             pub(crate) fn decided(self) -> Accepts {
                 Accepts { $($name: self.$name.unwrap_or($free),)* }
             }

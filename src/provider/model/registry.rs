@@ -60,7 +60,7 @@ pub(super) fn known_name(name: &str) -> &str {
 }
 
 impl Registry {
-    /// The models that this crate knows.
+    /// Returns the models that this crate knows.
     ///
     /// # Errors
     ///

@@ -50,7 +50,7 @@ impl AnthropicBody<'_> {
         wire
     }
 
-    /// A message's blocks, those after which something is marked with their marks.
+    /// Returns a message's blocks, those after which something is marked with their marks.
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
         let control = self.breakpoints.filter(|_| !marked.is_empty()).map(Control::new);

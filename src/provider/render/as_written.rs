@@ -108,7 +108,7 @@ fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, Stri
     (T::fills(tool), json(&T::from(tool)))
 }
 
-/// The place of a kind in the order that every wire format knows.
+/// Returns the place of a kind in the order that every wire format knows.
 fn rank(kind: PieceKind) -> u8 {
     match kind {
         PieceKind::Around => 0,
