@@ -8,13 +8,13 @@ use std::{fmt, num::NonZeroU32, sync::Arc};
 pub struct ItemId(SmolStr);
 
 impl ItemId {
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The id a message without one has: `m` and its position in the log.
+    /// Creates the id a message without one has: `m` and its position in the log.
     #[doc(hidden)]
     #[must_use]
     pub fn for_message(position: u32) -> Self {
@@ -120,7 +120,7 @@ impl Section {
     /// All sections, in the order in which ties are broken (rule B5).
     pub const ALL: [Self; 3] = [Self::SystemPinned, Self::Conversation, Self::Rag];
 
-    /// The name of the section in JSON, configuration and reports.
+    /// Returns the name of the section in JSON, configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The name of the source in JSON and reports.
+    /// Returns the name of the source in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -214,7 +214,7 @@ impl ItemKind {
         *self == Self::Document
     }
 
-    /// The name of the kind in JSON and reports.
+    /// Returns the name of the kind in JSON and reports.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -254,7 +254,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -366,13 +366,14 @@ pub struct PinnedItem {
 }
 
 impl PinnedItem {
-    /// A note of normal priority without a TTL: it never expires, but may be dropped for budget (rule S2).
+    /// Creates a note of normal priority without a TTL: it never expires, but may be dropped for budget (rule
+    /// S2).
     #[must_use]
     pub fn new(id: impl Into<ItemId>, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }
     }
 
-    /// Its id.
+    /// Returns its id.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         &self.id
@@ -425,25 +426,26 @@ pub struct RagItem {
 }
 
 impl RagItem {
-    /// A document with its score; larger is better. NaN and infinite scores are refused by `build_plan`.
+    /// Creates a document with its score; larger is better. NaN and infinite scores are refused by
+    /// `build_plan`.
     #[must_use]
     pub fn new(id: impl Into<ItemId>, score: f64, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), score, origin: None, ttl: None }
     }
 
-    /// The document's id.
+    /// Returns the document's id.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         &self.id
     }
 
-    /// The document's score; larger is better.
+    /// Returns the document's score; larger is better.
     #[must_use]
     pub fn score(&self) -> f64 {
         self.score
     }
 
-    /// The document's text.
+    /// Returns the document's text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -456,7 +458,7 @@ impl RagItem {
         self
     }
 
-    /// The caller's own count of how long the document lives; the conversation never ages it.
+    /// Sets the caller's own count of how long the document lives; the conversation never ages it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.ttl = Some(ttl);

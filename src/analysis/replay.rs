@@ -1,4 +1,5 @@
-//! A conversation's prompts, one after another, as an application that uses this planner would have planned them (rule V1).
+//! A conversation's prompts, one after another, as an application that uses this planner would have planned
+//! them (rule V1).
 
 use super::Explainer;
 use crate::{
@@ -28,22 +29,22 @@ pub(crate) struct Replay<'a> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Step {
-    /// Which prompt, from 1.
+    /// The number of the prompt, from 1.
     pub prompt: usize,
-    /// Which turn it belongs to, from 1; 0 before the first user message.
+    /// The number of its turn, from 1; 0 before the first user message.
     pub turn: usize,
-    /// How many messages the conversation had.
+    /// Number of messages that the conversation had.
     pub messages: usize,
-    /// How often it had been compacted.
+    /// Number of compactions that it had.
     pub compactions: usize,
-    /// Its plan; [`ContextPlan::repeated`] says what it repeats of the prompt before it.
+    /// Its plan; [`ContextPlan::repeated`] compares it with the prompt before it.
     pub plan: ContextPlan,
 }
 
 impl<'a> Explainer<'a> {
-    /// Plans the request's conversation again from its beginning: one prompt before every assistant message, and the
-    /// request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so every prompt goes on from
-    /// the one before it.
+    /// Plans the request's conversation again from its beginning: one prompt before every assistant message,
+    /// and the request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so
+    /// every prompt continues the one before it.
     ///
     /// ```
     /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
@@ -64,9 +65,9 @@ impl<'a> Explainer<'a> {
     /// # }
     /// ```
     ///
-    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last prompt only.
-    /// Pins, compactions and rewinds happen where the log has them; TTL is as the log has it; the replay does not count
-    /// it down.
+    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last
+    /// prompt only. Pins, compactions and rewinds happen at their places in the log. A TTL changes only by
+    /// events of the log: the replay does not count it down.
     pub fn replay(&self) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
         self.replayed(0)
     }
@@ -125,7 +126,7 @@ impl Iterator for Replay<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while let Some(entry) = self.entries.next() {
             match entry {
-                // What was sent then is planned anew; what the provider reported is kept.
+                // The sent prompt is planned again; the provider's report on it is kept.
                 Entry::Event(Event::Sent { usage, .. }) => self.reported = *usage,
                 Entry::Event(event) => self.past.record(event.clone()),
                 Entry::Message(message) => {

@@ -1,5 +1,5 @@
-//! A summary made without a model (rule C6), and a transcript for one that takes text only: the same messages always make
-//! the same text.
+//! Summaries made without a model (rule C6), and transcripts for models that take text only. The same
+//! messages always give the same text.
 
 use crate::{
     error::Error,
@@ -16,7 +16,8 @@ const REQUEST: usize = 2_000;
 const ARGUMENTS: usize = 160;
 const OUTCOME: usize = 160;
 
-/// What requests are clipped to, one after the other, before the oldest entries are folded into counts.
+/// Lengths that requests are clipped to, one after the other, before the oldest entries are folded into
+/// counts.
 const CLIPS: [usize; 5] = [usize::MAX, REQUEST, 600, 200, 80];
 
 /// The beginning of a digest that earlier summaries follow.
@@ -31,19 +32,19 @@ const RESOURCES: [&str; 9] =
 
 /// One thing that happened.
 enum Entry {
-    /// What the user wanted.
+    /// The user's request.
     Request(String),
     Call(Call),
 }
 
-/// A tool call and what came of it.
+/// A tool call and its outcome.
 struct Call {
     name: String,
     arguments: String,
-    /// What it works on.
+    /// The resource that it works on.
     resource: Option<String>,
     outcome: Outcome,
-    /// How many calls on one resource it summarises.
+    /// Number of calls on one resource that it summarises.
     times: u64,
 }
 
@@ -170,7 +171,7 @@ fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-/// A text in at most so many tokens.
+/// Cuts a text to at most a number of tokens.
 fn shortened(text: &str, most: u64, counter: &TokenCounter) -> Result<String, Error> {
     let (beginning, _) = counter.prefix_within(text.trim(), most)?;
     let more = text.trim().len() - beginning.len();
@@ -244,7 +245,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// What calls worked on, each with the last of them, in the order of those.
+/// Returns the resources of calls, each with the last call, in the order of those.
 fn touched(entries: &[Entry]) -> IndexMap<&str, &str> {
     let mut touched = IndexMap::new();
     for entry in entries {
@@ -275,7 +276,7 @@ impl Call {
     }
 }
 
-/// What came of a call: results say so themselves, or begin like an error.
+/// Returns the outcome of a call: results report it themselves, or begin like an error.
 fn outcome(result: &Message) -> Outcome {
     let text = said(result);
     let begin: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
@@ -289,14 +290,14 @@ fn outcome(result: &Message) -> Outcome {
     Outcome::Done(text.len())
 }
 
-/// What a call works on, by its arguments.
+/// Returns the resource that a call works on, by its arguments.
 fn resource(arguments: &str) -> Option<String> {
     let arguments: Value = size::tree(arguments)?;
     let named = RESOURCES.iter().find_map(|key| arguments.get(key)?.as_str());
     named.map(|name| one_line(name, ARGUMENTS))
 }
 
-/// The text of a message, parts that are no text named.
+/// Returns the text of a message, parts that are no text named.
 fn said(message: &Message) -> String {
     let mut text = message.text().trim().to_owned();
     for part in message.as_texts() {
@@ -313,7 +314,7 @@ fn one_line(text: &str, most: usize) -> String {
     clipped(&words.join(" "), most)
 }
 
-/// A text cut to so many bytes, with what is missing named.
+/// Cuts a text to a number of bytes and states the size of the missing part.
 fn clipped(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -322,7 +323,7 @@ fn clipped(text: &str, most: usize) -> String {
     format!("{} [{} more bytes]", text[..end].trim_end(), text.len() - end)
 }
 
-/// A message as lines of a transcript: what was said, and of tools names, arguments and outcomes.
+/// Returns a message as lines of a transcript: its text, and of tools names, arguments and outcomes.
 pub(super) fn lines(message: &Message) -> Vec<String> {
     let text = said(message);
     let mut lines = Vec::new();

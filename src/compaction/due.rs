@@ -1,4 +1,4 @@
-//! Whether a conversation is to be compacted now (rules C2, C5).
+//! The state of a conversation's compaction: due, waiting or stalled (rules C2, C5).
 
 use super::{Compactor, figures::Figures};
 use crate::{
@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Stalled attempts, in a row, after which no compaction is due any more (rule C5).
 const MOST_STALLED: usize = 3;
 
-/// Whether a compaction is due, and if not, why.
+/// The state of a compaction: due, or the reason why it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -26,8 +26,8 @@ pub enum CompactionState {
     NotDue,
     /// It has to wait.
     Waiting(BlockedBy),
-    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing is due until a
-    /// compaction helps, or the user speaks again (rule C5).
+    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing
+    /// is due until a compaction helps, or the user speaks again (rule C5).
     Stopped {
         /// The number of stalled attempts.
         attempts: u32,
@@ -57,7 +57,7 @@ impl CompactionState {
     }
 }
 
-/// What makes a compaction due (rule C2).
+/// The trigger of a compaction (rule C2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -79,7 +79,7 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The name of its option.
+    /// Returns the name of its option.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl Trigger {
 }
 
 impl BlockedBy {
-    /// What blocks the compaction, in words.
+    /// Returns the condition in words.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ pub enum BlockedBy {
     Disabled,
     /// The window of the model is unknown.
     UnknownLimit,
-    /// The limits leave no room for a prompt: the reply and the safety margin take the whole window.
+    /// The limits leave no tokens for a prompt: the reply and the safety margin take the whole window.
     NoRoom,
     /// A trigger fires, and no message may be archived: they are the live question, or an open tool call.
     NothingToArchive,
@@ -146,7 +146,7 @@ pub enum BlockedBy {
     Provider,
 }
 
-/// Who starts a compaction: the triggers, or somebody who asks for it.
+/// The start of a compaction: by the triggers, or by somebody who asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initiator {
     Automatic,
@@ -220,7 +220,7 @@ impl Compactor<'_> {
         );
     }
 
-    /// The first trigger that fires.
+    /// Returns the first trigger that fires.
     pub(super) fn trigger(self, figures: &Figures) -> Option<Trigger> {
         let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
@@ -229,7 +229,7 @@ impl Compactor<'_> {
     }
 }
 
-/// The first of the triggers of size that fires; at its boundary too, unless that is strict.
+/// Returns the first of the triggers of size that fires; at its boundary too, unless that is strict.
 pub(super) fn fires(
     options: &CompactionOptions,
     conversation_tokens: u64,
@@ -259,7 +259,7 @@ pub(super) fn fires(
     .find_map(|(fires, trigger)| fires.then_some(trigger))
 }
 
-/// What blocks a compaction, whatever the triggers say.
+/// Returns the condition that blocks a compaction, whatever the triggers are.
 fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initiator) -> Option<BlockedBy> {
     let active = log.active_messages();
     [
@@ -276,14 +276,15 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
     .find_map(|(stands, blocked_by)| stands.then_some(blocked_by))
 }
 
-/// Whether a reply or a report is newer than the last compaction.
+/// Checks if a reply or a report is newer than the last compaction.
 fn has_news(log: &Conversation) -> bool {
     let Some((before, _)) = log.newest_record() else { return true };
     let spoke = log.messages()[before as usize..].iter().any(|message| message.role() == Role::Assistant);
     spoke || log.sent_since_the_record()
 }
 
-/// How many compactions in a row, the newest last, left a trigger firing; a new user message begins anew.
+/// Counts the compactions in a row, the newest last, that left a trigger firing; a new user message restarts
+/// the count.
 fn stalled_attempts(log: &Conversation) -> usize {
     let asked = log.last_user_message();
     log.records()

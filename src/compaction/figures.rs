@@ -1,4 +1,4 @@
-//! How full the window is, of everything that could be sent but documents and state (rules U2, U4).
+//! The use of the window by everything that could be sent but documents and state (rules U2, U4).
 
 use crate::{
     error::Error,
@@ -9,18 +9,18 @@ use crate::{
 };
 use std::borrow::Cow;
 
-/// What triggers read.
+/// The figures that triggers read.
 pub(super) struct Figures {
     pub(super) usage: ContextUsage,
     pub(super) limits: Limits,
     pub(super) messages: u64,
     pub(super) turns: u64,
-    /// Whether some of the conversation does not fit the prompt.
+    /// True if some of the conversation does not fit the prompt.
     pub(super) drops: bool,
 }
 
 impl ContextWindowManager {
-    /// Returns how full the window is: the size of the full conversation, without documents and state (rule
+    /// Returns the use of the window: the size of the full conversation, without documents and state (rule
     /// U2). `prompt_tokens` is that of a prompt without them.
     ///
     /// After [`crate::Conversation::push_reply`] pass [`PlanRequest::like_last`]: limits, tools and focus
@@ -71,7 +71,7 @@ impl ContextWindowManager {
         Cow::Owned(PlanRequest { tools, focus, limits, ..request.clone() })
     }
 
-    /// The figures of a request without documents and state, as if no prompt had been sent before it.
+    /// Returns the figures of a request without documents and state, as if no prompt had been sent before it.
     pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
         let bare = super::bare(request);
         let context = self.context(&bare)?;

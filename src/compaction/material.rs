@@ -1,4 +1,4 @@
-//! What a summary is made from (rule C3): what is active up to the boundary, in the order of the prompt.
+//! The material of a summary (rule C3): the active messages up to the boundary, in the order of the prompt.
 
 use super::{
     digest::{self, Earlier, Line},
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What the request is made of, in the order of the prompt.
+/// The parts of the request, in the order of the prompt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Material {
     /// The fixed part of the prompt: system texts, focus hint, notes.
@@ -22,11 +22,11 @@ pub(super) struct Material {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A message of the prompt, and what it is to the summary.
+/// A message of the prompt, and its part in the summary.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) message: Message,
-    /// The documents and the state that stand before it (rule S10).
+    /// The documents and the state right before it (rule S10).
     pub(super) documents: Vec<SentText>,
     pub(super) state: Vec<SentText>,
     pub(super) is: Kind,
@@ -36,7 +36,7 @@ pub(super) struct Piece {
 pub(super) enum Kind {
     /// The summary replaces it.
     Archived,
-    /// It stays: the question before the summary, or what a pin keeps.
+    /// It stays: the question before the summary, or a message that a pin keeps.
     Stays,
     /// An earlier summary, which is folded in.
     Summary(Box<EarlierSummary>),
@@ -55,7 +55,7 @@ impl EarlierSummary {
         Self { record: record.clone(), carried }
     }
 
-    /// The text, which may be blank if the host's state is all there is.
+    /// Returns the text, which may be blank if the host's state is all there is.
     pub(super) fn text(&self) -> &str {
         self.record.summary.as_deref().unwrap_or_default()
     }
@@ -91,7 +91,8 @@ fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
 }
 
 impl Material {
-    /// What is active up to the boundary; what has expired or can never be sent is left out.
+    /// Collects the active messages up to the boundary. Expired messages, and those that can never be sent,
+    /// are left out.
     pub(super) fn of(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
@@ -154,7 +155,7 @@ impl Material {
 }
 
 impl Piece {
-    /// Returns the earlier summary, if it is one that says anything.
+    /// Returns the earlier summary, if it has any text.
     pub(super) fn summary(&self) -> Option<&EarlierSummary> {
         match &self.is {
             Kind::Summary(summary) if !summary.text().trim().is_empty() => Some(summary),

@@ -1,8 +1,8 @@
-//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed out, and a
-//! summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
+//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed
+//! out, and a summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
 //!
-//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log records what was
-//! archived.
+//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log
+//! records what was archived.
 //!
 //! An agent that compacts its own window calls [`Compactor::tools`]:
 //!
@@ -72,8 +72,8 @@ use retention::RetentionBoundary;
 pub use tools::{CompactionOutcome, ContextCall};
 use turn_costs::TurnCosts;
 
-/// Compacts conversations for one manager: says when one is due, hands out the request for a summary, and takes the summary
-/// back. Made by [`ContextWindowManager::compactor`].
+/// The compaction of conversations for one manager: it checks if one is due, builds the request for a
+/// summary, and applies the summary. Made by [`ContextWindowManager::compactor`].
 ///
 /// ```
 /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -104,7 +104,7 @@ pub struct Compactor<'m> {
 }
 
 impl ContextWindowManager {
-    /// What compacts conversations for this manager.
+    /// Returns the compactor of this manager.
     #[must_use]
     pub fn compactor(&self) -> Compactor<'_> {
         Compactor { manager: self }
@@ -112,20 +112,21 @@ impl ContextWindowManager {
 }
 
 impl Compactor<'_> {
-    /// Checks if a conversation is to be compacted now, and if not, says why (rule C2). Documents and state
-    /// of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]: limits,
-    /// tools and focus hint are those of the prompt that was sent.
+    /// Checks if a conversation is to be compacted now, and if not, returns the reason (rule C2). Documents
+    /// and state of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]:
+    /// limits, tools and focus hint are those of the prompt that was sent.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`], but for limits that leave no room: [`BlockedBy::NoRoom`].
+    /// As [`ContextWindowManager::build_plan`], but for limits that leave no tokens: [`BlockedBy::NoRoom`].
     pub fn state(&self, request: &PlanRequest<'_>) -> Result<CompactionState, Error> {
         let request = self.manager.completed(request);
         Ok(self.decide(&request, None, Initiator::Automatic)?.0)
     }
 
-    /// The job that is due, if one is (rules C2, C3): an owned request for a summary. Hand what a model answers to
-    /// [`Compactor::apply_summary`], or have it done without one by [`Compactor::compact_without_model`].
+    /// Returns the job if a compaction is due (rules C2, C3): an owned request for a summary. Pass the
+    /// model's answer to [`Compactor::apply_summary`], or compact without a model by
+    /// [`Compactor::compact_without_model`].
     ///
     /// # Errors
     ///
@@ -134,8 +135,8 @@ impl Compactor<'_> {
         self.job(&self.manager.completed(request), None, Initiator::Automatic)
     }
 
-    /// The job for a compaction that the user or the application asks for. Triggers, `min_messages` and stalled attempts do not
-    /// matter here; every other condition of rule C2 does.
+    /// Returns the job for a compaction that the user or the application asks for. Triggers, `min_messages`
+    /// and stalled attempts do not matter here; every other condition of rule C2 does.
     ///
     /// # Errors
     ///
@@ -144,9 +145,9 @@ impl Compactor<'_> {
         self.job(&self.manager.completed(request), None, Initiator::Asked)
     }
 
-    /// A job for a range of messages chosen by hand, both ends included. It grows to whole exchanges; earlier messages stay
-    /// where they are, before the summary. None where a condition of rule C2 blocks it that a request by hand does not
-    /// override ([`Compactor::state`] names it).
+    /// Returns the job for a range of messages chosen by hand, both ends included. It grows to whole
+    /// exchanges; earlier messages stay where they are, before the summary. Returns `None` if a condition of
+    /// rule C2 blocks it that a request by hand does not override ([`Compactor::state`] names it).
     ///
     /// # Errors
     ///
@@ -163,7 +164,7 @@ impl Compactor<'_> {
         self.job(&request, Some(kept), Initiator::Asked)
     }
 
-    /// The job, where nothing blocks it. Without a range, the options choose what is archived.
+    /// Returns the job if nothing blocks it. Without a range, the options choose the messages to archive.
     fn job(
         self,
         request: &PlanRequest<'_>,
@@ -188,7 +189,7 @@ impl Compactor<'_> {
         let (condition, figures) = self.condition(request, initiator)?;
         let (state, job) = match (condition, &figures) {
             (CompactionState::Due(why), Some(figures)) => match self.made(request, kept, initiator, why) {
-                // The request's own budget may do where its other limits leave no room.
+                // The request's own budget may suffice although its other limits leave no tokens.
                 Err(error) if error.kind() == ErrorKind::Budget => {
                     (CompactionState::Waiting(BlockedBy::NoRoom), None)
                 }
@@ -228,15 +229,15 @@ impl Compactor<'_> {
         Ok(archives.then_some(job))
     }
 
-    /// Takes a summary back, edited if the user wishes, and compacts: what it replaces is archived, and stays in the log.
-    /// Messages that came meanwhile are kept.
+    /// Applies a summary, edited if the user wishes: the messages that it replaces are archived, and stay in
+    /// the log. Messages that came after the job are kept.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NoSummary` where the summary is empty or only a tool call, `Budget` where the job has no
-    /// request because an earlier summary does not fit it (rule C8), `Stale` where the conversation was
-    /// compacted or rewound meanwhile, `NotSmaller` where the context would not be smaller, `NothingToCompact` where
-    /// nothing is left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
+    /// `ErrorKind::NoSummary` if the summary is empty or only a tool call, `Budget` if the job has no request
+    /// because an earlier summary does not fit it (rule C8), `Stale` if the conversation was compacted or
+    /// rewound meanwhile, `NotSmaller` if the context would not be smaller, `NothingToCompact` if nothing is
+    /// left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
     /// [`ContextWindowManager::build_plan`]. Nothing changes then.
     pub fn apply_summary(
         &self,
@@ -251,12 +252,13 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`] (rule C11): they are
-    /// archived, and stay in the log. Beside it stands a text for other providers: what the provider shows of it, or a digest.
+    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`]
+    /// (rule C11): they are archived, and stay in the log. Beside it stands a text for other providers: what
+    /// the provider shows of it, or a digest.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply_summary`], but for `NotSmaller`: what the provider made is opaque, so its size
+    /// As [`Compactor::apply_summary`], but for `NotSmaller`: the provider's summary is opaque, so its size
     /// is not known here. Nothing changes then.
     pub fn apply_provider_summary(
         &self,
@@ -272,14 +274,14 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; where that makes nothing
-    /// smaller, by a sliding window.
+    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; if that makes
+    /// nothing smaller, by a sliding window.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotSmaller` or `NothingToCompact` where nothing makes the context smaller, `Stale` where the
-    /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played back.
-    /// Nothing changes then.
+    /// `ErrorKind::NotSmaller` or `NothingToCompact` if nothing makes the context smaller, `Stale` if the
+    /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played
+    /// back. Nothing changes then.
     pub fn compact_without_model(
         &self,
         log: &mut Conversation,
@@ -289,7 +291,7 @@ impl Compactor<'_> {
             CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {
                 let digest = job.digest()?;
                 match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
-                    // The digest's figures say more than that nothing is left to archive.
+                    // The digest's figures are more useful than the error that nothing is left to archive.
                     Err(error) if error.is_not_smaller() => match self.slide(log, job) {
                         Err(slid) if slid.kind() == ErrorKind::NothingToCompact => Err(error),
                         slid => slid,
@@ -303,8 +305,8 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Does what is due without a model; returns `None` if nothing is. Empty tools and limits without a value
-    /// are those of the prompt that was sent last.
+    /// Compacts without a model if a compaction is due. Returns `None` if none is. Empty tools and limits
+    /// without a value are those of the prompt that was sent last.
     ///
     /// # Errors
     ///
@@ -323,7 +325,7 @@ impl Compactor<'_> {
         }
     }
 
-    /// Everything is archived (rule U4) but a question that waits for its answer, and what came meanwhile.
+    /// Archives everything (rule U4) but a question that waits for its answer, and later messages.
     fn start_fresh(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
@@ -355,7 +357,7 @@ impl Compactor<'_> {
         self.archive(log, job, &kept, Replacement { kind, summary, by_provider: None })
     }
 
-    /// Archives everything but what is kept, unless that makes nothing smaller.
+    /// Archives everything but the messages that are kept, unless that makes nothing smaller.
     fn archive(
         self,
         log: &mut Conversation,
@@ -387,7 +389,7 @@ impl Compactor<'_> {
     }
 }
 
-/// What replaces archived messages.
+/// The replacement of archived messages.
 struct Replacement {
     kind: CompactionKind,
     summary: Option<String>,
@@ -404,27 +406,27 @@ impl Replacement {
     }
 }
 
-/// A summary of fewer tokens says nothing.
+/// The fewest tokens of a useful summary.
 const LEAST: u64 = 50;
 
-/// The longest summary to ask for in a window of so many tokens (rule C4): what the options say, and no more than an
-/// eighth of the window, so that it leaves the rest to what is kept.
+/// Returns the longest summary to ask for in a window of `window` tokens (rule C4): the option's value, and
+/// no more than an eighth of the window, so that the rest is left to the messages that are kept.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(LEAST))
 }
 
-/// The longest digest in a window of so many tokens (rule C6): what the options say, and no more than half of the window, which it
-/// would otherwise fill.
+/// Returns the longest digest in a window of `window` tokens (rule C6): the option's value, and no more than
+/// half of the window, which it would otherwise fill.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
     options.digest_max_tokens.min((window / 2).max(LEAST))
 }
 
-/// The options of rule C2 for the model of a manager.
+/// Returns the options of rule C2 for the model of a manager.
 fn options(manager: &ContextWindowManager) -> CompactionOptions {
     manager.config().compaction.of_model(manager.model_name())
 }
 
-/// A failure counts: after a few of them nothing more is asked for (rule C5).
+/// Records if a compaction failed: after a few failures in a row none is due (rule C5).
 fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
     if applied.as_ref().is_err_and(|error| !error.came_too_late()) {
         log.compaction_failed();
@@ -432,7 +434,7 @@ fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<C
     applied
 }
 
-/// A request without documents and state, which do not count for the size of the full conversation.
+/// Returns a request without documents and state, which do not count for the size of the full conversation.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
     PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
 }

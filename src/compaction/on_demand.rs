@@ -33,16 +33,17 @@ impl OnDemandCompaction {
 }
 
 impl CompactionRequest {
-    /// Renders this job for the provider's own compaction: its model makes the replacement of the messages,
-    /// and only it reads that. Its answer goes into [`crate::conversation::ProviderSummary::from_json`] and
-    /// [`super::Compactor::apply_provider_summary`]. The model's reasoning after it is made behind it, so the
-    /// provider's check accepts it.
+    /// Renders this job for the provider's own compaction: its model replaces the messages by items that only
+    /// it reads. Pass its response to [`crate::conversation::ProviderSummary::from_json`] and the result to
+    /// [`super::Compactor::apply_provider_summary`]. The model's later reasoning is made after these items,
+    /// so the provider's check accepts it.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` where the provider has no such form; where the job keeps a question before its summary, because nothing
-    /// may stand before what the provider makes; and where the first message that is kept has the role of the last one that is
-    /// compacted, or is a system message (Anthropic). `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Input` if the provider has no such form; if the job keeps a question before its summary,
+    /// because no message may precede the provider's items; and if the first message that is kept has the
+    /// role of the last one that is compacted, or is a system message (Anthropic). `ErrorKind::Count` if the
+    /// counter fails.
     pub fn on_demand(&self) -> Result<OnDemandCompaction, Error> {
         let model = self.made_with().model();
         let rule = model

@@ -1,4 +1,5 @@
-//! The job that is handed out (rules C3, C8): what to send to a model for a summary, and which messages that replaces.
+//! The job of a compaction (rules C3, C8): the request for a summary to send to a model, and the messages
+//! that the summary replaces.
 
 use super::{
     Trigger,
@@ -25,13 +26,13 @@ use crate::{
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage},
 };
-/// How often a request that does not fit is made smaller (rule C8).
+/// Number of times that a request which does not fit is made smaller (rule C8).
 const TRIES: u8 = 5;
 
 /// A request for a summary, owned: the log may grow while a model thinks.
 ///
-/// It renders as a plan does (`render::openai(&job)`), holds only what is active (an earlier summary among it), no documents
-/// and no state, and ends with the instruction, which is never stored.
+/// It renders as a plan does (`render::openai(&job)`), holds active messages only (an earlier summary among
+/// them), no documents and no state, and ends with the instruction, which is never stored.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
     manager: ContextWindowManager,
@@ -41,12 +42,12 @@ pub struct CompactionRequest {
     tries: u8,
     /// Earlier summaries are sent as texts, whoever made them.
     summaries_as_text: bool,
-    /// What the request may take.
+    /// Tokens that the request may take.
     window: u64,
     material: Material,
-    /// What made it due.
+    /// The trigger that made it due.
     pub(super) why: Trigger,
-    /// What the options try first.
+    /// The method that the options try first.
     strategy: CompactionStrategy,
     /// The longest summary that the conversation's own window has tokens for.
     longest: u64,
@@ -61,14 +62,14 @@ pub struct CompactionRequest {
     first: Option<ItemId>,
     /// The role of the first message that stays.
     first_role: Option<Role>,
-    /// How often the log had been compacted or rewound.
+    /// Number of compactions and rewinds of the log.
     version: usize,
-    /// How many messages it held.
+    /// Number of messages in the log.
     length: u32,
     tools: Vec<Tool>,
     focus: Option<String>,
     limits: RequestLimits,
-    /// The size of the full conversation, and what its percentage is of, in tokens.
+    /// The size of the full conversation, and the base of its percentage, in tokens.
     size: (u64, u64),
     pub(super) ids: TraceIds,
     pub(super) state: Vec<(ItemId, String)>,
@@ -120,7 +121,8 @@ impl CompactionRequest {
         };
         let window = job.window_of(manager)?;
         let mut job = job.made_for(manager, window)?;
-        // What another strategy than a summary would archive is found from the thresholds alone (rule C7).
+        // The messages that another strategy than a summary archives follow from the thresholds alone (rule
+        // C7).
         match job.strategy {
             CompactionStrategy::SlidingWindow => {
                 let kept = slide::boundary(manager, request)?;
@@ -132,8 +134,8 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// This job for another model that is to make the summary. The request is rendered in that model's wire format and fits its
-    /// context window.
+    /// Returns this job for another model that is to make the summary. The request is rendered in that
+    /// model's wire format and fits its context window.
     ///
     /// # Errors
     ///
@@ -148,8 +150,8 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// This job in half the tokens, for a retry after the summariser's provider said that the request is too long. None after
-    /// five times, or where nothing is left to omit.
+    /// Returns this job in half the tokens, for a retry after the summariser's provider refused the request
+    /// as too long. Returns `None` after five times, or if nothing is left to omit.
     ///
     /// # Errors
     ///
@@ -170,48 +172,47 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// Adds what is to stand inside the summary message beside the summary: the host's plan, open files, loaded skills
-    /// (rule C9).
+    /// Adds state of the host to the summary message: its plan, open files, loaded skills (rule C9).
     #[must_use]
     pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
         self
     }
 
-    /// Says when it is, for the record: the library has no clock.
+    /// Sets the time for the record: the library has no clock.
     #[must_use]
     pub fn with_timestamp(mut self, timestamp: impl Into<String>) -> Self {
         self.timestamp = Some(timestamp.into());
         self
     }
 
-    /// Returns the messages to send, the instruction last. They are empty if the summariser's window has no
-    /// room for the earlier summaries and any of the conversation: then [`CompactionRequest::for_summariser`]
-    /// or [`super::Compactor::compact_without_model`] is left (rule C8).
+    /// Returns the messages to send, the instruction last. They are empty if the summariser's window does not
+    /// hold the earlier summaries and some of the conversation: then use
+    /// [`CompactionRequest::for_summariser`] or [`super::Compactor::compact_without_model`] (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
     }
 
-    /// The tools declared beside them, as in the prompts before it; none in a transcript.
+    /// Returns the declared tools, as in the prompts before it; a transcript has none.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.prompt.tools
     }
 
-    /// What it costs.
+    /// Returns the tokens of the request.
     #[must_use]
     pub fn tokens(&self) -> TokenCount {
         self.tokens
     }
 
-    /// In which form it is.
+    /// Returns its form.
     #[must_use]
     pub fn form(&self) -> RequestForm {
         self.form
     }
 
-    /// The longest answer to ask for, in tokens.
+    /// Returns the longest answer to ask for, in tokens.
     #[must_use]
     pub fn max_tokens(&self) -> u64 {
         self.longest_by(&self.manager)
@@ -221,37 +222,38 @@ impl CompactionRequest {
         manager.config().compaction.summary.max_tokens.min(self.longest)
     }
 
-    /// What made it due: a trigger, or somebody who asked.
+    /// Returns the trigger that made it due, or that somebody asked.
     #[must_use]
     pub fn trigger(&self) -> Trigger {
         self.why
     }
 
-    /// What is tried first by the options of its model: only `summary` calls a model.
+    /// Returns the method that the options of its model try first: only `summary` calls a model.
     #[must_use]
     pub fn strategy(&self) -> CompactionStrategy {
         self.strategy
     }
 
-    /// The messages that it is to archive, in order, by its strategy. What comes meanwhile may move the end.
+    /// Returns the messages that it is to archive, in order, by its strategy. Later messages may move the
+    /// end.
     #[must_use]
     pub fn archived_ids(&self) -> &[ItemId] {
         &self.archives
     }
 
-    /// The name of the model that it is made for.
+    /// Returns the name of the model that it is made for.
     #[must_use]
     pub fn model(&self) -> &str {
         self.manager.model_name()
     }
 
-    /// How many messages it is to archive.
+    /// Returns the number of messages that it is to archive.
     #[must_use]
     pub fn messages_archived(&self) -> u64 {
         self.archives.len() as u64
     }
 
-    /// The event for a user interface (rule C10).
+    /// Returns the event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
         let (conversation_tokens, limit) = self.size;
@@ -271,8 +273,8 @@ impl CompactionRequest {
         self
     }
 
-    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`; none for
-    /// a strategy that asks no model.
+    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`. A
+    /// strategy that asks no model has no event.
     pub(super) fn trace(&self) {
         if self.strategy != CompactionStrategy::Summary {
             return;
@@ -295,23 +297,23 @@ impl CompactionRequest {
         );
     }
 
-    /// The first message that stays after the summary; none where nothing does.
+    /// Returns the first message that stays after the summary, or `None` if none does.
     #[must_use]
     pub fn first_active(&self) -> Option<&ItemId> {
         self.first.as_ref()
     }
 
-    /// The user message that stays before the summary, where one does.
+    /// Returns the user message that stays before the summary, if one does.
     #[must_use]
     pub fn head(&self) -> Option<&ItemId> {
         self.head.as_ref()
     }
 
-    /// A summary made without a model (rule C6): the same for the same messages.
+    /// Builds a summary without a model (rule C6): the same for the same messages.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Count` when the counter fails.
+    /// `ErrorKind::Count` if the counter fails.
     pub fn digest(&self) -> Result<String, Error> {
         let archived = self.material.pieces.iter().filter(|piece| piece.is == Kind::Archived);
         let messages: Vec<&Message> = archived.map(|piece| &piece.message).collect();
@@ -341,7 +343,8 @@ impl CompactionRequest {
         Ok(())
     }
 
-    /// Fails where the log is not the one that the job was made for, or was compacted or rewound since (rule C5).
+    /// Fails if the log is not the one that the job was made for, or was compacted or rewound since (rule
+    /// C5).
     #[doc(hidden)]
     pub fn check(&self, log: &Conversation) -> Result<(), Error> {
         if log.is_responding() || log.is_played_back() {
@@ -355,10 +358,10 @@ impl CompactionRequest {
         Ok(())
     }
 
-    /// The boundary in the log as it is now: what came meanwhile is kept, and no exchange is split.
+    /// Returns the boundary in the log as it is now: later messages are kept, and no exchange is split.
     pub(super) fn kept(&self, log: &Conversation) -> Result<RetentionBoundary, Error> {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
-        // A result that came meanwhile belongs to its call: both stay.
+        // A result that came after the job belongs to its call: both stay.
         let first = log.unparted(position(&self.first).unwrap_or(self.length));
         let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
@@ -366,7 +369,7 @@ impl CompactionRequest {
         if !kept.archives_anything(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
-        // A summary of many more messages than it would replace repeats what the prompt holds anyway.
+        // A summary of many more messages than it would replace repeats messages that stay in the prompt.
         let archived = log
             .compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first)
             .messages_archived;
@@ -376,7 +379,8 @@ impl CompactionRequest {
         Ok(kept)
     }
 
-    /// What stays where everything else is archived: what waits for an answer, and what came meanwhile.
+    /// Returns the messages that stay if everything else is archived: those that wait for an answer, and
+    /// later ones.
     pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> RetentionBoundary {
         let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
         let waits = spoke.map_or(0, |at| at as u32 + 1);
@@ -384,7 +388,7 @@ impl CompactionRequest {
         RetentionBoundary { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
     }
 
-    /// A request of the log with what the job remembers.
+    /// Returns a request of the log with the settings that the job remembers.
     pub(super) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         PlanRequest {
             focus: self.focus.clone(),
@@ -393,18 +397,19 @@ impl CompactionRequest {
         }
     }
 
-    /// What a request to this summariser may take.
+    /// Returns the tokens that a request to this summariser may take.
     fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
         let log = Conversation::new();
         let answer = self.longest_by(manager);
-        // A budget of the request's own is for its prompts; what has to be read for a summary may be more.
+        // The request's own budget is for its prompts; a summary may need to read more than one holds.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
         let limits =
             limits.with_max_completion_tokens(answer.min(limits.max_completion_tokens.unwrap_or(u64::MAX)));
         Ok(manager.context(&PlanRequest::new(&log).with_limits(limits))?.prompt_budget)
     }
 
-    /// The messages as they were sent, where that is asked for and fits; otherwise a transcript that does.
+    /// Returns the messages as they were sent, if the options ask for that and they fit; otherwise a
+    /// transcript that fits.
     fn made_for(mut self, manager: &ContextWindowManager, window: u64) -> Result<Self, Error> {
         self.manager = manager.clone();
         self.window = window;
@@ -420,14 +425,15 @@ impl CompactionRequest {
         Ok(self)
     }
 
-    /// The request in the form `conversation`: system texts, tools and messages as the conversation sends them, so that its
-    /// cached prefix holds, then the instruction. None where that does not fit the window.
+    /// Returns the request in the form `conversation`: system texts, tools and messages as the conversation
+    /// sends them, so that its cached prefix holds, then the instruction. Returns `None` if that does not fit
+    /// the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         self.as_sent(Some(Message::user(self.instruction())))
     }
 
-    /// System texts, tools and messages as the conversation sends them, and a last message. None where that does not fit the
-    /// window.
+    /// Returns system texts, tools and messages as the conversation sends them, and a last message. Returns
+    /// `None` if that does not fit the window.
     pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
         let target = Target::of(self.manager.model());
@@ -481,7 +487,7 @@ impl CompactionRequest {
         let counter = self.manager.counter();
         let mut limit =
             self.window.saturating_sub(counter.count(&instruction)?.tokens.saturating_add(AROUND));
-        // What is around the text, and joins, are known once it is counted.
+        // The tokens around the text, and of joins, are known once it is counted.
         for _ in 0..TRIES {
             let Some(text) = digest::newest(&lines, limit, counter)? else { break };
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
@@ -498,17 +504,18 @@ impl CompactionRequest {
         Ok(None)
     }
 
-    /// The manager of the model that it is made for.
+    /// Returns the manager of the model that it is made for.
     pub(super) fn made_with(&self) -> &ContextWindowManager {
         &self.manager
     }
 
-    /// The role of the last message that is compacted.
+    /// Returns the role of the last message that is compacted.
     pub(super) fn last_role(&self) -> Option<Role> {
         Some(self.material.pieces.last()?.message.role())
     }
 
-    /// Fails where what is kept would become one message with what is compacted, or begins with instructions.
+    /// Fails if the messages that are kept would be joined with those that are compacted, or begin with
+    /// instructions.
     pub(super) fn check_the_cut(&self) -> Result<(), Error> {
         let (Some(kept), Some(last)) = (self.first_role, self.material.pieces.last()) else { return Ok(()) };
         let same = (kept == Role::Assistant) == (last.message.role() == Role::Assistant);
@@ -526,7 +533,7 @@ impl CompactionRequest {
     }
 }
 
-/// The ids of what a boundary archives, in order.
+/// Returns the ids of the messages that a boundary archives, in order.
 fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
     let runs = log.compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first).archived;
     let run = |run: MessageRange| {

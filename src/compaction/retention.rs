@@ -1,4 +1,5 @@
-//! Where a compaction divides archived from kept messages (rule C4): newest whole turns, and always the live question.
+//! The boundary between archived and kept messages (rule C4): the newest whole turns are kept, and always the
+//! live question.
 
 use super::{
     due::Initiator,
@@ -10,18 +11,18 @@ use crate::{
 };
 use std::ops::Range;
 
-/// The boundary between what is archived and what is kept, in positions of the log.
+/// The boundary between archived and kept messages, in positions of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RetentionBoundary {
-    /// The live question, where it stays before the summary.
+    /// The live question, if it stays before the summary.
     pub(super) head: Option<u32>,
-    /// The first message that is archived; none where that is the first of the conversation.
+    /// The first message that is archived; `None` if that is the first of the conversation.
     pub(super) from: Option<u32>,
-    /// The first message that is kept; none where nothing is.
+    /// The first message that is kept; `None` if none is.
     pub(super) first: Option<u32>,
 }
 
-/// Limits for what is kept: tokens, messages, turns.
+/// Limits for the messages that are kept: tokens, messages, turns.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     tokens: u64,
@@ -30,7 +31,8 @@ struct Room {
 }
 
 impl Room {
-    /// The smallest of what is set, and no more than leaves the context at its target with a summary of full length.
+    /// Returns the smallest of the set limits, at most as many tokens as leave the context at its target with
+    /// a summary of full length.
     fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
         let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
@@ -51,7 +53,7 @@ impl Room {
         }
     }
 
-    /// Subtracts the cost of a turn or an exchange if it fits; says whether it did.
+    /// Subtracts the cost of a turn or an exchange if it fits. Returns true if it did.
     fn take(&mut self, tokens: u64, messages: u64) -> bool {
         let fits = tokens <= self.tokens && messages <= self.messages;
         if fits {
@@ -69,7 +71,8 @@ impl Room {
 }
 
 impl RetentionBoundary {
-    /// By `compaction.retain`. Where all of it would be kept, the live turn alone is; none where there is nothing else.
+    /// Finds the boundary by `compaction.retain`. If all messages would be kept, only the live turn is.
+    /// Returns `None` if there are no others.
     pub(super) fn by_options(
         turn_costs: &TurnCosts<'_>,
         options: &CompactionOptions,
@@ -112,8 +115,8 @@ impl RetentionBoundary {
         Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
     }
 
-    /// The boundary inside the live turn: its question, the summary, and the newest exchanges that fit. What the model still
-    /// works on stays.
+    /// Finds the boundary inside the live turn: its question, the summary, and the newest exchanges that fit.
+    /// Exchanges that the model still works on stay.
     fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {
             room.charge(head.tokens, head.messages);
@@ -124,7 +127,7 @@ impl RetentionBoundary {
             if fits || part.open {
                 first = Some(part.at);
             }
-            // What has to stay and takes more than there is leaves nothing for others.
+            // Required messages that take more than the limits leave nothing for others.
             if !fits {
                 break;
             }
@@ -155,7 +158,7 @@ impl RetentionBoundary {
         self
     }
 
-    /// A range by hand, grown to whole exchanges.
+    /// Returns a range by hand, grown to whole exchanges.
     pub(super) fn by_hand(
         log: &Conversation,
         from: Option<&ItemId>,
@@ -177,7 +180,7 @@ impl RetentionBoundary {
         let start = from.map(position).transpose()?;
         let end = to.map(position).transpose()?.map(|last| last + 1);
         let messages = log.turns().messages();
-        // What leads the prompt stays.
+        // The messages that lead the prompt stay.
         let leading = log.turns().leading();
         let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
@@ -203,7 +206,7 @@ impl RetentionBoundary {
         Ok(Self { head, from: start.map(|_| from), first: (first < messages).then_some(first) })
     }
 
-    /// Whether any active message is archived by it.
+    /// Checks if it archives any active message.
     pub(super) fn archives_anything(&self, log: &Conversation) -> bool {
         let from = self.from.unwrap_or_else(|| log.turns().leading());
         let first = self.first.unwrap_or_else(|| log.turns().messages());

@@ -1,4 +1,4 @@
-//! Two tools with which an agent looks after its own window: ready definitions, and what answers them.
+//! Two tools with which an agent manages its own window: their definitions, and the answers to their calls.
 
 use super::{CompactionState, Compactor};
 use crate::{
@@ -11,30 +11,31 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// The name of the tool that tells how full the window is.
+/// The name of the tool that returns the use of the window.
 const STATS: &str = "context_stats";
 
 /// The name of the tool that compacts.
 const COMPACT: &str = "compact_context";
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContextCall {
     /// The result: push it as the answer to the call.
     Answer(Message),
-    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the message as the
-    /// answer to the call; then, the call being answered, [`Compactor::compact_for_agent`] does it.
+    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the
+    /// message as the answer to the call; then call [`Compactor::compact_for_agent`].
     Compact {
         /// The answer to the call.
         answer: Message,
-        /// What the agent wants to be remembered.
+        /// The agent's own summary.
         summary: Option<String>,
     },
 }
 
 impl Compactor<'_> {
-    /// The definitions of `context_stats` and `compact_context`, to be declared beside an application's own tools.
+    /// Returns the definitions of `context_stats` and `compact_context`, to be declared in addition to an
+    /// application's own tools.
     #[must_use]
     pub fn tools() -> [Tool; 2] {
         let none = json!({"type": "object", "properties": {}, "additionalProperties": false});
@@ -62,8 +63,8 @@ impl Compactor<'_> {
         ]
     }
 
-    /// Answers a call of one of [`Compactor::tools`]; none for a call of anything else. Arguments that are
-    /// no such object are answered with what was expected: a model reads that.
+    /// Answers a call of one of [`Compactor::tools`]. Returns `None` for a call of another tool. Arguments
+    /// that are not the expected object are answered with the expected form, for the model to read.
     ///
     /// # Errors
     ///
@@ -98,9 +99,9 @@ impl Compactor<'_> {
         }
     }
 
-    /// Compacts because the agent asked for it, with its own summary or a digest; says what state stands in the way where
-    /// nothing can be compacted now. Empty tools and limits without a value are those of the prompt that was
-    /// sent last.
+    /// Compacts because the agent asked for it, with its own summary or a digest. If nothing can be compacted
+    /// now, returns the state that blocks it. Empty tools and limits without a value are those of the prompt
+    /// that was sent last.
     ///
     /// # Errors
     ///
@@ -116,7 +117,8 @@ impl Compactor<'_> {
         let (state, job) = self.decide(&self.manager.completed(&request), None, super::Initiator::Asked)?;
         let Some(job) = job else { return Ok(CompactionOutcome::Blocked(state)) };
         let record = match summary {
-            // The agent has read its prompt with every earlier summary, whatever a request for one holds.
+            // The agent has read every earlier summary in its prompt, which a request for a summary may not
+            // hold.
             Some(summary) => {
                 let text = super::summary_text(summary).map(str::to_owned);
                 let archived =
@@ -129,12 +131,12 @@ impl Compactor<'_> {
     }
 }
 
-/// What became of a compaction that somebody asked for.
+/// The outcome of a compaction that somebody asked for.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CompactionOutcome {
     /// It was made: its record in the log.
     Compacted(Box<Compaction>),
-    /// It was not, and nothing changed: what is in its way.
+    /// It was not made, and nothing changed: the state that blocks it.
     Blocked(CompactionState),
 }

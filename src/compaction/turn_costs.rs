@@ -1,4 +1,5 @@
-//! What every part of the active conversation costs, counted in full: what is kept and what is freed is reckoned with it.
+//! Costs of every part of the active conversation, counted in full: retention and the freed tokens are
+//! computed from them.
 
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},
@@ -18,15 +19,15 @@ use crate::{
 pub(super) struct TurnCosts<'a> {
     pub(super) log: &'a Conversation,
     pub(super) limits: Limits,
-    /// What the prompt may take.
+    /// Tokens that the prompt may take.
     pub(super) budget: u64,
     /// The base of percentage options.
     pub(super) window: u64,
     /// System texts, focus hint, notes, tools and what the wire format adds.
     pub(super) fixed: u64,
-    /// What the summaries cost.
+    /// Tokens of the summaries.
     pub(super) summaries: u64,
-    /// The turns, oldest first; what only a pin keeps is not among them.
+    /// The turns, oldest first; messages that only a pin keeps are not among them.
     pub(super) turns: Vec<Turn>,
     /// Archived messages that pins keep.
     pub(super) pinned: u64,
@@ -64,7 +65,7 @@ impl Turn {
         self.parts().map(|part| part.messages).sum()
     }
 
-    /// Its first message; none where there is nothing of it.
+    /// Returns its first message, or `None` if it has none.
     pub(super) fn first(&self) -> Option<u32> {
         self.parts().map(|part| part.at).min()
     }
@@ -131,12 +132,12 @@ impl<'a> TurnCosts<'a> {
         Ok(turn_costs)
     }
 
-    /// Everything together.
+    /// Returns the tokens of everything together.
     pub(super) fn total(&self) -> u64 {
         self.fixed_and_pinned().saturating_add(self.turns.iter().map(Turn::tokens).sum())
     }
 
-    /// What is sent beside the turns.
+    /// Returns the tokens that are sent in addition to the turns.
     pub(super) fn fixed_and_pinned(&self) -> u64 {
         self.fixed.saturating_add(self.summaries).saturating_add(self.pinned)
     }

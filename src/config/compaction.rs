@@ -1,4 +1,5 @@
-//! When a conversation is compacted, what it keeps, and what replaces the rest (rules C2 to C7).
+//! Options of compaction: its triggers, the messages that it keeps, and the replacement of the others (rules
+//! C2 to C7).
 
 use super::{UsageBase, single::DIGEST_TOKENS};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,9 +10,10 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOptions {
-    /// Whether anything is compacted automatically (default: true); what is asked for is compacted anyway.
+    /// True if compaction is automatic (default: true). A compaction that somebody asks for happens in either
+    /// case.
     pub enabled: bool,
-    /// What is tried first.
+    /// The method that is tried first.
     pub strategy: CompactionStrategy,
     /// A trigger fires above its boundary only, not at it (default: false).
     pub strict: bool,
@@ -27,15 +29,15 @@ pub struct CompactionOptions {
     pub messages: Option<u64>,
     /// Active turns.
     pub turns: Option<u64>,
-    /// The active conversation does not fit the prompt, documents apart: some of it would be left out unsummarised
-    /// (default: true).
+    /// The active conversation does not fit the prompt, documents apart: some of it would be left out
+    /// unsummarised (default: true).
     pub on_drop: bool,
     /// Fewer active messages are never compacted unless asked for (default: 10).
     pub min_messages: u64,
-    /// What the context is brought down to at the most, in per cent of the capacity, and of `tokens`, `messages` and
-    /// `turns` where those are set; less than `percent` (default: 50).
+    /// The largest size of the context after a compaction, in per cent of the capacity, and of `tokens`,
+    /// `messages` and `turns` if those are set; less than `percent` (default: 50).
     pub target: u16,
-    /// What is kept as it is.
+    /// The messages that are kept as they are.
     pub retain: RetainOptions,
     /// The request for a summary.
     pub summary: SummaryOptions,
@@ -70,26 +72,27 @@ impl Default for CompactionOptions {
     }
 }
 
-/// How a compaction replaces archived messages: the first method that is tried (rule C2).
+/// The method by which a compaction replaces archived messages: the first one that is tried (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionStrategy {
-    /// A summary by a model (default); where none answers, a digest, then a sliding window.
+    /// A summary by a model (default); if no model answers, a digest, then a sliding window.
     #[default]
     Summary,
-    /// A digest, made without a model; where that is not smaller, a sliding window.
+    /// A digest, made without a model; if that is not smaller, a sliding window.
     Digest,
     /// Nothing: the oldest is dropped until no trigger fires.
     SlidingWindow,
     /// Nothing: everything is archived.
     Fresh,
-    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). What is asked for is `summary`.
+    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). A compaction
+    /// that somebody asks for uses `summary`.
     Provider,
 }
 
 impl CompactionStrategy {
-    /// Its name, as options spell it.
+    /// Returns its name, as options spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -102,7 +105,7 @@ impl CompactionStrategy {
     }
 }
 
-/// The table `[compaction.retain]` (rule C4): the smallest of those that are set holds.
+/// The table `[compaction.retain]` (rule C4): the smallest of the set limits holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -128,10 +131,10 @@ impl Default for RetainOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
-    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of what the input may
-    /// take (rule C4).
+    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of the
+    /// tokens that the input may take (rule C4).
     pub max_tokens: u64,
-    /// What the request holds.
+    /// The content of the request.
     pub form: RequestForm,
     /// `task`, `chat`, or an instruction of one's own (default: `task`).
     pub instruction: String,
@@ -143,16 +146,16 @@ impl Default for SummaryOptions {
     }
 }
 
-/// What a request for a summary holds (rule C3).
+/// The content of a request for a summary (rule C3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RequestForm {
-    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them. Where that does
-    /// not fit the summariser, a transcript.
+    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them.
+    /// If they do not fit the summariser, a transcript.
     #[default]
     Conversation,
-    /// A text of what was said; of tools only names, arguments and outcomes, and none is declared.
+    /// A transcript of the messages, of tools only names, arguments and outcomes; no tool is declared.
     Transcript,
 }
 
@@ -161,7 +164,7 @@ pub enum RequestForm {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOverrides {
-    /// What is tried first.
+    /// The method that is tried first.
     pub strategy: Option<CompactionStrategy>,
     /// Trigger: size of the full conversation, in per cent of `compaction.base`; 0 is unset.
     pub percent: Option<u16>,
@@ -169,7 +172,8 @@ pub struct CompactionOverrides {
     pub tokens: Option<u64>,
     /// Tokens of the capacity that are left.
     pub remaining: Option<u64>,
-    /// What is kept as it is.
+    /// The messages that are kept as they are.
+    // The default of `RetainOptions` sets `capacity`, which would set aside that of `[compaction.retain]`.
     #[serde(deserialize_with = "RetainOptions::deserialize_overrides")]
     pub retain: RetainOptions,
 }
@@ -202,7 +206,7 @@ impl RetainOptions {
 }
 
 impl CompactionOptions {
-    /// The options for a model: its own over the others.
+    /// Returns the options for a model: its own over the others.
     #[must_use]
     pub(crate) fn of_model(&self, name: &str) -> Self {
         let own = self.models.get(name).copied().unwrap_or_default();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
-/// What environment variables of ours start with.
+/// The beginning of the names of this crate's environment variables.
 const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 
 /// The most bytes of a file of options.
@@ -18,7 +18,7 @@ const MOST: u64 = 1 << 20;
 /// The tests' own variables, and the one that names the file to load: no options.
 const NOT_OPTIONS: [&str; 6] = ["DATA", "TOKENIZERS", "BODIES", "PAGES", "SKIPPED", "CONFIG"];
 
-/// Collects options: defaults, then a preset, then whatever is added, each over what came before.
+/// Options in layers: defaults, then a preset, then every added layer over those before it.
 ///
 /// ```
 /// let loaded = context_window::config::ConfigLayers::new()
@@ -34,7 +34,7 @@ pub struct ConfigLayers {
     layers: Vec<Layer>,
 }
 
-/// The options, and where each came from.
+/// Options with the origin of each.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LoadedConfig {
@@ -47,14 +47,14 @@ pub struct LoadedConfig {
 
 #[derive(Debug, Clone)]
 struct Layer {
-    /// What errors and origins call it.
+    /// Its name in errors and origins.
     name: String,
     text: String,
-    /// Whether it is a file, so that its lines mean something.
+    /// True for a file, whose errors have lines.
     has_lines: bool,
 }
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Debug, Clone)]
 struct Found {
     layer: usize,
@@ -62,7 +62,7 @@ struct Found {
 }
 
 impl ConfigLayers {
-    /// Nothing but the defaults.
+    /// Creates layers of the defaults only.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -79,7 +79,7 @@ impl ConfigLayers {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` when it cannot be read as UTF-8.
+    /// `ErrorKind::Config` if it cannot be read as UTF-8.
     pub fn with_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -88,8 +88,8 @@ impl ConfigLayers {
         Ok(self.with_text(&origin, text))
     }
 
-    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word. `name` and
-    /// the key name it in errors and origins.
+    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word.
+    /// `name` and the key name it in errors and origins.
     #[must_use]
     pub fn with_pairs<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -126,12 +126,12 @@ impl ConfigLayers {
         self
     }
 
-    /// Puts the layers together.
+    /// Merges the layers and checks the result.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with file, line, key, a caret and what is allowed: for TOML that cannot be read, unknown
-    /// keys and presets, wrong types and values out of range.
+    /// `ErrorKind::Config` with file, line, key, a caret and the allowed values: for TOML that cannot be
+    /// read, unknown keys and presets, wrong types and values out of range.
     pub fn load(mut self) -> Result<LoadedConfig, Error> {
         self.add_preset()?;
         let mut merged = toml::Table::new();
@@ -179,12 +179,13 @@ impl ConfigLayers {
 }
 
 impl LoadedConfig {
-    /// Every key there is, in the order of `config/default.toml`, those that are unset by default among them.
+    /// Returns every key, in the order of `config/default.toml`, those that are unset by default among them.
     pub fn keys() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(String::as_str)
     }
 
-    /// Where the value of a key came from: `default`, a file and line, a preset and line, a variable or a flag.
+    /// Returns the origin of a key's value: `default`, a file and line, a preset and line, a variable or a
+    /// flag.
     #[must_use]
     pub fn origin(&self, key: &str) -> String {
         let Some(found) = self.places.get(key) else { return "default".into() };
@@ -193,7 +194,7 @@ impl LoadedConfig {
         if layer.has_lines { format!("{}:{line}", layer.name) } else { layer.name.clone() }
     }
 
-    /// The error for a value out of range, at the place that set the last of its keys.
+    /// Returns the error for a value out of range, at the place that set the last of its keys.
     fn blame(&self, fault: &Fault) -> Error {
         let places = fault.keys.iter().filter_map(|key| Some((self.places.get(*key)?, *key)));
         let last = places.max_by_key(|(found, _)| (found.layer, found.span.start));
@@ -205,7 +206,7 @@ impl LoadedConfig {
     }
 }
 
-/// The keys of the commented defaults. A line `#key = value` is a key that is unset.
+/// Returns the keys of the commented defaults. A line `#key = value` is a key that is unset.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut table = "";
     let mut keys = Vec::new();
@@ -222,7 +223,7 @@ static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     keys
 });
 
-/// Whether the name of a layer says its key already, as its last word.
+/// Checks if the name of a layer ends with its key.
 fn names(layer: &str, key: &str) -> bool {
     layer.rsplit([' ', '-']).next() == Some(key)
 }
@@ -240,7 +241,7 @@ impl Layer {
         DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))
     }
 
-    /// As [`Layer::parsed`], with every share as the number of its unit.
+    /// Parses as [`Layer::parsed`] does, with every share as the number of its unit.
     fn in_units(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {
         let mut table = self.parsed()?;
         match shares::replace_shares(table.get_mut()) {
@@ -310,7 +311,7 @@ impl Layer {
         Ok(())
     }
 
-    /// An error of the TOML reader in our words.
+    /// Rewrites an error of the TOML reader in the words of this crate.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
         let message = match (self.elsewhere(path), error.message()) {
             (Some(key), _) => format!("no such option; did you mean `{key}`?"),
@@ -323,7 +324,8 @@ impl Layer {
         self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
     }
 
-    /// The option that a variable or flag means which names it without its table, or with one underscore for two.
+    /// Returns the option that a variable or flag means which names it without its table, or with one
+    /// underscore for two.
     fn elsewhere(&self, path: &str) -> Option<String> {
         let means = |key: &&str| {
             let name = key.rsplit('.').next();
@@ -343,7 +345,7 @@ impl Layer {
         };
         let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
         let key = if said { String::new() } else { format!("{}: ", plain::short_path(key)) };
-        // A file may hold anything; what a terminal would act on is not repeated.
+        // A file may hold anything: control characters that a terminal would act on are not repeated.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");
         Error::new(Repr::ConfigValue { place, detail, snippet })
     }

@@ -88,34 +88,35 @@ pub struct Config {
     /// values are already in the other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Limits and tokenizer of a model that nothing else describes: the table `[model.default]`.
+    /// Limits and tokenizer of a model that neither the request nor the registry describes: the table
+    /// `[model.default]`.
     #[serde(rename = "model", with = "single::model")]
     pub default_model: DefaultModel,
-    /// How the prompt budget is shared.
+    /// The shares of the prompt budget.
     pub sections: Sections,
-    /// How the conversation is treated.
+    /// The treatment of the conversation.
     pub conversation: ConversationOptions,
-    /// How retrieved documents are chosen.
+    /// The choice of retrieved documents.
     pub rag: RagOptions,
     /// The treatment of items whose TTL is used up: the option `ttl.policy`.
     #[serde(rename = "ttl", with = "single::ttl")]
     pub ttl_policy: TtlPolicy,
-    /// How tokens are counted.
+    /// The counting of tokens.
     pub tokens: TokenOptions,
-    /// When an application is warned.
+    /// The levels at which an application is warned.
     pub usage: UsageOptions,
-    /// When a conversation is compacted.
+    /// The triggers and the form of compaction.
     pub compaction: CompactionOptions,
 }
 
 impl Config {
-    /// Reads options from TOML text; what the text leaves out keeps its default. `origin` names the text in
-    /// errors. [`ConfigLayers`] puts several texts, variables and flags together.
+    /// Reads options from TOML text; a missing option keeps its default. `origin` names the text in errors.
+    /// [`ConfigLayers`] puts several texts, variables and flags together.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, key, caret and what is allowed: for TOML that cannot be read, unknown
-    /// keys and presets, wrong types and values out of range.
+    /// `ErrorKind::Config` with line, key, caret and the allowed values: for TOML that cannot be read,
+    /// unknown keys and presets, wrong types and values out of range.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_text(origin, text).load()?.config)
     }
@@ -124,31 +125,31 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// As [`Config::from_toml`], and when the file cannot be read.
+    /// As [`Config::from_toml`], and if the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_file(path)?.load()?.config)
     }
 
-    /// The names of the presets.
+    /// Returns the names of the presets.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         presets::names()
     }
 
-    /// The options of a preset.
+    /// Returns the options of a preset.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` when no preset has this name.
+    /// `ErrorKind::Config` if no preset has this name.
     pub fn preset(name: &str) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_pairs("preset", [("preset", name)]).load()?.config)
     }
 
-    /// Checks what types cannot say: shares that sum to 1000, percentages up to 100, a target below its
-    /// trigger.
+    /// Checks conditions that types do not ensure: shares that sum to 1000, percentages up to 100, a target
+    /// below its trigger.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config`, naming the key, what was found and what is expected.
+    /// `ErrorKind::Config`, naming the key, the value that was found and the one that was expected.
     pub fn validate(&self) -> Result<(), Error> {
         self.check().map_err(|fault| Error::config(fault.keys.join(", "), fault.found, fault.expected))
     }
@@ -157,7 +158,7 @@ impl Config {
         validate::check(self)
     }
 
-    /// Every key that has a value, dotted, with its value as TOML and JSON alike write it.
+    /// Returns every key that has a value, dotted, with its value in a form that TOML and JSON share.
     #[must_use]
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
@@ -185,7 +186,7 @@ pub struct DefaultModel {
     pub context_len: u64,
     /// Kept free for the reply (default: 4,096, and at most a quarter of the context length).
     pub max_completion: u64,
-    /// Kept free for what cannot be foreseen (default: min(1,024, context length / 50)).
+    /// Kept free for anything unforeseen (default: min(1,024, context length / 50)).
     pub safety_buffer: Option<u64>,
     /// Name of the tokenizer (default: `o200k_base`).
     pub tokenizer: String,
@@ -324,11 +325,11 @@ pub struct ConversationOptions {
     /// When the window no longer fits, it is cut to this share of its budget, per mille (rule S5; default:
     /// 600). At 1000 the window moves on with almost every turn.
     pub low_mark: u16,
-    /// What to do about a tool call without a result.
+    /// The repair of a tool call without a result.
     pub repair: Repair,
-    /// How tool results are sent (rule S7).
+    /// The form of tool results (rule S7).
     pub tool_results: ToolResults,
-    /// How many of the newest results `clear` leaves whole (default: 3).
+    /// Number of the newest results that `clear` leaves whole (default: 3).
     pub keep_results: u64,
     /// Tokens that clearing has to free inside the window before it is done (default: 2,000).
     pub clear_at_least: u64,

@@ -3,7 +3,7 @@
 use super::{DefaultModel, TtlPolicy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest digest by default, in tokens.
+/// The longest digest by default, in tokens (rule C6).
 pub(super) const DIGEST_TOKENS: u64 = 1_500;
 
 macro_rules! single {

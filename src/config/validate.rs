@@ -1,4 +1,4 @@
-//! What types cannot say: sums, ranges, and which number has to stay below which.
+//! Conditions that types do not ensure: sums, ranges, and numbers that have to stay below others.
 
 use super::{
     CompactionOptions, CompactionOverrides, Config, ConversationOptions, DefaultModel, RagOptions, Sections,
@@ -162,7 +162,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     )
 }
 
-/// In fewer tokens nothing can be said.
+/// The fewest tokens that a summary or digest needs.
 const LEAST_SUMMARY: u64 = 50;
 
 fn percent(keys: &'static [&'static str], percent: u16) -> Result<(), Fault> {

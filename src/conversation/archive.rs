@@ -8,7 +8,7 @@ use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
 impl Conversation {
-    /// Every compaction, the oldest first, undone ones among them.
+    /// Returns every compaction, the oldest first, undone ones among them.
     #[must_use]
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &Compaction> {
         self.compactions.iter().filter_map(|at| match &self.events[*at].1 {
@@ -17,7 +17,7 @@ impl Conversation {
         })
     }
 
-    /// The compaction of a number.
+    /// Returns the compaction of a number.
     #[must_use]
     pub fn compaction(&self, number: u32) -> Option<&Compaction> {
         self.compactions().rev().find(|record| record.number == number)
@@ -34,7 +34,7 @@ impl Conversation {
         u64::from(self.len() - self.turns.leading()).saturating_sub(self.archived_messages())
     }
 
-    /// The largest number that a compaction was given; 0 before the first.
+    /// Returns the largest number that a compaction was given; 0 before the first.
     pub(crate) fn last_compaction_number(&self) -> u32 {
         self.last_number
     }
@@ -46,7 +46,7 @@ impl Conversation {
         self.archive_events
     }
 
-    /// Every compaction with the number of messages before it.
+    /// Returns every compaction with the number of messages before it.
     pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = (u32, &Compaction)> {
         self.compactions.iter().filter_map(|at| match &self.events[*at] {
             (before, Event::Compacted(record)) => Some((*before, &**record)),
@@ -54,7 +54,7 @@ impl Conversation {
         })
     }
 
-    /// The position of the newest user message with anything in it, archived or not.
+    /// Returns the position of the newest user message with anything in it, archived or not.
     pub(crate) fn last_user_message(&self) -> Option<u32> {
         self.last_asked
     }
@@ -93,8 +93,8 @@ impl Conversation {
         Some((placed.before, self.compaction(placed.number)?))
     }
 
-    /// A record that archives what is active from `from` on, up to `first_active`, `head` apart. Tokens and summary are
-    /// for the caller to say.
+    /// Returns a record that archives what is active from `from` on, up to `first_active`, `head` apart.
+    /// Tokens and summary are for the caller to say.
     #[doc(hidden)]
     #[must_use]
     pub fn compaction_record(
@@ -104,7 +104,8 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
-        // What is archived right after the range is no active message: the range reaches to the first one that is.
+        // What is archived right after the range is no active message: the range reaches to the first one
+        // that is.
         let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
@@ -132,7 +133,7 @@ impl Conversation {
         }
     }
 
-    /// The first active message from a position on.
+    /// Returns the first active message from a position on.
     pub(crate) fn active_from(&self, position: u32) -> Option<u32> {
         (position..self.len()).find(|at| self.archive_index.archived(*at).is_none())
     }
@@ -142,7 +143,7 @@ impl Conversation {
         self.turns.spans().filter(|span| self.archive_index.archived(span.start).is_none())
     }
 
-    /// A boundary moved back until no active exchange is on both sides of it.
+    /// Returns a boundary moved back until no active exchange is on both sides of it.
     pub(crate) fn unparted(&self, mut boundary: u32) -> u32 {
         let spans: Vec<Range<u32>> = self.active_spans().collect();
         loop {
@@ -159,7 +160,7 @@ impl Conversation {
         }
     }
 
-    /// A question that stays before a summary, and the results of its calls (rule H9), in order.
+    /// Returns a question that stays before a summary, and the results of its calls (rule H9), in order.
     pub(crate) fn apart(&self, head: Option<u32>) -> Vec<u32> {
         let Some(head) = head else { return Vec::new() };
         match self.turns.place_of(head) {
@@ -168,7 +169,7 @@ impl Conversation {
         }
     }
 
-    /// The active messages of a range, `head` apart, in runs.
+    /// Returns the active messages of a range, `head` apart, in runs.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<MessageRange> {
         let apart = self.apart(head);
         let around = |run: Range<u32>| {
@@ -186,7 +187,8 @@ impl Conversation {
         runs.filter(|run| !run.is_empty()).map(run).collect()
     }
 
-    /// A record by positions; none where it names what is not there, or archives nothing: then the messages stay.
+    /// Returns a record by positions; none where it names what is not there, or archives nothing: then the
+    /// messages stay.
     pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
@@ -229,8 +231,8 @@ impl Conversation {
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
-    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction archived, not the whole
-    /// log.
+    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction
+    /// archived, not the whole log.
     pub(super) fn reshape_by_a_compaction(&mut self) {
         if !self.kept_by_pins().is_empty() {
             return self.reshape();
@@ -243,7 +245,8 @@ impl Conversation {
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
 
-    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a difference.
+    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a
+    /// difference.
     pub(super) fn reshape_for(&mut self, position: u32) {
         if self.archive_index.archived(position).is_some() {
             self.reshape();
@@ -322,8 +325,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What a compaction makes of the turns is what filing all messages again makes of them, and what comes after it is
-        /// filed alike.
+        /// What a compaction makes of the turns is what filing all messages again makes of them, and what
+        /// comes after it is filed alike.
         #[test]
         fn a_compaction_files_what_is_active(steps in prop::collection::vec(step(), 1..40)) {
             let mut log = Conversation::new();
@@ -358,7 +361,8 @@ mod tests {
                 }
                 let mut again = log.clone();
                 again.reshape();
-                // A result whose call is gone may have been filed before it was: only what is filed anew is alike.
+                // A result whose call is gone may have been filed before it was: only what is filed anew is
+                // alike.
                 let mut once = log.clone();
                 once.reshape_by_a_compaction();
                 prop_assert_eq!(once.turns.shape(), again.turns.shape());

@@ -1,4 +1,4 @@
-//! Which messages are active and which are archived: a fold over the log's compactions and rewinds (rule C1).
+//! Active and archived messages: a fold over the log's compactions and rewinds (rule C1).
 
 use super::Compaction;
 use crate::plan::reason::ExcludedReason;
@@ -11,9 +11,9 @@ pub(crate) struct ArchiveIndex {
     records: Vec<ResolvedCompaction>,
     /// The ranges that rewinds archived, in order.
     rewound: Vec<Range<u32>>,
-    /// Archived ranges in order, disjoint, each with what archived it first.
+    /// Archived ranges in order, disjoint, each with the record that archived it first.
     gone: Vec<(Range<u32>, ArchivedBy)>,
-    /// The union of `gone`: archived ranges whatever archived them, in order, adjacent ones merged.
+    /// The union of `gone`: all archived ranges in order, adjacent ones merged.
     all: Vec<Range<u32>>,
     /// Indexes into `records` of the compactions whose summaries no later compaction archived.
     unfolded: Vec<usize>,
@@ -57,7 +57,7 @@ pub(crate) struct ResolvedCompaction {
     pub(crate) head: Option<u32>,
     /// The head, and the results of its calls (rule H9), in order: they stay.
     apart: Vec<u32>,
-    /// Whether a summary or state replaces the messages in the prompt.
+    /// True if a summary or state replaces the messages in the prompt.
     pub(crate) has_summary: bool,
 }
 
@@ -80,20 +80,22 @@ impl ArchiveIndex {
         self.take(self.records.len() - 1);
     }
 
-    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then are undone.
+    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then
+    /// are undone.
     pub(super) fn rewind(&mut self, position: u32, messages: u32) {
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
         self.fold();
     }
 
-    /// Takes a compaction back: what it archived is sent again, unless something else archived it too.
+    /// Undoes a compaction: the messages that it archived are sent again, unless another record archived them
+    /// too.
     pub(super) fn undo(&mut self, number: u32) {
         self.records.retain(|record| record.number != number);
         self.fold();
     }
 
-    /// The ranges, from the records: what is gone already stays with what archived it first.
+    /// Builds the ranges from the records: the first record to archive a message keeps it.
     fn fold(&mut self) {
         self.gone.clear();
         self.all.clear();
@@ -143,7 +145,7 @@ impl ArchiveIndex {
         self.all.splice(first..last, std::iter::once(start..end));
     }
 
-    /// What of a range is not archived, in order.
+    /// Returns the parts of a range that are not archived, in order.
     pub(crate) fn active_in(&self, range: Range<u32>) -> Vec<Range<u32>> {
         let first = self.all.partition_point(|known| known.end <= range.start);
         let (mut active, mut at) = (Vec::new(), range.start);
@@ -159,13 +161,13 @@ impl ArchiveIndex {
         active
     }
 
-    /// What archived the message at a position, if it is archived.
+    /// Returns the record that archived the message at a position, if it is archived.
     pub(crate) fn archived(&self, position: u32) -> Option<ArchivedBy> {
         let at = self.gone.partition_point(|(range, _)| range.end <= position);
         self.gone.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
     }
 
-    /// The archived ranges inside a range, in order.
+    /// Returns the archived ranges inside a range, in order.
     pub(crate) fn archived_in(&self, within: Range<u32>) -> impl Iterator<Item = (Range<u32>, ArchivedBy)> {
         let from = self.gone.partition_point(|(range, _)| range.end <= within.start);
         let inside = self.gone[from..]
@@ -174,7 +176,7 @@ impl ArchiveIndex {
         inside.take_while(|(range, _)| !range.is_empty())
     }
 
-    /// The compactions whose summaries are sent, in prompt order.
+    /// Returns the compactions whose summaries are sent, in prompt order.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &ResolvedCompaction> {
         let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
         let mut active: Vec<&ResolvedCompaction> = unfolded.filter(|record| record.has_summary).collect();
@@ -182,8 +184,8 @@ impl ArchiveIndex {
         active.into_iter()
     }
 
-    /// The position before which the summary of a compaction is sent, or would be. Where a later compaction archived that
-    /// summary, the position of the later one's.
+    /// Returns the position before which the summary of a compaction is sent, or would be. If a later
+    /// compaction archived that summary, the position is that of the later one's.
     pub(crate) fn place_of(&self, number: u32) -> u32 {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
@@ -205,12 +207,12 @@ impl ArchiveIndex {
         folded.into_iter().map(|record| record.number).collect()
     }
 
-    /// The newest compaction that no rewind undid.
+    /// Returns the newest compaction that no rewind undid.
     pub(crate) fn newest(&self) -> Option<&ResolvedCompaction> {
         self.records.last()
     }
 
-    /// Whether nothing is archived.
+    /// Returns true if nothing is archived.
     pub(crate) fn is_whole(&self) -> bool {
         self.gone.is_empty()
     }
@@ -252,7 +254,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours are one.
+        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours
+        /// are one.
         #[test]
         fn what_is_archived_stays_with_what_archived_it(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),

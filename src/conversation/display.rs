@@ -1,4 +1,4 @@
-//! Two views of a log: what a person sees, and what is sent (rule C1).
+//! Two views of a log: the history for a person, and the active part, which is sent (rule C1).
 
 use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
@@ -15,22 +15,22 @@ pub enum HistoryRow<'a> {
         message: &'a Message,
         /// True if it is no longer sent.
         is_archived: bool,
-        /// The number of the compaction that archived it; none of an active message, and of one that was
-        /// taken back.
+        /// The number of the compaction that archived it; `None` for an active message, and for one that a
+        /// rewind took away.
         compaction: Option<u32>,
     },
-    /// A compaction: in the history where it archived messages, in the active part at the position of the
-    /// messages that its summary replaces.
+    /// A compaction: in the history at the point at which it archived messages, in the active part at the
+    /// position of the messages that its summary replaces.
     Compaction(&'a Compaction),
-    /// The conversation went on from before this message.
+    /// The conversation was rewound to before this message.
     Rewound(&'a ItemId),
-    /// The compaction of this number was taken back.
+    /// The compaction of this number was undone.
     CompactionUndone(u32),
 }
 
 impl Conversation {
-    /// Returns every message in order, with a marker wherever messages were archived or taken back: the view
-    /// for a person.
+    /// Returns every message in order, with a marker at each compaction, undo and rewind: the view for a
+    /// person.
     pub fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut position = 0;
         self.entries().filter_map(move |entry| match entry {
@@ -54,7 +54,7 @@ impl Conversation {
 
     /// Returns the active part, which is still sent, in its order: the messages that the newest compaction
     /// kept before its summary, the summary, pinned messages among the archived ones, those that it kept
-    /// after, and those that came since.
+    /// after the summary, and later ones.
     pub fn active(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut parts: Vec<((u32, u8, u32), HistoryRow<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)
@@ -73,7 +73,8 @@ impl Conversation {
         parts.into_iter().map(|(_, part)| part)
     }
 
-    /// The sort key of a message in the prompt. An archived message that a pin keeps comes after the summary.
+    /// Returns the sort key of a message in the prompt. An archived message that a pin keeps comes after the
+    /// summary.
     pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
         let archived = self.archive_index.archived(position).and_then(|by| match by {
             ArchivedBy::Compaction(number) => Some(self.archive_index.place_of(number)),

@@ -1,5 +1,5 @@
-//! What the log is made of: messages and events, in order, and what follows from each event. Every change of a conversation
-//! beside its messages is an event, and reading a log back takes the same way.
+//! What the log is made of: messages and events, in order, and what follows from each event. Every change of
+//! a conversation beside its messages is an event, and reading a log back takes the same way.
 
 use super::{Compaction, Conversation, Note, SentText, ids::Owner};
 use crate::{
@@ -53,8 +53,8 @@ pub enum Event {
     Sent {
         /// What the plan counted, before any token calibration.
         counted: u64,
-        /// The part of it that is for this prompt only: documents and state. The full conversation does not count them
-        /// (rule U2).
+        /// The part of it that is for this prompt only: documents and state. The full conversation does not
+        /// count them (rule U2).
         volatile_tokens: u64,
         /// Estimate of the active messages that the plan dropped, in tokens.
         dropped_tokens: u64,
@@ -64,8 +64,8 @@ pub enum Event {
         archives: usize,
         /// What it counted with.
         tokenizer: String,
-        /// Where its window started, which documents it held, and what it was made for. Only the newest one keeps the
-        /// prompt itself.
+        /// Where its window started, which documents it held, and what it was made for. Only the newest one
+        /// keeps the prompt itself.
         anchor: Box<Anchor>,
         /// What the provider reported.
         usage: Option<Usage>,
@@ -127,8 +127,8 @@ impl Conversation {
         self.entries_from(0, 0)
     }
 
-    /// A copy as it was when it had `messages` messages, before the next prompt was sent. What happened later is not in
-    /// it; nothing of this one changes.
+    /// Returns a copy as it was when it had `messages` messages, before the next prompt was sent. What
+    /// happened later is not in it; nothing of this one changes.
     #[must_use]
     pub fn as_of(&self, messages: usize) -> Self {
         let mut past = Self::new();
@@ -143,7 +143,7 @@ impl Conversation {
         past
     }
 
-    /// An event by its number.
+    /// Returns an event by its number.
     #[doc(hidden)]
     #[must_use]
     pub fn event(&self, at: usize) -> Option<&Event> {
@@ -185,8 +185,8 @@ impl Conversation {
         })
     }
 
-    /// Appends an event and takes from it what follows: every change of the conversation beside its messages goes this
-    /// way, and so does reading it back.
+    /// Appends an event and takes from it what follows: every change of the conversation beside its messages
+    /// goes this way, and so does reading it back.
     #[doc(hidden)]
     pub fn record(&mut self, event: Event) {
         let before = self.len();

@@ -1,4 +1,5 @@
-//! One namespace for messages, notes and system texts (rule O5). Default ids cost nothing until they are looked up.
+//! One namespace for messages, notes and system texts (rule O5). Default ids cost nothing until they are
+//! looked up.
 
 use crate::{
     error::{Error, Repr},
@@ -15,7 +16,7 @@ pub(super) struct Ids {
     conflict: Option<(ItemId, Owner, Owner)>,
 }
 
-/// Who has an id.
+/// The owner of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     Message(u32),
@@ -24,7 +25,7 @@ pub(super) enum Owner {
 }
 
 impl Ids {
-    /// The id of a message that is about to join `messages`.
+    /// Returns the id of a message that is about to join `messages`.
     pub(super) fn claim_message(&mut self, given: Option<&ItemId>, messages: &[Message]) -> ItemId {
         let position = u32::try_from(messages.len()).unwrap_or(u32::MAX);
         let owner = Owner::Message(position);
@@ -64,7 +65,7 @@ impl Ids {
         self.conflict.get_or_insert_with(|| (id.clone(), first, second));
     }
 
-    /// A note is gone, and its id is free again.
+    /// Frees the id of a note that was removed.
     pub(super) fn release_note(&mut self, id: &ItemId) {
         if self.is_note(id) {
             self.given.swap_remove(id);
@@ -124,7 +125,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The position that an id of the form `m7` would belong to by default.
+/// Returns the position that an id of the form `m7` would belong to by default.
 fn default_position(id: &ItemId) -> Option<u32> {
     let digits = id.as_str().strip_prefix('m')?;
     let canonical = digits == "0" || !digits.starts_with(['0', '+']);

@@ -1,4 +1,4 @@
-//! The log: an append-only sequence of messages and events that owns what lives across turns.
+//! The log: an append-only sequence of messages and events, which owns all state that lasts across turns.
 
 use crate::{
     error::{Error, Repr},
@@ -55,9 +55,9 @@ use settings::RecordedSettings;
 pub use turns::Turns;
 pub(crate) use turns::{Exchange, Fault, Members, Place};
 
-/// A conversation: system texts, messages, pinned notes, pins and TTL by id, and what was sent last.
+/// A conversation: system texts, messages, pinned notes, pins and TTL by id, and the last sent prompt.
 ///
-/// It only ever grows; planning reads it and never writes. Turns and exchanges are kept ready as messages are pushed,
+/// It only grows; planning reads it and never writes. Turns and exchanges are updated as messages are pushed,
 /// and no message is counted until a plan examines it (rule N5).
 ///
 /// ```
@@ -84,9 +84,9 @@ pub struct Conversation {
     lifetimes: Lifetimes,
     /// Documents whose TTL is used up and that got their one more turn (rule T2).
     asked_documents: BTreeSet<ItemId>,
-    /// The events that say what was sent.
+    /// The events of sent prompts.
     sent: Vec<usize>,
-    /// What questions were sent with, where that stays with them (rule S10).
+    /// Documents and state that were sent with questions and are retained (rule S10).
     sent_with: SentWith,
     /// Limits, tools and focus hint of the last prompt.
     settings: RecordedSettings,
@@ -94,21 +94,21 @@ pub struct Conversation {
     compactions: Vec<usize>,
     /// The largest number that a compaction was given: none is given twice.
     last_number: u32,
-    /// The newest compaction or rewind among the events, and how many of both there are.
+    /// The newest compaction or rewind among the events, and the number of both.
     archived_at: Option<usize>,
     archive_events: usize,
     /// The newest user message with anything in it, archived or not.
     last_asked: Option<u32>,
-    /// What is archived.
+    /// The archived messages.
     archive_index: ArchiveIndex,
-    /// What every reply together was billed for.
+    /// The tokens that all replies together were billed for.
     billed: Usage,
     /// The level of the last event.
     level: Level,
     /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
     failures: u32,
-    /// The messages of a prompt that was sent, by its rows, and the event that says so: what stands as it stood is not hashed
-    /// again. Not part of the log.
+    /// The messages of a sent prompt, by its rows, and the event that records it: rows that stay as they were
+    /// are not hashed again. Not part of the log.
     sent_rows: Option<(usize, Arc<[Message]>)>,
     /// A reply is being received. Not part of the log.
     responding: bool,
@@ -116,22 +116,22 @@ pub struct Conversation {
     playback: bool,
 }
 
-/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so the hash is seeded at
-/// random; nothing may depend on the order.
+/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so
+/// the hash is seeded at random; nothing may depend on the order.
 pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
-/// What is left of an item's life.
+/// The remaining TTL of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Lifetime {
     #[doc(hidden)]
     pub left: Ttl,
-    /// Whether the policy `ask` already gave it one more turn.
+    /// True if the policy `ask` already gave it one more turn.
     pub(crate) asked: bool,
 }
 
 impl Conversation {
-    /// An empty conversation.
+    /// Creates an empty conversation.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -139,7 +139,8 @@ impl Conversation {
 
     /// Appends a message and returns its id: the one it was given, or `m` and its position.
     ///
-    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items (rule O5).
+    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items
+    /// (rule O5).
     pub fn push(&mut self, message: Message) -> ItemId {
         let id = self.ids.claim_message(message.id(), &self.messages);
         if message.role() == Role::User && !message.is_empty() {
@@ -156,12 +157,12 @@ impl Conversation {
         self.record(Event::SystemText { id: id.into(), text: text.into() });
     }
 
-    /// Commits what was sent: the reply joins the log, and beside it what the plan counted, its anchor and what the
-    /// provider reported. The next plan starts its window where this one did (rule S5).
+    /// Commits a sent prompt: adds the reply to the log, with the plan's count, its anchor and the provider's
+    /// report. The next plan starts its window at the same message (rule S5).
     ///
-    /// `report` is a [`ReplyReport`], or what can stand for one: `None`, a [`Usage`], a [`StopReason`], a
-    /// pair of both. Gives the reply's id, and what a user interface is to be told. A usage report that is
-    /// believed is taken note of as [`Conversation::observe_usage`] does; one that is not is
+    /// `report` is a [`ReplyReport`] or converts to one: `None`, a [`Usage`], a [`StopReason`], a pair of
+    /// both. Returns the reply's id and the events for a user interface. A usage report that is believed is
+    /// observed as by [`Conversation::observe_usage`]; for another one the event is
     /// [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
@@ -199,7 +200,7 @@ impl Conversation {
             usage,
         });
         self.record_settings(plan);
-        // What the provider dropped has other hashes than what was planned.
+        // A message whose reasoning the provider dropped has another hash than the plan gave it.
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
         self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));
         let (documents, state) = Self::sent_beside(plan);
@@ -223,8 +224,8 @@ impl Conversation {
         Committed { id, events }
     }
 
-    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are marked, documents
-    /// among them (rules T2, T3).
+    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are
+    /// marked, documents among them (rules T2, T3).
     #[doc(alias = "decrement_ttl")]
     #[doc(alias = "decrement TTL")]
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
@@ -255,12 +256,13 @@ impl Conversation {
         self.record(Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed });
     }
 
-    /// Goes on from before this message, and before the call that it answers: it and everything after it are archived, and
-    /// compactions made since are undone, so that what they archived is sent again. The log keeps all of it.
+    /// Rewinds the conversation to before this message, and before the call that it answers. The message and
+    /// all later ones are archived, and later compactions are undone, so that the messages they archived are
+    /// sent again. The log keeps all of it.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` when no message has this id, or an earlier rewind took it away.
+    /// `ErrorKind::NotFound` if no message has this id, or an earlier rewind took it away.
     pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
         let before = id.into();
         let position = self.position(&before)?;
@@ -278,36 +280,37 @@ impl Conversation {
         Ok(())
     }
 
-    /// Archives everything without a summary (rule U4): the next prompt begins anew. System texts, pinned notes and pinned
-    /// messages stay. What that frees is not counted.
+    /// Archives everything without a summary (rule U4): the next prompt begins with the next message. System
+    /// texts, pinned notes and pinned messages stay. The freed tokens are not counted.
     pub fn start_fresh(&mut self) {
         let record = self.compaction_record(CompactionKind::Fresh, None, None, None);
         record.trace("start_fresh", &TraceIds::default());
         self.record(Event::Compacted(Box::new(record)));
     }
 
-    /// Takes the newest compaction back, and gives its number; none where nothing is compacted. The messages that it archived
-    /// are sent again, what came since is kept, and the log keeps the record. Nothing is compacted automatically again before
-    /// the next message.
+    /// Undoes the newest compaction. Returns its number, or `None` if nothing is compacted. The messages that
+    /// it archived are sent again, later messages are kept, and the log keeps the record. Nothing is
+    /// compacted automatically again before the next message.
     pub fn undo_compaction(&mut self) -> Option<u32> {
         let number = self.archive_index.newest()?.number;
         self.record(Event::CompactionUndone { number });
         Some(number)
     }
 
-    /// The messages, oldest first.
+    /// Returns the messages, oldest first.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The position of the message with this id among [`Conversation::messages`]; none where no message has it.
+    /// Returns the position of the message with this id among [`Conversation::messages`], or `None` if no
+    /// message has it.
     #[must_use]
     pub fn position_of_message(&self, id: &str) -> Option<usize> {
         self.position_of(&ItemId::from(id)).map(|position| position as usize)
     }
 
-    /// Calls of the newest exchange that still wait for their results: what an agent has to run now.
+    /// Returns the calls of the newest exchange that wait for their results: an agent has to run them now.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open_exchange()
             .map(|at| self.turns.exchange(at))
@@ -319,7 +322,8 @@ impl Conversation {
             .filter_map(|(call, answer)| answer.is_none().then_some(call))
     }
 
-    /// How many messages there are. Positions are 32 bits wide: a log holds at most 4,294,967,294 messages.
+    /// Returns the number of messages. Positions are 32 bits wide: a log holds at most 4,294,967,294
+    /// messages.
     fn len(&self) -> u32 {
         u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
     }
@@ -330,19 +334,19 @@ impl Conversation {
         self.ids.position(id, &self.messages)
     }
 
-    /// The position of the latest user message with anything in it.
+    /// Returns the position of the latest user message that is not empty.
     pub(crate) fn live_question(&self) -> Option<u32> {
         self.turns.head(self.live_turn()?)
     }
 
-    /// The live turn's last exchange with calls, while the assistant has not spoken since.
+    /// Returns the live turn's last exchange with calls, if no assistant message follows it.
     pub(crate) fn open_exchange(&self) -> Option<ExchangeIndex> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;
         self.archive_index.archived(self.turns.exchange(open).at).is_none().then_some(open)
     }
 
-    /// The newest turn, unless it is archived and a pin keeps something of it.
+    /// Returns the newest turn, unless it is archived and a pin keeps some of it.
     pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
         let newest = self.turns.newest()?;
         let first = self.turns.first_of(newest)?;
@@ -393,7 +397,7 @@ impl Conversation {
     }
 }
 
-/// Two conversations are equal where the same happened to them in the same order.
+/// Two conversations are equal if they have the same messages and events in the same order.
 impl PartialEq for Conversation {
     fn eq(&self, other: &Self) -> bool {
         self.messages == other.messages && self.events == other.events

@@ -1,7 +1,9 @@
-//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they came.
+//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they
+//! came.
 //!
-//! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks); `OpenAI`, `/responses/compact`
-//! and `context_management` (`compaction` items); xAI, context compaction (an item with `encrypted_content`).
+//! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks);
+//! `OpenAI`, `/responses/compact` and `context_management` (`compaction` items); xAI, context compaction (an
+//! item with `encrypted_content`).
 
 use crate::{error::Error, message::WireFormat, text::plain::short};
 use serde::{Deserialize, Serialize};
@@ -10,11 +12,11 @@ use serde_json::Value;
 /// The type of such a block or item.
 pub const TYPE: &str = "compaction";
 
-/// What a provider gave for the messages that it compacted.
+/// A provider's replacement of the messages that it compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProviderSummary {
-    /// Who made it: nobody else reads it.
+    /// The provider that made it; no other one reads it.
     pub provider: String,
     /// The wire format it came in.
     pub wire_format: WireFormat,
@@ -58,7 +60,8 @@ impl ProviderSummary {
         Ok(Self { provider: provider.into(), wire_format, items })
     }
 
-    /// From one block or item of a history; none for another type, and for a compaction that failed (its content is null).
+    /// Reads one block or item of a history. Returns `None` for another type, and for a compaction that
+    /// failed (its content is null).
     #[doc(hidden)]
     #[must_use]
     pub fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
@@ -67,7 +70,7 @@ impl ProviderSummary {
         is_one.then(|| Self { provider: provider.into(), wire_format, items: vec![json.to_owned()] })
     }
 
-    /// What it says in plain text, where the provider shows that (Anthropic).
+    /// Returns its plain text, if the provider shows it (Anthropic).
     #[doc(hidden)]
     #[must_use]
     pub fn text(&self) -> Option<String> {
@@ -77,7 +80,7 @@ impl ProviderSummary {
     }
 }
 
-/// Anthropic says so by a content of null; an item of `OpenAI` has `encrypted_content` instead.
+/// Anthropic marks a failure by a content of null; an item of `OpenAI` has `encrypted_content` instead.
 fn is_failed(entry: &Value) -> bool {
     entry.get("content").is_none_or(Value::is_null)
         && entry.get("encrypted_content").is_none_or(Value::is_null)

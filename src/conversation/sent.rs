@@ -1,4 +1,4 @@
-//! What was sent, and what providers said of it.
+//! Sent prompts, and the reports of providers on them.
 
 use super::{Conversation, Event, SentText, SentWith};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What a provider said of a prompt that was sent.
+/// A provider's report on a sent prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastReport {
     /// The position of the reply.
@@ -29,18 +29,18 @@ pub(crate) struct LastReport {
 }
 
 impl Conversation {
-    /// What questions were sent with.
+    /// Returns the documents and state that were sent with messages.
     pub(crate) fn sent_with(&self) -> &SentWith {
         &self.sent_with
     }
 
-    /// Remembers which documents a question was sent with, for a prompt that was not sent through
-    /// [`Conversation::push_reply`]: they stay with it (rule S10). [`crate::ContextWindowManager::sent_document`] says how a
-    /// document is sent.
+    /// Remembers the documents that a question was sent with, for a prompt that was not sent through
+    /// [`Conversation::push_reply`]: they are retained with it (rule S10).
+    /// [`crate::ContextWindowManager::sent_document`] returns a document as it is sent.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` when no message has this id.
+    /// `ErrorKind::NotFound` if no message has this id.
     pub fn remember_documents(
         &mut self,
         question: impl Into<ItemId>,
@@ -53,14 +53,15 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether a plan answers a question for the first time for which documents are remembered: those that it sends take their
-    /// place.
+    /// Checks if a plan is the first to answer a question for which documents are remembered: then the
+    /// documents that it sends replace them.
     pub(super) fn chooses_documents_anew(&self, plan: &ContextPlan) -> bool {
         let live = plan.carryover.live.as_ref().and_then(|id| self.position_of(id));
         live.is_some_and(|live| live + 1 == self.len() && !self.sent_with.documents(live).is_empty())
     }
 
-    /// What a plan sends beside the conversation's own messages, where that stays (rule S10): documents, and state.
+    /// Returns the documents and state of a plan that are retained with the conversation's messages (rule
+    /// S10).
     pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
         if !plan.carryover.documents_stay {
             return (Vec::new(), Vec::new());
@@ -75,8 +76,8 @@ impl Conversation {
         (documents.collect(), state.collect())
     }
 
-    /// The newest reports on prompts for this target that were counted with this tokenizer, at most `most` of them, the
-    /// oldest first.
+    /// Returns the newest reports on prompts for this target that were counted with this tokenizer, at most
+    /// `most` of them, the oldest first.
     pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<ReportedUsage> {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
@@ -92,8 +93,8 @@ impl Conversation {
         reports
     }
 
-    /// The newest report on a prompt for this target that is believed and newer than every compaction and rewind: a report
-    /// of nothing falls through to the one before.
+    /// Returns the newest report on a prompt for this target that is believed and newer than every compaction
+    /// and rewind. A report without figures does not count: the one before it does.
     pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
         const LOOKED_AT: usize = 16;
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
@@ -137,7 +138,7 @@ impl Conversation {
         None
     }
 
-    /// The prompt that a message is the reply to, where that is known.
+    /// Returns the prompt that a message is the reply to, if it is known.
     pub(crate) fn prompt_of(&self, reply: u32) -> Option<&Anchor> {
         let at = self.sent.partition_point(|at| self.events[*at].0 < reply);
         match &self.events[*self.sent.get(at)?] {
@@ -146,7 +147,7 @@ impl Conversation {
         }
     }
 
-    /// What the last prompt that was sent left behind for the next (rule S5).
+    /// Returns the anchor of the last sent prompt (rule S5).
     #[must_use]
     pub fn anchor(&self) -> Option<&Anchor> {
         match &self.events[*self.sent.last()?].1 {
@@ -155,7 +156,8 @@ impl Conversation {
         }
     }
 
-    /// The messages of the prompt that [`Conversation::anchor`] is of, by its rows, where they are known.
+    /// Returns the messages of the prompt that [`Conversation::anchor`] is of, by its rows, if they are
+    /// known.
     pub(crate) fn sent_rows(&self) -> Option<&Arc<[Message]>> {
         let (event, rows) = self.sent_rows.as_ref()?;
         (self.sent.last() == Some(event)).then_some(rows)

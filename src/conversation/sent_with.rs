@@ -1,5 +1,5 @@
-//! What questions were sent with: documents before a question, state before the reply to it. Where the planner leaves them
-//! where they were sent (rule S10), the next prompt repeats them byte for byte.
+//! Documents and state that were sent with messages: documents before a question, state before the reply to
+//! it. If they are retained (rule S10), the next prompt repeats them byte for byte.
 
 use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,13 @@ use std::{
 pub struct SentText {
     /// Its id.
     pub id: ItemId,
-    /// What was sent for it, with the lines around it: another version of this crate may word them otherwise.
+    /// The text that was sent for it, with the lines around it: another version of this crate may word them
+    /// differently.
     pub text: String,
 }
 
 impl SentText {
-    /// What was sent for an item.
+    /// Creates the sent text of an item.
     #[must_use]
     pub fn new(id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         Self { id: id.into(), text: text.into() }
@@ -73,13 +74,13 @@ fn row_of_document(texts: &[SentText], index: usize, at: u32) -> ItemId {
     texts[index].document_row(at, same)
 }
 
-/// What was sent beside messages, by the messages that it stood before. Looking something up costs what is found, not what was
-/// ever sent.
+/// Sent documents and state, by the messages after them. A lookup takes time in the size of its result, not
+/// of the log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentWith {
-    /// Documents by the position of their question, or of the reply that they stood before.
+    /// Documents by the position of their question, or of the reply after them.
     documents: Texts,
-    /// State by the position of the reply that it stood right before.
+    /// State by the position of the reply right after it.
     state: Texts,
 }
 
@@ -131,7 +132,8 @@ impl Texts {
 }
 
 impl SentWith {
-    /// Remembers what a prompt held: what its documents stood before, and the position that its reply takes.
+    /// Remembers the documents and the state of a prompt: the message after the documents, and the position
+    /// of its reply.
     pub(super) fn remember(
         &mut self,
         question: Option<u32>,
@@ -140,7 +142,7 @@ impl SentWith {
         state: &[SentText],
     ) {
         if let Some(question) = question {
-            // Until the first answer they are chosen anew with each prompt; after it they are more.
+            // Until the first answer they are chosen again with each prompt; after it they are added.
             let more = self.documents.at(question).iter().filter(|_| reply > question + 1);
             let more = more.filter(|sent| !documents.iter().any(|new| new.id == sent.id)).cloned();
             let all: Vec<SentText> = documents.iter().cloned().chain(more).collect();
@@ -151,12 +153,12 @@ impl SentWith {
         }
     }
 
-    /// The documents that stand before a message, in the order in which they were sent.
+    /// Returns the documents before a message, in the order in which they were sent.
     pub(crate) fn documents(&self, at: u32) -> &[SentText] {
         self.documents.at(at)
     }
 
-    /// The state that was sent right before a reply.
+    /// Returns the state that was sent right before a reply.
     pub(crate) fn state(&self, reply: u32) -> &[SentText] {
         self.state.at(reply)
     }
@@ -179,12 +181,12 @@ impl SentWith {
         self.documents.by_position.iter().map(|(at, sent)| (*at, sent.as_slice()))
     }
 
-    /// Returns all state, each piece with the position of the reply after it.
+    /// Returns all state entries, each with the position of the reply after it.
     pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
         self.state.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
     }
 
-    /// What stands before the messages at these positions.
+    /// Returns the documents and state before the messages at these positions.
     pub(crate) fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
         self.documents.within(positions.clone()).chain(self.state.within(positions))
     }

@@ -39,7 +39,7 @@ impl RecordedSettings {
         Some(Event::PromptSettings { limits, focus, new_tools, tools })
     }
 
-    /// Applies what changed; numbers without a tool are ignored.
+    /// Applies the changed settings; numbers without a tool are ignored.
     pub(super) fn apply(
         &mut self,
         limits: Option<RequestLimits>,
@@ -62,7 +62,7 @@ impl RecordedSettings {
 }
 
 impl Conversation {
-    /// Records limits, tools and focus hint of a plan where they differ from those of the plan before it.
+    /// Records limits, tools and focus hint of a plan if they differ from those of the plan before it.
     pub(super) fn record_settings(&mut self, plan: &ContextPlan) {
         if let Some(change) = self.settings.change_to(&plan.carryover.settings) {
             self.record(change);

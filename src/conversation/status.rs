@@ -8,9 +8,9 @@ use crate::{
 };
 
 impl Conversation {
-    /// Takes note of the figures of the window (`ContextWindowManager::usage`) and says what a user interface is to be told:
-    /// the figures, and one event where the level crossed a boundary since the last call (rule U3). The log remembers the
-    /// level.
+    /// Records the figures of the window (`ContextWindowManager::usage`). Returns the events for a user
+    /// interface: the figures, and one event if the level changed since the last call (rule U3). The log
+    /// remembers the level.
     pub fn observe_usage(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
         let mut events = vec![ContextEvent::Usage(usage)];
         let (from, to) = (self.level, usage.level);
@@ -24,7 +24,7 @@ impl Conversation {
     /// Returns the figures of the window right after a reply, from a report that is believed, as
     /// `ContextWindowManager::usage` gives them; `None` if the log was compacted or rewound since the plan.
     pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
-        // A report on a prompt from before a compaction says nothing of what is left.
+        // A report on a prompt from before a compaction still counts the messages that were archived.
         if plan.carryover.archives != self.archive_events {
             return None;
         }
@@ -48,8 +48,8 @@ impl Conversation {
         (!is_believed).then_some(ContextEvent::ReportNotBelieved { reported, counted })
     }
 
-    /// Records one event of `tracing` for a reply, target `context_window::tokens`: why it ended, and what
-    /// was reported on it.
+    /// Records one event of `tracing` for a reply, target `context_window::tokens`: the reason for its end,
+    /// and the report on it.
     pub(super) fn trace_reply(
         &self,
         plan: &ContextPlan,
@@ -84,30 +84,30 @@ impl Conversation {
         );
     }
 
-    /// The level of use of the last event.
+    /// Returns the level of use of the last event.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Says that a reply is being received: until [`Conversation::push_reply`], or until this is taken back, nothing is
-    /// compacted (rule C2).
+    /// Sets that a reply is being received: until [`Conversation::push_reply`], or until you set it to false,
+    /// nothing is compacted (rule C2).
     pub fn set_responding(&mut self, is: bool) {
         self.responding = is;
     }
 
-    /// Says that the log is being played back: nothing is compacted meanwhile (rule C2).
+    /// Sets that the log is being played back: nothing is compacted meanwhile (rule C2).
     pub fn set_playback(&mut self, is: bool) {
         self.playback = is;
     }
 
-    /// Says that a summary failed or was cancelled. After three in a row nothing more is asked for, until a compaction helps or
-    /// the user speaks again (rule C5).
+    /// Records that a summary failed or was cancelled. After three in a row no compaction is due until one
+    /// helps or the user speaks again (rule C5).
     pub fn compaction_failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// What every reply together was billed for.
+    /// Returns the tokens that all replies together were billed for.
     #[must_use]
     pub fn billed(&self) -> Usage {
         self.billed

@@ -1,4 +1,5 @@
-//! Reasoning that a provider dropped from a prompt: what it says of places in the body, as messages of the log (rule K7).
+//! Reasoning that a provider dropped from a prompt: finds the messages of the log for the places in the body
+//! that the provider reports (rule K7).
 
 use crate::{
     item::ItemId,
@@ -10,16 +11,16 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a provider said of the reasoning of a prompt.
+/// A provider's report on the reasoning of a prompt.
 #[derive(Default)]
 pub(super) struct Dropped {
-    /// The messages whose reasoning was dropped, and why.
+    /// The messages whose reasoning was dropped, with the reason.
     pub(super) ids: BTreeMap<ItemId, DropReason>,
-    /// What the plan did not foresee.
+    /// Changes that the plan did not foresee.
     pub(super) events: Vec<ContextEvent>,
 }
 
-/// Finds the messages that a provider's report is about. What the plan lists as lost was foreseen.
+/// Finds the messages that a provider's report is about. Reasoning that the plan lists as lost was foreseen.
 pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> Dropped {
     let mut all = Dropped::default();
     if transformed.is_empty() {
@@ -47,8 +48,8 @@ pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> D
     all
 }
 
-/// The message whose reasoning stands at a place of the body: the id of an item, or the path of a block, whose seal says which
-/// it is.
+/// Returns the message whose reasoning is at a place of the body: the id of an item, or the path of a block,
+/// whose signature is that of one message.
 fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'p ItemId> {
     let block = body.pointer(&format!("/{}", place.replace('.', "/")));
     let seal = block.and_then(|block| block.get("signature").or_else(|| block.get("data"))?.as_str());

@@ -168,7 +168,7 @@ impl Error {
         Self(Box::new(repr))
     }
 
-    /// An id that is nowhere, and one that may have been meant.
+    /// Creates an id that is nowhere, and one that may have been meant.
     pub(crate) fn nowhere(id: &str, near: Option<ItemId>) -> Self {
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Self::new(Repr::Nowhere { id: id.into(), hint })

@@ -1,4 +1,4 @@
-//! A conversation as data: what happened to it, entry by entry, for an application's own store.
+//! A conversation as data: its messages and events, entry by entry, for an application's own store.
 
 use super::record::StoredEvent;
 use crate::plan::SentItems;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// One entry of a conversation's log as data: a message, or something that happened between messages (a pin, a TTL, a
+/// An entry of a conversation's log as data: a message, or an event between messages (a pin, a TTL, a
 /// compaction, a rewind, a reply's report with the anchor of its prompt, ...).
 ///
-/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`; `docs/reference/events.md`
-/// lists them. Entries of the same version are read by every later one.
+/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`;
+/// `docs/reference/events.md` lists them. Entries of the same version are read by every later one.
 ///
 /// ```
 /// use context_window::{Conversation, Message, PinnedItem, events::LogEvent};
@@ -45,7 +45,7 @@ pub struct LogEvent {
     entry: StoredEntry,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredEntry {
@@ -54,7 +54,7 @@ enum StoredEntry {
 }
 
 impl LogEvent {
-    /// What kind of entry it is, as in its JSON: `message`, `pinned`, `compacted`, ...
+    /// Returns the kind of entry, as in its JSON: `message`, `pinned`, `compacted`, ...
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.entry {
@@ -72,7 +72,7 @@ impl LogEvent {
     }
 }
 
-/// What a store asks of an entry.
+/// The methods of an entry that stores need.
 impl LogEvent {
     #[doc(hidden)]
     #[must_use]
@@ -83,7 +83,7 @@ impl LogEvent {
         }
     }
 
-    /// What happened, where it is no message.
+    /// Returns the event, or `None` for a message.
     #[doc(hidden)]
     #[must_use]
     pub fn event(&self) -> Option<Event> {
@@ -133,25 +133,27 @@ impl From<Compaction> for LogEvent {
 }
 
 impl Conversation {
-    /// Everything that happened, in order, as data. [`Conversation::from_events`] makes the same conversation of it.
+    /// Returns all messages and events, in order, as data. [`Conversation::from_events`] makes the same
+    /// conversation of them.
     pub fn events(&self) -> impl Iterator<Item = LogEvent> + '_ {
         self.events_from(0)
     }
 
-    /// The entries from this one on, counted from 0: what is new since a store held so many.
+    /// Returns the entries from this one on, counted from 0: the new ones for a store that has that number of
+    /// entries.
     pub fn events_from(&self, first: usize) -> impl Iterator<Item = LogEvent> + '_ {
         let (messages, events) = self.split_at(first);
         self.entries_from(messages, events).map(LogEvent::of)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn event_count(&self) -> usize {
         let (messages, events) = self.lengths();
         messages + events
     }
 
-    /// A conversation from its entries, in order.
+    /// Builds a conversation from its entries, in order.
     ///
     /// # Errors
     ///
@@ -165,14 +167,14 @@ impl Conversation {
         Ok(log)
     }
 
-    /// Appends an entry that was recorded elsewhere: by this conversation in a store, or by a server that holds the same
-    /// messages.
+    /// Appends an entry that was recorded elsewhere: by this conversation in a store, or by a server that
+    /// holds the same messages.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for another version of the format; `NotFound` where it names a message that is not here; `Stale`
-    /// for a compaction whose number is taken, `Input` for one that archives nothing here or parts a call from its result.
-    /// Nothing is appended then.
+    /// `ErrorKind::Input` for another version of the format; `NotFound` if it names a message that is not
+    /// here; `Stale` for a compaction whose number is taken, `Input` for one that archives nothing here or
+    /// parts a call from its result. Nothing is appended then.
     pub fn apply_event(&mut self, event: LogEvent) -> Result<(), Error> {
         let LogEvent { version, entry } = event;
         if version != VERSION {
@@ -186,7 +188,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Appends what happened, where it can have happened here.
+    /// Appends an event if it can have happened here.
     #[doc(hidden)]
     pub fn apply(&mut self, event: StoredEvent) -> Result<(), Error> {
         let event = Event::from(event);

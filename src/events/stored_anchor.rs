@@ -1,4 +1,4 @@
-//! What a prompt leaves behind for the next, as it is on disk: its JSON, whatever the types of the crate are called.
+//! The anchor of a prompt as it is on disk: its JSON, whatever the types of the crate are called.
 
 use crate::{
     item::ItemId,
@@ -59,7 +59,7 @@ pub(crate) struct StoredHead {
     thought: Option<ItemId>,
 }
 
-/// Why reasoning was lost.
+/// The reason why reasoning was lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StoredLoss {

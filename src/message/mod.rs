@@ -1,5 +1,5 @@
-//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes request bodies of
-//! them.
+//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes
+//! request bodies of them.
 
 use crate::{
     item::ItemId,
@@ -38,7 +38,7 @@ pub(crate) use written::{CHAT_REASONING, Component};
 #[doc(hidden)]
 pub use written::{Piece, PieceKind, RESULT_PLACE, Written};
 
-/// One message: a role, text or parts, and what hangs on it. Cloning shares the text.
+/// A message: a role, text or parts, with its calls, reasoning, id and name. Cloning shares the text.
 ///
 /// ```
 /// use context_window::{Message, Part, Role};
@@ -56,8 +56,8 @@ struct Inner {
     role: Role,
     text: Box<str>,
     extra: Option<Box<Extra>>,
-    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the tokens in the lower
-    /// one; 0 is "not counted".
+    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the
+    /// tokens in the lower one; 0 is "not counted".
     memos: [AtomicU64; 2],
 }
 
@@ -72,7 +72,7 @@ struct Extra {
     rare: Rare,
 }
 
-/// What few messages have: the others pay for a pointer alone.
+/// Fields that few messages have: the others pay for a pointer alone.
 #[derive(Debug, Clone, Default)]
 struct Rare(Option<Box<RareFields>>);
 
@@ -115,8 +115,8 @@ impl PartialEq for Rare {
     }
 }
 
-/// What was sent last in place of a cleared result (rule S7), so that it is written and counted once. No part of what a
-/// message is: it may change speed, never a plan.
+/// The text that was sent last in place of a cleared result (rule S7), so that it is written and counted
+/// once. No part of a message's content: it may change speed, never a plan.
 #[derive(Default)]
 struct Stub(OnceLock<Box<(ItemId, Message)>>);
 
@@ -138,13 +138,13 @@ impl PartialEq for Stub {
     }
 }
 
-/// The media of each part, measured when they are first counted. No part of what a message is: it may change speed, never a
-/// plan.
+/// The media of each part, measured when they are first counted. No part of a message's content: it may
+/// change speed, never a plan.
 #[derive(Debug, Default)]
 struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
 
 impl Clone for MediaOfParts {
-    /// A copy may get other parts.
+    /// Returns a copy may get other parts.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -156,7 +156,7 @@ impl PartialEq for MediaOfParts {
     }
 }
 
-/// What a message says, who says it, and what it thought: all that a target may take in another form.
+/// The role, content and reasoning of a message: the fields that a target may take in another form.
 pub(crate) struct Content {
     pub(crate) text: Box<str>,
     pub(crate) parts: Vec<Part>,
@@ -169,38 +169,38 @@ pub(crate) struct Content {
 }
 
 impl Message {
-    /// A message of any role; see also the shorter [`Message::user`] and its siblings.
+    /// Creates a message of any role; see also the shorter [`Message::user`] and its siblings.
     #[must_use]
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self(Arc::new(Inner { role, text: text.into().into(), extra: None, memos: Default::default() }))
     }
 
-    /// A system message.
+    /// Creates a system message.
     #[must_use]
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, text)
     }
 
-    /// A user message.
+    /// Creates a user message.
     #[must_use]
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, text)
     }
 
-    /// An assistant message.
+    /// Creates an assistant message.
     #[must_use]
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, text)
     }
 
-    /// The result of the tool call with this id.
+    /// Creates the result of the tool call with this id.
     #[must_use]
     pub fn tool(call_id: impl Into<String>, text: impl Into<String>) -> Self {
         let call_id = call_id.into().into_boxed_str();
         Self::new(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
     }
 
-    /// Says that the call which this result answers failed; where a provider has a field for that, it is told.
+    /// Marks the call that this result answers as failed. A provider with a field for that is sent it.
     #[must_use]
     pub fn into_failed(self) -> Self {
         self.edit(|extra| extra.failed = true)
@@ -220,8 +220,8 @@ impl Message {
         self.edit(|extra| extra.rare.name = Some(name))
     }
 
-    /// Sets the tool calls of an assistant message, or of a user message where the user has tools: those are sent as text
-    /// (rule H9).
+    /// Sets the tool calls of an assistant message, or of a user message if the user has tools: those are
+    /// sent as text (rule H9).
     #[must_use]
     pub fn with_tool_calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let calls = calls.into_iter().collect();
@@ -240,32 +240,32 @@ impl Message {
         self.edit(|extra| extra.rare.parts = all)
     }
 
-    /// Adds reasoning that came with an assistant message: plain text, or what a provider sealed.
+    /// Adds reasoning that came with an assistant message: plain text, or signed by its provider.
     #[must_use]
     pub fn with_reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
         let reasoning = reasoning.into();
         self.edit(|extra| extra.rare.reasoning.push(reasoning))
     }
 
-    /// Who speaks.
+    /// Returns the role.
     #[must_use]
     pub fn role(&self) -> Role {
         self.0.role
     }
 
-    /// The text, where the content is plain text; empty where it is a list of parts.
+    /// Returns the text if the content is plain text; empty if it is a list of parts.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The parts, where the content is a list; empty where it is plain text.
+    /// Returns the parts if the content is a list; empty if it is plain text.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         self.extra().map_or(&[], |extra| &extra.rare.parts)
     }
 
-    /// The tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
+    /// Returns the tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
     #[must_use]
     pub fn tool_calls(&self) -> &[ToolCall] {
         match self.extra() {
@@ -274,31 +274,31 @@ impl Message {
         }
     }
 
-    /// The id of the call that this result answers.
+    /// Returns the id of the call that this result answers.
     #[must_use]
     pub fn answers(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.answers.as_deref())
     }
 
-    /// Whether the call which this result answers failed.
+    /// Returns true if the call that this result answers failed.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         self.extra().is_some_and(|extra| extra.failed)
     }
 
-    /// The id that was given, if any.
+    /// Returns the id that was set, if any.
     #[must_use]
     pub fn id(&self) -> Option<&ItemId> {
         self.extra().and_then(|extra| extra.id.as_ref())
     }
 
-    /// The speaker's name.
+    /// Returns the speaker's name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.rare.name.as_deref())
     }
 
-    /// The reasoning that came with it; only the assistant has any.
+    /// Returns the reasoning that came with it; only the assistant has any.
     #[must_use]
     pub fn reasoning(&self) -> &[Reasoning] {
         match self.extra() {
@@ -307,8 +307,8 @@ impl Message {
         }
     }
 
-    /// Whether there is nothing in it: no text that is not blank, no call, image or other part. Reasoning alone is
-    /// nothing that any provider takes back; a tool result always counts as something.
+    /// Returns true if it is empty: no text but white space, no call, image or other part. Reasoning alone
+    /// counts as nothing, because no provider takes it back alone; a tool result always counts as something.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         if let Some(sizes) = self.sizes() {
@@ -323,7 +323,7 @@ impl Message {
             })
     }
 
-    /// Whether it is nothing but text: no parts, calls, reasoning or name.
+    /// Returns true if it is only text: no parts, calls, reasoning or name.
     pub(crate) fn is_plain(&self) -> bool {
         self.extra().is_none_or(|extra| {
             extra.calls.is_empty()
@@ -333,7 +333,7 @@ impl Message {
         })
     }
 
-    /// The texts of its parts, and what the others are.
+    /// Returns its parts as texts, with a placeholder for each part that is no text.
     #[doc(hidden)]
     pub fn as_texts(&self) -> impl Iterator<Item = &str> {
         self.parts().iter().map(|part| match part {
@@ -343,13 +343,14 @@ impl Message {
         })
     }
 
-    /// Every text of the message that is sent and counted, in a fixed order; images are not among them.
+    /// Returns every text of the message that is sent and counted, in a fixed order; images are not among
+    /// them.
     #[doc(hidden)]
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts_beside(&[])
     }
 
-    /// Every text; of a part with media, the text beside them.
+    /// Returns every text; of a part with media, the text beside them.
     fn texts_beside<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
         let text = |(at, part): (usize, &'m Part)| match (part, media.get(at)) {
             (Part::Text(text), _) => Some(text.as_str()),
@@ -363,7 +364,7 @@ impl Message {
         [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.name()).chain(calls)
     }
 
-    /// Every text that is counted: of a part with media, the text beside them.
+    /// Returns every text that is counted: of a part with media, the text beside them.
     pub(crate) fn counted_texts(&self) -> impl Iterator<Item = &str> {
         self.texts_beside(self.measured())
     }
@@ -372,23 +373,23 @@ impl Message {
         self.parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
     }
 
-    /// Whether any part is no text: only then there can be media.
+    /// Returns true if any part is no text: only then there can be media.
     pub(crate) fn may_have_media(&self) -> bool {
         self.parts().iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
-    /// Whether any part is neither a text nor a medium.
+    /// Returns true if any part is neither a text nor a medium.
     pub(crate) fn has_parts_without_media(&self) -> bool {
         let mut parts = self.parts().iter().zip(self.measured());
         parts.any(|(part, media)| matches!(part, Part::Opaque { .. }) && media.is_none())
     }
 
-    /// The media of all parts.
+    /// Returns the media of all parts.
     pub(crate) fn media(&self) -> impl Iterator<Item = &Medium> {
         self.measured().iter().flatten().flat_map(|part| &part.media)
     }
 
-    /// The media of each part; nothing if no part has any.
+    /// Returns the media of each part; empty if no part has any.
     fn measured(&self) -> &[Option<PartMedia>] {
         match self.extra() {
             Some(extra) if self.may_have_media() => {
@@ -406,7 +407,7 @@ impl Message {
         })
     }
 
-    /// The text, or the parts that are text.
+    /// Returns the text, or the parts that are text.
     pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -415,18 +416,20 @@ impl Message {
         Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
     }
 
-    /// Whether both are one message, not merely equal ones: what was found out about one holds for the other.
+    /// Checks if both are one message, not merely equal ones: counts of one then hold for the other.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The exact count that the counter with this tag made before, if it was the last one of its kind to count here.
+    /// Returns the exact count that the counter with this tag made before, if it was the last one of its kind
+    /// to count here.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
         let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
         (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
     }
 
-    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not kept.
+    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not
+    /// kept.
     pub(crate) fn remember(&self, tag: u32, tokens: u64) {
         if let Ok(tokens) = u32::try_from(tokens) {
             let memo = u64::from(tag) << 32 | u64::from(tokens);
@@ -434,7 +437,8 @@ impl Message {
         }
     }
 
-    /// Bytes that represent everything sent, length-prefixed, so that two messages share them only when equal.
+    /// Returns bytes that represent everything sent, length-prefixed, so that two messages share them only
+    /// when equal.
     pub(crate) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text().len() + 32);
         let mut field = |tag: u8, text: &str| {

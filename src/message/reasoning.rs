@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[non_exhaustive]
 pub struct Reasoning {
-    /// The text, or a summary of it; empty where the provider shows none.
+    /// The text, or a summary of it; empty if the provider shows none.
     pub text: String,
-    /// Its id, where the provider gave one (`OpenAI` Responses).
+    /// Its id, if the provider gave one (`OpenAI` Responses).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// An opaque text that proves or holds it: a signature (Anthropic `thinking`), or the encrypted whole
     /// (Anthropic `redacted_thinking`, `OpenAI` Responses).
     #[serde(rename = "seal", skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// True if the signature holds the whole, encrypted, and no text ever stood beside it (Anthropic
+    /// True if the signature is the whole reasoning, encrypted, and came without any text (Anthropic
     /// `redacted_thinking`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
-    /// What it weighs, in tokens, where the provider reported it with the reply: nothing else tells that of reasoning that is not
-    /// shown.
+    /// Its tokens, if the provider reported them with the reply: those of reasoning that is not shown are not
+    /// known otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// The wire format it came in. Sealed reasoning is sent in that form or not at all.
+    /// The wire format it came in. Signed reasoning is sent in that form or not at all.
     #[serde(alias = "framing", skip_serializing_if = "Option::is_none")]
     pub wire_format: Option<WireFormat>,
 }
 
 impl Reasoning {
-    /// Whether nothing is in it: no text that is not blank, and no signature.
+    /// Returns true if it has no signature and no text but white space.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.signature.is_none()
     }
@@ -42,7 +42,7 @@ impl Reasoning {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Creates reasoning with the text that proves or holds it, in the wire format it came in.
+    /// Creates reasoning with its text and its signature, in the wire format it came in.
     #[must_use]
     pub fn signed(wire_format: WireFormat, text: impl Into<String>, signature: impl Into<String>) -> Self {
         Self {
@@ -53,14 +53,14 @@ impl Reasoning {
         }
     }
 
-    /// Says that the seal holds the whole.
+    /// Marks the signature as the whole reasoning, encrypted.
     #[must_use]
     pub fn into_redacted(mut self) -> Self {
         self.redacted = true;
         self
     }
 
-    /// Sets what it weighs, in tokens.
+    /// Sets its tokens.
     #[must_use]
     pub fn with_tokens(mut self, tokens: u64) -> Self {
         self.tokens = Some(tokens);

@@ -70,8 +70,7 @@ impl<'a> Component<'a> {
         matches!(self, Self::Text { .. } | Self::Image { .. } | Self::Opaque { .. })
     }
 
-    /// Returns the JSON whose keys the neutral field fills. Returns `None` if nothing was written beside
-    /// them.
+    /// Returns the JSON whose keys the neutral field fills. Returns `None` if the provider wrote no others.
     pub(crate) fn json(&self) -> Option<&'a str> {
         match *self {
             Self::Text { json, .. }
@@ -151,7 +150,7 @@ impl Written {
         }
     }
 
-    /// Says the text in place of what a result says, in an object that holds its output whole.
+    /// Replaces the text of a result, in an object that holds its output whole.
     pub(super) fn say(&mut self, text: &str) {
         self.pieces.retain(|piece| piece.kind == PieceKind::Around);
         self.change(PieceKind::Around, |object| {
@@ -199,7 +198,7 @@ impl Message {
         kinds.into_iter().flat_map(|(kind, many)| vec![Piece { kind, json: None }; many]).collect()
     }
 
-    /// A copy with the pieces in the order in which a provider wrote them.
+    /// Sets a copy with the pieces in the order in which a provider wrote them.
     #[doc(hidden)]
     #[must_use]
     pub fn with_written(self, written: Written) -> Self {
@@ -228,8 +227,8 @@ impl Message {
         around.is_some_and(|json| json != RESULT_PLACE)
     }
 
-    /// Returns what the message holds, in the order in which this wire format is sent it: as it was written
-    /// there, or reasoning, content and calls.
+    /// Returns the parts of the message in the order in which this wire format is sent them: as it was
+    /// written there, or reasoning, content and calls.
     pub(crate) fn components(&self, wire_format: WireFormat) -> Vec<Component<'_>> {
         let mut fields = Fields::new(self);
         let mut all = Vec::new();
@@ -257,7 +256,7 @@ impl Message {
         all
     }
 
-    /// Returns true if a text may replace the content of this result: where its provider reads a text.
+    /// Returns true if a text may replace the content of this result: if its provider reads a text.
     pub(crate) fn may_say_another_text(&self) -> bool {
         let responses = self.written_in(WireFormat::OpenAiResponses).and_then(Written::around);
         let Some(around) = responses.and_then(Object::parse) else { return true };
@@ -266,8 +265,8 @@ impl Message {
             .is_some_and(|output| matches!(output, "\"\"" | "[]") || shell_output(output, "").is_some())
     }
 
-    /// Returns true if this piece of reasoning was written in this wire format otherwise than neutral fields
-    /// say.
+    /// Returns true if this piece of reasoning was written in this wire format in another way than neutral
+    /// fields are.
     pub(crate) fn is_reasoning_written(&self, at: usize, wire_format: WireFormat) -> bool {
         let pieces = self.written_in(wire_format).map_or(&[][..], |written| &written.pieces);
         let mut own = pieces.iter().filter(|piece| piece.kind == PieceKind::Reasoning);

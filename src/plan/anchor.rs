@@ -15,11 +15,11 @@ use std::{
     sync::Arc,
 };
 
-/// Where the last prompt's window started, which documents it held, and what it was made for.
+/// The last prompt as the next one needs it: the start of its window, its documents, its target.
 ///
-/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`] and hands
-/// it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session file. What is missing
-/// counts as unchanged. Its parts are for the planner alone.
+/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`]
+/// and hands it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session
+/// file. A missing part counts as unchanged. Its parts are for the planner alone.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, plan::Anchor};
@@ -59,23 +59,23 @@ pub struct Anchor {
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) released_through: Option<ItemId>,
-    /// Who sent it, where the application says so (rule K8).
+    /// The sender, if the application names one (rule K8).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<Sender>,
-    /// The whole prompt in one hash: what the reasoning of its reply was made behind (rule K1).
+    /// The whole prompt in one hash, to which the reasoning of its reply is bound (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) head: Option<PromptHead>,
     /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) lost: Vec<DroppedReasoning>,
-    /// What was sent, in its order: the next plan compares with it to find the cached prefix.
+    /// The sent items in their order: the next plan compares with them to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<Arc<[PromptPiece]>>,
 }
 
 /// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
-/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind a
-/// colon.
+/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind
+/// a colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
@@ -190,7 +190,7 @@ impl SentItems {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with items and hash")]
 pub(crate) struct PromptHead {
-    /// How many items were sent, tool definitions counted as one.
+    /// Number of sent items, tool definitions counted as one.
     pub(crate) items: u64,
     /// A hash of them (blake3, 32 hexadecimal digits).
     pub(crate) hash: String,
@@ -200,7 +200,7 @@ pub(crate) struct PromptHead {
 }
 
 impl PromptHead {
-    /// Of a whole prompt.
+    /// Computes the head of a whole prompt.
     pub(crate) fn of(prompt: &[PromptPiece]) -> Self {
         let mut heads = PromptHeads::of(prompt);
         heads.at(prompt.len())
@@ -220,9 +220,11 @@ impl<'p> PromptHeads<'p> {
         Self { prompt, items: 0, hash: blake3::Hasher::new(), thought: None }
     }
 
-    /// The head of so many items; no fewer than those asked about before.
+    /// Computes the head of the first `items` items. Later calls may not ask for fewer items: the hash grows
+    /// along the prompt, so that all heads together cost one pass over it.
     pub(crate) fn at(&mut self, items: usize) -> PromptHead {
         for piece in &self.prompt[self.items.min(items)..items] {
+            // Lengths come first, so that ids and hashes that join to the same bytes have different heads.
             for text in [piece.id.as_str(), &**piece.bare()] {
                 self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
             }
@@ -234,8 +236,8 @@ impl<'p> PromptHeads<'p> {
     }
 }
 
-/// Who sends a prompt: reasoning may be bound to its provider's account, or to the end user that a request names (rule K8). What
-/// the application says is kept as a hash.
+/// The sender of a prompt: reasoning may be bound to its provider's account, or to the end user that a
+/// request names (rule K8). The names are kept as hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object with account or end_user")]
 pub(crate) struct Sender {
@@ -248,12 +250,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// The first 16 hexadecimal digits of a blake3 hash.
+    /// Returns the first 16 hexadecimal digits of the blake3 hash of a name.
     pub(crate) fn hash(name: &str) -> String {
         blake3::hash(name.as_bytes()).to_hex()[..16].into()
     }
 
-    /// Whether both may be one sender, as far as it matters: what one of them does not say is the same.
+    /// Checks if both may be one sender, as far as reasoning is bound to it. A name that one of them lacks
+    /// matches any.
     pub(crate) fn may_be(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
         let same =
             |own: &Option<String>, other: &Option<String>| own.is_none() || other.is_none() || own == other;
@@ -270,15 +273,15 @@ impl Sender {
 pub(crate) struct Target {
     /// The model's name.
     pub(crate) model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub(crate) provider: String,
-    /// The wire format it is spoken to in; none counts as the same.
+    /// The wire format of its requests; `None` counts as the same.
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
     pub(crate) wire_format: Option<WireFormat>,
 }
 
 impl Target {
-    /// A model by its name, and who serves it.
+    /// Creates a target from the names of a model and of its provider.
     #[must_use]
     pub(crate) fn new(model: impl Into<String>, provider: impl Into<String>) -> Self {
         Self { model: model.into(), provider: provider.into(), wire_format: None }
@@ -295,7 +298,7 @@ impl Target {
         Self::new(&model.name, &model.provider).with_wire_format(model.wire_format)
     }
 
-    /// Whether both are one target. A wire format that is not set matches any.
+    /// Checks if both are one target. A wire format that is not set matches any.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_form = self.wire_format.is_none()
             || other.wire_format.is_none()
@@ -304,17 +307,17 @@ impl Target {
     }
 }
 
-/// What a request brings again although it was sent, because what was sent is not in the prompt any more.
+/// Documents and state that a request sends again, because their sent texts are not in the prompt any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
     pub(crate) documents: BTreeSet<ItemId>,
-    /// Ids of pieces of state.
+    /// Ids of state entries.
     pub(crate) state: BTreeSet<ItemId>,
 }
 
 impl SentAgain {
-    /// Adds these. Returns whether any of them is new.
+    /// Adds these. Returns true if any of them is new.
     pub(crate) fn takes(&mut self, more: Self) -> bool {
         let before = self.documents.len() + self.state.len();
         self.documents.extend(more.documents);
@@ -323,22 +326,22 @@ impl SentAgain {
     }
 }
 
-/// What of an anchor still holds for the next prompt.
+/// The parts of an anchor that hold for the next prompt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sticky<'a> {
     pub(crate) window_start: Option<&'a ItemId>,
     /// The documents that stay, while the live question is the same.
     pub(crate) rag: &'a [ItemId],
     pub(crate) cleared_before: Option<&'a ItemId>,
-    /// Why the window is not continued, where there was one.
+    /// The reason why the window is not continued, if there was one.
     pub(crate) lost: Option<&'static str>,
     /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
     pub(crate) released_through: Option<&'a ItemId>,
     /// The live question is that of the last prompt.
     pub(crate) question_sent: bool,
-    /// What documents and state of earlier questions cost (rule S11).
+    /// The cost of documents and state of earlier questions (rule S11).
     pub(crate) upkeep: Option<RetentionCost>,
-    /// The model checks what stands before its reasoning.
+    /// True if the model checks the prompt before its reasoning.
     pub(crate) checks: bool,
 }
 
@@ -383,7 +386,8 @@ impl Anchor {
         self.lost.clear();
     }
 
-    /// As if these messages had been sent without their reasoning: their provider left it out (rule K7).
+    /// Returns the anchor as if these messages had been sent without their reasoning: their provider left it
+    /// out (rule K7).
     pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, DropReason>) -> Self {
         if dropped.is_empty() {
             return self;
@@ -402,8 +406,8 @@ impl Anchor {
         self
     }
 
-    /// The window and the documents hold for the same target under the same limits; the boundary of cleared results
-    /// holds in any case.
+    /// Returns the parts that hold: window and documents for the same target under the same limits, the
+    /// boundary of cleared results in any case.
     pub(crate) fn sticky(
         &self,
         model: &Model,

@@ -1,4 +1,5 @@
-//! The prompt item by item: for applications whose framework makes the provider's request from messages of its own.
+//! The prompt item by item: for applications whose framework makes the provider's request from messages of
+//! its own.
 
 use super::ContextPlan;
 use crate::{
@@ -7,22 +8,23 @@ use crate::{
     provider::wording,
 };
 
-/// What is sent for one item, or for documents that stand together.
+/// The message of one item, or of documents that follow each other in the prompt.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ItemMessage {
-    /// The item; documents that stand together are one message.
+    /// The ids of the item, or of all documents in the message.
     pub ids: Vec<ItemId>,
-    /// What it is.
+    /// The kind of the item; of documents, that of the first.
     pub kind: ItemKind,
-    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that is not sent).
+    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that
+    /// is not sent).
     pub message: Message,
 }
 
 impl ContextPlan {
-    /// The prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format joins or moves any
-    /// (rules H3, H5). A framework that turns its own messages into the provider's request does that by itself; what is
-    /// left out, shortened, repaired and added is what it has to be told.
+    /// Returns the prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format
+    /// joins or moves any (rules H3, H5). Use it with a framework that turns its own messages into the
+    /// provider's request: it still has to learn which messages are left out, shortened, repaired or added.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem};

@@ -32,7 +32,8 @@ pub(crate) struct Carryover {
     /// The live question.
     pub(crate) live: Option<ItemId>,
     /// The start of the next prompt's window: the start of this one, or, if nothing is included by recency (a
-    /// cut left the bare question, or the window is included by pins alone), the question or the start before.
+    /// cut left the bare question, or the window is included by pins alone), the question or the start
+    /// before.
     pub(crate) anchored: Option<ItemId>,
     /// The prompt before this one with its target, if it is remembered.
     pub(crate) before: Option<LastPrompt>,

@@ -1,4 +1,4 @@
-//! What fills a prompt: its tokens by kind, and its largest items.
+//! The composition of a prompt: its tokens by kind, and its largest items.
 
 use super::{BudgetSource, ContextPlan, Overhead, PlannedItem};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// What the tokens of a prompt are for.
+/// The kind of content that tokens of a prompt are for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// System texts and the focus hint.
@@ -19,24 +19,24 @@ pub enum Kind {
     Pins,
     /// Summaries of archived messages.
     Summary,
-    /// What the user said.
+    /// User messages.
     User,
-    /// What the assistant said, tool calls among it.
+    /// Assistant messages with their tool calls.
     Assistant,
     /// The reasoning of earlier replies.
     Reasoning,
-    /// Results of a tool, by its name; empty where no call with that id is in the prompt.
+    /// Results of a tool, by its name; empty if no call with that id is in the prompt.
     ToolResults(String),
     /// Documents of a source; empty for those without one, and those that stay from earlier questions.
     Documents(String),
     /// Volatile state.
     State,
-    /// What providers and wire formats require around it: placeholders, headers, wrappers.
+    /// Text that providers and wire formats require around it: placeholders, headers, wrappers.
     Overhead,
 }
 
 impl Kind {
-    /// The kind without the tool's or the source's name.
+    /// Returns the name of the kind without the tool's or the source's name.
     #[must_use]
     pub fn group(&self) -> Self {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// As people read it: `tool results: Read`.
+    /// Writes the kind for people: `tool results: Read`.
     #[must_use]
     pub fn text(&self) -> String {
         let plain = match self {
@@ -78,9 +78,9 @@ pub struct Composition {
     pub largest: Vec<LargeItem>,
     /// Tokens of the prompt.
     pub total: u64,
-    /// Tokens of the budget that nothing takes; 0 where the prompt is over it.
+    /// Tokens of the budget that are free; 0 if the prompt is over it.
     pub free: u64,
-    /// Tokens that are kept for the reply; 0 where the budget was set by itself.
+    /// Tokens that are kept for the reply; 0 if the budget was set by itself.
     pub reply: u64,
 }
 
@@ -92,13 +92,13 @@ pub struct LargeItem {
     pub id: ItemId,
     /// What it is.
     pub kind: Kind,
-    /// What a tool was called about, the file's name of a path; empty for anything else.
+    /// The subject of a tool call, the file's name of a path; empty for anything else.
     pub about: String,
     /// The beginning of its text, in one line.
     pub text: String,
-    /// What it costs.
+    /// Its tokens.
     pub tokens: TokenCount,
-    /// What that is of the whole prompt, per mille.
+    /// Its share of the whole prompt, per mille.
     pub share: u16,
 }
 
@@ -106,7 +106,7 @@ pub struct LargeItem {
 const LOOKED_AT: usize = 400;
 
 impl ContextPlan {
-    /// What fills the prompt: tokens by kind, and the `most` largest items.
+    /// Returns the tokens of the prompt by kind, and its `most` largest items.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, plan::Kind};
@@ -150,14 +150,15 @@ impl ContextPlan {
         }
     }
 
-    /// Tokens that are kept for the reply beside the budget; none where the budget was set by itself.
+    /// Returns the tokens that are kept for the reply in addition to the budget. Returns `None` if the budget
+    /// was set by itself.
     #[doc(hidden)]
     #[must_use]
     pub fn reply_reserve(&self) -> u64 {
         if self.budget_source == BudgetSource::Request { 0 } else { self.limits.max_completion_tokens }
     }
 
-    /// What each row of the prompt is, in prompt order.
+    /// Returns the kind of each row of the prompt, in prompt order.
     #[doc(hidden)]
     #[must_use]
     pub fn rows_by_kind(&self) -> Vec<RowKind<'_>> {
@@ -184,7 +185,7 @@ impl ContextPlan {
     }
 }
 
-/// What tells rows of prompts apart.
+/// The key of a row, unique within a prompt.
 pub type RowKey = (Section, bool, ItemId, usize);
 
 /// A row of a prompt by kind.
@@ -193,7 +194,7 @@ pub struct RowKind<'a> {
     pub row: &'a PlannedItem,
     #[doc(hidden)]
     pub kind: Kind,
-    /// What of its tokens is reasoning.
+    /// Tokens of its reasoning, part of its tokens.
     #[doc(hidden)]
     pub reasoning: u64,
     /// Of several rows with this id in its section, its number among them, from 0.
@@ -204,14 +205,14 @@ pub struct RowKind<'a> {
 }
 
 impl RowKind<'_> {
-    /// What tells it apart from every other row: section, whether it is a document, id, number among several.
+    /// Returns its key, which no other row has: section, document or not, id, number among several.
     #[doc(hidden)]
     #[must_use]
     pub fn key(&self) -> RowKey {
         (self.row.section, self.row.kind.is_document(), self.row.id.clone(), self.nth)
     }
 
-    /// What a tool was called about; empty for anything else.
+    /// Returns the subject of a tool call; empty for anything else.
     #[must_use]
     pub fn about(&self) -> String {
         if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }
@@ -219,7 +220,7 @@ impl RowKind<'_> {
 }
 
 impl Overhead {
-    /// The kind that it belongs to.
+    /// Returns its kind.
     #[doc(hidden)]
     #[must_use]
     pub fn kind(self) -> Kind {
@@ -228,7 +229,7 @@ impl Overhead {
 }
 
 impl Composition {
-    /// The same with all tool results as one kind, and all documents.
+    /// Returns the composition with all tool results as one kind, and all documents.
     #[must_use]
     pub fn by_group(&self) -> Self {
         let mut kinds: BTreeMap<Kind, i128> = BTreeMap::new();
@@ -238,8 +239,9 @@ impl Composition {
         Self { kinds: sorted(kinds), ..self.clone() }
     }
 
-    /// So many cells of a grid, divided by the largest remainders: each kind of the prompt has one at least, then comes what is
-    /// free, then the reply reserve. `None` is free, and the reply is told apart by its place: it is last.
+    /// Divides `cells` cells of a grid by the largest remainders: each kind of the prompt has at least one,
+    /// then come the free tokens, then the reply reserve. `None` is free; the reply is known by its place,
+    /// which is last.
     #[doc(hidden)]
     #[must_use]
     pub fn cells(&self, cells: usize) -> GridCells {
@@ -269,13 +271,14 @@ impl Composition {
 pub struct GridCells {
     /// For each kind, in the order of [`Composition::kinds`].
     pub kinds: Vec<usize>,
-    /// For what is free.
+    /// For free tokens.
     pub free: usize,
     /// For the reply reserve.
     pub reply: usize,
 }
 
-/// The kinds that take anything, the largest first. What merging messages saves is taken from the largest.
+/// Returns the kinds that take anything, the largest first. What merging messages saves is taken from the
+/// largest.
 fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     let saved: i128 = kinds.values().filter(|tokens| **tokens < 0).sum();
     let mut sorted: Vec<(Kind, i128)> = kinds.into_iter().filter(|(_, tokens)| *tokens > 0).collect();
@@ -290,7 +293,8 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     sorted.into_iter().map(whole).filter(|(_, tokens)| *tokens > 0).collect()
 }
 
-/// What a message is that is not in the prompt; `tool` is the name of the tool whose call it answers.
+/// Returns the kind of a message that is not in the prompt; `tool` is the name of the tool whose call it
+/// answers.
 #[must_use]
 pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     match message.role() {
@@ -301,7 +305,7 @@ pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     }
 }
 
-/// What a row is, without the name of a tool.
+/// Returns the kind of a row, without the name of a tool.
 #[must_use]
 pub fn kind_of(row: &PlannedItem) -> Kind {
     kind(row, None)
@@ -312,7 +316,7 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
         (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
         (ItemKind::Note, ..) => Kind::Pins,
         (ItemKind::Summary { .. }, ..) => Kind::Summary,
-        // What joined the head late (rule S12).
+        // Late additions to the head (rule S12).
         (ItemKind::State, _, Some(Role::System | Role::Developer)) if row.body.has_opaque_parts() => {
             Kind::Tools
         }
@@ -327,7 +331,7 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     }
 }
 
-/// What of a row is reasoning: what its reply reported, or the part of its texts' bytes.
+/// Returns the reasoning tokens of a row: those that its reply reported, or its part of the texts' bytes.
 pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
     let reasonings = message.reasoning();
     if reasonings.is_empty() {
@@ -340,7 +344,7 @@ pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
     u64::try_from(by_bytes).unwrap_or_default().max(reported).min(tokens)
 }
 
-/// What a call is about: its first argument that is a text, of a path the last name.
+/// Returns the subject of a call: its first argument that is a text, and of a path the last name.
 pub fn about(arguments: &str) -> String {
     let arguments: serde_json::Value = crate::text::size::tree(arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flat_map(|object| object.values());
@@ -352,7 +356,7 @@ pub fn about(arguments: &str) -> String {
     name.map_or(line.clone(), str::to_owned)
 }
 
-/// The beginning of what an item says, in one line; of a document without its fence.
+/// Returns the beginning of an item's text, in one line; of a document without its fence.
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {

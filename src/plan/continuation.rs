@@ -1,4 +1,5 @@
-//! What a prompt adds to the last one, for providers that hold the conversation themselves (rule O6).
+//! The messages that a prompt adds to the last one, for providers that keep the conversation themselves (rule
+//! O6).
 
 use super::{ContextPlan, PromptPiece, Target};
 use crate::{
@@ -8,9 +9,9 @@ use crate::{
 };
 
 impl ContextPlan {
-    /// The messages that are new since the last prompt and its reply, for a provider that holds the conversation (`previous_response_id`,
-    /// a conversation or thread of the provider's): renders as a plan does. Where no last prompt for this target is known, the whole
-    /// prompt.
+    /// Returns the messages that are new since the last prompt and its reply, for a provider that keeps the
+    /// conversation (`previous_response_id`, a conversation or thread of the provider's). They render as a
+    /// plan does. Returns the whole prompt if no last prompt for this target is known.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
@@ -30,8 +31,9 @@ impl ContextPlan {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` where this prompt does not begin with the whole last one and its reply: something was cut, compacted or
-    /// changed, which the provider's copy does not know. The error names the first item, and the ways out.
+    /// `ErrorKind::Input` if this prompt does not begin with the whole last one and its reply: something was
+    /// cut, compacted or changed, which the provider's copy does not know. The error names the first such
+    /// item and the ways out.
     pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
         let target = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
         let held = self

@@ -31,8 +31,8 @@ pub struct ContextEditing {
 }
 
 impl ContextEditing {
-    /// Returns the value of `context_management` in the request's body. It serialises as JSON, and prints as
-    /// JSON.
+    /// Returns the value of `context_management` in the request's body, which serialises as JSON and prints
+    /// as JSON.
     #[must_use]
     pub fn context_management(&self) -> impl Serialize + fmt::Display {
         &self.context_management

@@ -79,12 +79,12 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     overflow: Option<WireOverflow<'a>>,
     window_start: Option<&'a ItemId>,
-    /// What two prompts share; without the previous prompt there is nothing to say.
+    /// The shared beginning of two prompts; left out without a previous prompt.
     prefix: Option<Prefix>,
-    /// What is kept of earlier reasoning; where nothing was ever thought there is nothing to say.
+    /// Earlier reasoning, sent or dropped; left out if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     thoughts: Option<&'a ReasoningReport>,
-    /// What documents that stay cost; where none do there is nothing to say.
+    /// The cost of retained documents; left out if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a RetentionCost>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -281,7 +281,7 @@ impl<'a> WireRemedy<'a> {
 #[derive(Serialize)]
 struct Usage {
     prompt: PromptUse,
-    /// What the conversation would take if all of it were sent, without documents and state.
+    /// Tokens of the whole conversation, without documents and state.
     conversation_tokens: u64,
     certainty: Certainty,
     reported: bool,
@@ -318,7 +318,7 @@ impl Usage {
     }
 }
 
-/// What the plan sends, against its budget.
+/// Tokens of the prompt, with its budget.
 #[derive(Serialize)]
 struct PromptUse {
     tokens: u64,

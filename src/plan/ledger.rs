@@ -1,4 +1,4 @@
-//! What a prompt costs beside its items (rule B3).
+//! Tokens of a prompt that belong to no item (rule B3).
 
 use crate::tokens::Certainty;
 use serde::Serialize;
@@ -7,36 +7,36 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LedgerLine {
-    /// What they are for.
+    /// The purpose of the tokens.
     pub what: Overhead,
     /// Tokens.
     pub tokens: i64,
-    /// How sure.
+    /// The certainty of the count.
     pub certainty: Certainty,
 }
 
-/// What takes or saves tokens beside the items.
+/// The purpose of tokens that belong to no item; some are saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overhead {
     /// The declared tools.
     Tools,
-    /// What a chat template puts before the first message.
+    /// Text that a chat template puts before the first message.
     Template,
     /// The header of the reply.
     ReplyPriming,
     /// The wrapper around the documents.
     RagBlock,
-    /// What merged neighbours save.
+    /// Tokens saved by merging neighbours.
     Merged,
-    /// By how much the prompt as a whole differs from the sum of its messages.
+    /// The difference between the tokens of the whole prompt and the sum of its messages.
     Joins,
-    /// What the provider is expected to count beside the local count (rule N6).
+    /// Tokens that the provider is expected to count in addition to the local count (rule N6).
     TokenCalibration,
 }
 
 impl Overhead {
-    /// Its name in JSON.
+    /// Returns its name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

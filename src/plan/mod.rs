@@ -1,5 +1,6 @@
-//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be read, rendered
-//! or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one, are at the root.
+//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be
+//! read, rendered or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one,
+//! are at the root.
 //!
 //! ```
 //! use context_window::{
@@ -124,10 +125,10 @@ use crate::{
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What goes into a prompt, what does not, why, and what each costs.
+/// A planned prompt: the included and the excluded candidates, each with its reason and its tokens.
 ///
-/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and `overhead`
-/// sum to `total` (rule N3).
+/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and
+/// `overhead` sum to `estimated_tokens_total` (rule N3).
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
@@ -150,7 +151,7 @@ use std::sync::Arc;
 pub struct ContextPlan {
     /// The model the plan is made for.
     pub model: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
     /// The wire format that it is priced in, and that its messages are made for.
     pub wire_format: WireFormat,
@@ -162,23 +163,24 @@ pub struct ContextPlan {
     pub limits: Limits,
     /// The place that the limits came from.
     pub limits_source: LimitsSource,
-    /// What the prompt budget came from.
+    /// The source of the prompt budget.
     pub budget_source: BudgetSource,
-    /// How the provider's count follows from ours, where that was learnt or set (rule N6).
+    /// The correction from our count to the provider's, if one was learnt or set (rule N6).
     pub calibration: Option<TokenCalibration>,
     /// Tokens that the prompt may take.
     pub prompt_budget: u64,
-    /// What is sent beside the items.
+    /// Tokens that belong to no item, such as tool definitions and the reply header.
     pub overhead: Vec<LedgerLine>,
     /// The sections, in the order of [`Section::ALL`].
     pub sections: Vec<SectionUse>,
-    /// What is in, in prompt order.
+    /// Included items, in prompt order.
     pub included: Vec<PlannedItem>,
-    /// What is out: system and pins, then the conversation in log order, then documents in the order of rule S8.
+    /// Excluded items: system texts and pins, then the conversation in log order, then documents in the order
+    /// of rule S8.
     pub excluded: Vec<ExcludedItem>,
-    /// What the prompt costs.
+    /// Tokens of the whole prompt.
     pub estimated_tokens_total: TokenCount,
-    /// By how much the minimum is over the budget, if it is.
+    /// The overflow, if the minimum is over the budget.
     pub overflow: Option<Overflow>,
     /// The first message of the oldest exchange that is kept.
     pub window_start: Option<ItemId>,
@@ -186,22 +188,24 @@ pub struct ContextPlan {
     pub notices: Vec<Notice>,
     /// Tool results before this message are sent as stubs (rule S7).
     pub cleared_before: Option<ItemId>,
-    /// How full the window is (rule U2).
+    /// The use of the window (rule U2).
     pub usage: ContextUsage,
-    /// The reasoning of earlier replies: what is sent of it, and what is not and why (rules K1 to K4).
+    /// The reasoning of earlier replies, sent or dropped with its reason (rules K1 to K4).
     pub thoughts: ReasoningReport,
-    /// What the request has to say for the provider to edit the prompt by itself, where the options ask it to (rule C12).
+    /// The part of the request that asks the provider to edit the prompt by itself, if the options want it
+    /// (rule C12).
     pub context_editing: Option<ContextEditing>,
-    /// What documents and state of earlier questions cost, at a new question (rule S11); none where nothing stands, or the model
-    /// has no price.
+    /// The cost of documents and state of earlier questions, at a new question (rule S11); `None` if none are
+    /// retained, or the model has no price.
     pub upkeep: Option<RetentionCost>,
-    /// The headers that parts of this prompt need, name and value: tools that are sent at the end (rule S12), and what a provider made of
-    /// earlier messages (C11). Values of one name go into one header, with commas.
+    /// The headers that parts of this prompt need, name and value: for tools that are sent at the end (rule
+    /// S12), and for replacements that a provider made of earlier messages (rule C11). Values of one name go
+    /// into one header, with commas.
     pub headers: Vec<(String, String)>,
     pub(crate) carryover: Carryover,
 }
 
-/// What the prompt budget came from (rule B1).
+/// The source of the prompt budget (rule B1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetSource {
@@ -223,19 +227,19 @@ pub(crate) const TOOLS: &str = "tools";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SectionUse {
-    /// Which one.
+    /// The item.
     pub section: Section,
     /// Its share, per mille.
     pub share: u16,
     /// Its hard limit in tokens.
     pub cap: Option<u64>,
-    /// What rule B5 gave it.
+    /// Tokens that rule B5 gave it.
     pub budget: u64,
-    /// What its items cost; more than `budget` where another section left room (rule B6).
+    /// Tokens of its included items; more than `budget` if another section left tokens (rule B6).
     pub used: u64,
-    /// How many items are in.
+    /// Number of included items.
     pub included: u64,
-    /// How many are out.
+    /// Number of excluded items.
     pub excluded: u64,
 }
 
@@ -245,30 +249,31 @@ pub struct SectionUse {
 pub struct PlannedItem {
     /// Its id.
     pub id: ItemId,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// Who pays for it.
+    /// The section that pays for it.
     pub section: Section,
-    /// The role it is sent in; none for a document, which is part of the block.
+    /// The role it is sent in; `None` for a document, which is part of the block.
     pub role: Option<Role>,
     /// Its priority among pins.
     pub priority: Priority,
-    /// How long it lives; none where no TTL is set.
+    /// Its TTL, if one is set.
     pub ttl: Option<Ttl>,
-    /// Why it is in.
+    /// The reason why it is included.
     pub reason: IncludedReason,
-    /// What it costs.
+    /// Its tokens.
     pub token_estimate: TokenCount,
-    /// Where a document of this request came from.
+    /// The origin of a document of this request.
     pub(crate) origin: Option<Arc<str>>,
     #[doc(hidden)]
     pub body: Message,
 }
 
 impl PlannedItem {
-    /// A hash of what is sent for this item (blake3, 32 hexadecimal digits), computed when asked for.
+    /// Returns a hash of the message that is sent for this item (blake3, 32 hexadecimal digits). Each call
+    /// computes it.
     #[must_use]
     pub fn hash(&self) -> String {
         hash_of(&self.body)
@@ -288,21 +293,21 @@ pub struct ExcludedItem {
     pub id: ItemId,
     /// The last id of a run.
     pub last_id: Option<ItemId>,
-    /// How many messages the row represents.
+    /// Number of messages in the row.
     pub count: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// What it is; none where that differs or was not looked at.
+    /// Its source; `None` if sources in the run differ, or none was looked at.
     pub source: Option<Source>,
-    /// Who would have paid.
+    /// The section that would have paid.
     pub section: Section,
-    /// Its priority among pins; none where that differs or was not looked at.
+    /// Its priority among pins; `None` if priorities in the run differ, or none was looked at.
     pub priority: Option<Priority>,
-    /// How long it lives; none where no TTL is set, or that differs or was not looked at.
+    /// Its TTL; `None` if none is set, TTLs in the run differ, or none was looked at.
     pub ttl: Option<Ttl>,
-    /// Why it is out.
+    /// The reason why it is excluded.
     pub reason: ExcludedReason,
-    /// What it costs, as far as that was looked at.
+    /// Its tokens, as far as they were counted.
     pub token_estimate: TokenCount,
 }
 
@@ -330,12 +335,12 @@ pub struct ExcludedItem {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Overflow {
-    /// By how many tokens.
+    /// Tokens over the budget.
     pub tokens: u64,
-    /// What the minimum is made of.
+    /// The items of the minimum.
     pub minimum: Vec<ItemId>,
-    /// The fewest items that together are too much, in the prompt's order: without any one of them the others fit. Empty
-    /// where what is sent beside the items (tools, the reply header) is too much by itself.
+    /// The fewest items that together are too large, in prompt order: without any one of them the others fit.
+    /// Empty if tools and other overhead are too large by themselves.
     pub conflict: Vec<ItemId>,
     /// Single changes that make it fit, the cheapest first.
     pub remedies: Vec<Remedy>,
@@ -366,19 +371,19 @@ pub enum Remedy {
     },
     /// Unpin a note or message that is never dropped.
     Unpin {
-        /// Which one.
+        /// The item.
         id: ItemId,
     },
     /// Shorten one item.
     Shorten {
-        /// Which one.
+        /// The item.
         id: ItemId,
-        /// By how many tokens.
+        /// Tokens to remove.
         by: u64,
     },
 }
 
-/// What became of one candidate.
+/// The decision on one candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
     /// It is in.
@@ -388,7 +393,8 @@ pub enum Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    /// Its id; of a run of messages that of its last one, which questions about it are asked by.
+    /// Returns its id; for a run of messages, the id of the last one, by which explanations ask about the
+    /// run.
     #[must_use]
     pub fn id(self) -> &'a ItemId {
         match self {
@@ -397,7 +403,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// What it is.
+    /// Returns its kind.
     #[must_use]
     pub fn kind(self) -> &'a ItemKind {
         match self {
@@ -406,7 +412,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Who pays for it, or would have.
+    /// Returns the section that pays for it, or would have.
     #[must_use]
     pub fn section(self) -> Section {
         match self {
@@ -415,7 +421,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// What it costs, or is known to cost.
+    /// Returns its tokens, as far as they were counted.
     #[must_use]
     pub fn token_estimate(self) -> TokenCount {
         match self {
@@ -430,7 +436,8 @@ impl<'a> Decision<'a> {
         self.kind().is_document()
     }
 
-    /// Its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations take it.
+    /// Returns its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations
+    /// take it.
     #[must_use]
     pub fn qualified_id(self) -> String {
         format!("{}:{}", if self.is_document() { "rag" } else { "item" }, self.id())
@@ -444,7 +451,7 @@ impl ContextPlan {
         &self.carryover.prompt
     }
 
-    /// The messages, in the order in which they are sent.
+    /// Returns the messages, in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.carryover.prompt.messages
@@ -462,15 +469,15 @@ impl ContextPlan {
         self.included.len() + self.excluded.len()
     }
 
-    /// A row by its number: what is in, in prompt order, and after it what is out.
+    /// Returns a row by its number: what is in, in prompt order, and after it what is out.
     #[must_use]
     pub fn row_at(&self, at: usize) -> Option<Decision<'_>> {
         let out = || self.excluded.get(at - self.included.len()).map(Decision::Excluded);
         self.included.get(at).map(Decision::Included).or_else(out)
     }
 
-    /// The row of this id. Where a document and another item share an id, `rag:ID` and `item:ID` decide (rule O5).
-    /// A message inside a run is found by the run's first and last id only.
+    /// Returns the row of this id. Where a document and another item share an id, `rag:ID` and `item:ID`
+    /// decide (rule O5). A message inside a run is found by the run's first and last id only.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
         find_row_by_id(&self.included, &self.excluded, id)
@@ -491,7 +498,8 @@ impl ContextPlan {
         self.excluded.iter().any(dropped)
     }
 
-    /// The events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to be pinned again or dropped.
+    /// Returns the events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to
+    /// be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices
@@ -501,7 +509,7 @@ impl ContextPlan {
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
-    /// The local count: the total without the token calibration.
+    /// Returns the local count: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
         let calibration = self

@@ -1,30 +1,30 @@
-//! What the reader of a plan should know.
+//! Notices to the reader of a plan.
 
 use crate::item::ItemId;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-/// Something the reader of a plan should know: a repair, a question about a TTL, what a provider does not
+/// A notice to the reader of a plan: a repair, a question about a TTL, a feature that a provider does not
 /// accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
-    /// What happened, as a code that stays.
+    /// The event, as a code that stays the same across versions.
     pub code: NoticeCode,
     /// The items it is about.
     pub ids: Vec<ItemId>,
-    /// What happened, in a sentence.
+    /// The event, in a sentence.
     pub text: String,
 }
 
 impl Notice {
-    /// The rule it comes from (`docs/rules.md`).
+    /// Returns the rule it comes from (`docs/rules.md`).
     #[must_use]
     pub fn rule(&self) -> &'static str {
         self.code.rule()
     }
 }
 
-/// As an object with `rule`, `code`, `ids` and `text`.
+/// Writes an object with `rule`, `code`, `ids` and `text`.
 impl Serialize for Notice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Notice", 4)?;
@@ -38,7 +38,7 @@ impl Serialize for Notice {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $code:literal $rule:literal;)+) => {
-        /// What a notice says.
+        /// The kind of event that a notice is about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[non_exhaustive]
         pub enum NoticeCode {
@@ -49,13 +49,13 @@ macro_rules! codes {
             /// Every code.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// Its name in JSON.
+            /// Returns its name in JSON.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => $code),+ }
             }
 
-            /// The rule it comes from (`docs/rules.md`).
+            /// Returns the rule it comes from (`docs/rules.md`).
             #[must_use]
             pub fn rule(self) -> &'static str {
                 match self { $(Self::$name => $rule),+ }

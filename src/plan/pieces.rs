@@ -31,12 +31,12 @@ impl ToolsHash {
     }
 }
 
-/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is looked for behind
-/// the one that was found last.
+/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is
+/// looked for behind the one that was found last.
 struct KnownRows<'p> {
     pieces: &'p [PromptPiece],
     rows: &'p [Message],
-    /// How many comparisons are left: what moved about is hashed rather than looked for everywhere.
+    /// Number of comparisons left: rows that moved far are hashed rather than looked for everywhere.
     tries: usize,
 }
 
@@ -55,7 +55,7 @@ impl KnownRows<'_> {
 }
 
 impl ContextPlan {
-    /// What the next request needs so that its prompt can repeat the beginning of this one (rule S5).
+    /// Returns the anchor, with which the next prompt can repeat the beginning of this one (rule S5).
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let limits = RequestLimits {
@@ -67,11 +67,11 @@ impl ContextPlan {
             ..RequestLimits::new()
         };
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
-        // What did not fit was no window: the next one is found anew.
+        // A prompt over its budget has no window to continue: the next plan chooses one again.
         let fits = self.overflow.is_none();
         let sent = self.sent_prompt();
         let pieces = sent.pieces();
-        // In other wire formats no reasoning has a seal, so nothing is bound to what stands before it.
+        // In other wire formats no reasoning is signed, so none is bound to the prompt before it.
         let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         Anchor {
             target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),

@@ -1,4 +1,4 @@
-//! What two prompts share from their beginning: the part that a provider's cache can serve again.
+//! The shared beginning of two prompts: the part that a provider's cache can serve again.
 
 use super::{
     ContextPlan, Decision, LastPrompt, SentPrompt, TOOLS,
@@ -10,10 +10,9 @@ use super::{
 use crate::item::ItemId;
 use serde::Serialize;
 
-/// How much of the previous prompt a plan repeats, byte for byte, before the first item that differs.
+/// The part of the previous prompt that a plan repeats, byte for byte, before the first item that differs.
 ///
-/// Whole items count, tool definitions as the first of them (id `tools`); what a differing item has in common with the one
-/// before it does not.
+/// Only whole items count, tool definitions as the first of them (id `tools`).
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
@@ -39,24 +38,25 @@ pub struct Prefix {
     pub items: u64,
     /// Tokens of the previous prompt's items in all.
     pub of: u64,
-    /// The item of this prompt at the cache break. None where this prompt ends there, or only continues the previous one.
+    /// The item of this prompt at the cache break. `None` if this prompt ends there, or only continues the
+    /// previous one.
     pub differs_at: Option<ItemId>,
-    /// The item of the previous prompt at the cache break. None where everything is repeated.
+    /// The item of the previous prompt at the cache break. `None` if everything is repeated.
     pub instead_of: Option<ItemId>,
-    /// Why they part; none where everything is repeated.
+    /// The cause of the difference. `None` if everything is repeated.
     pub cause: Option<PrefixCause>,
 }
 
 impl ContextPlan {
-    /// What this prompt repeats of the one that `previous` is the anchor of ([`ContextPlan::anchor`]); none where that
-    /// does not hold its prompt.
+    /// Compares this prompt with the one that `previous` is the anchor of ([`ContextPlan::anchor`]). Returns
+    /// `None` if the anchor does not have its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
         self.repeats(previous, None)
     }
 
-    /// What this prompt repeats of the prompt before it. None where neither the request nor the conversation remembers
-    /// that prompt.
+    /// Compares this prompt with the one before it. Returns `None` if neither the request nor the
+    /// conversation remembers that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
         let LastPrompt { anchor, parts_at_a_message, .. } = self.carryover.before.as_ref()?;
@@ -69,7 +69,7 @@ impl ContextPlan {
         let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
         let sent = self.sent_prompt();
         let now = sent.pieces();
-        // Without a log only documents and tools are known to be no messages.
+        // Without a log only documents and tools are known not to be messages.
         let may_be_one = |was: &ItemId| {
             let documents = previous.rag.iter().flatten();
             parts_at_a_message
@@ -109,8 +109,8 @@ impl SentPrompt<'_> {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
-            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken to be
-            // excluded by the budget.
+            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken
+            // to be excluded by the budget.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }

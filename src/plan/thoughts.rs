@@ -1,4 +1,4 @@
-//! What a prompt holds of the reasoning of earlier replies (rules K1 to K4).
+//! The reasoning of earlier replies in a prompt (rules K1 to K4).
 
 use crate::{item::ItemId, provider::model::MismatchSwitch};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// assert_eq!(plan.thoughts.sent, 1);
-/// // Another beginning: this model would refuse what it thought under the one before.
+/// // Under another beginning the model would refuse its own reasoning.
 /// let plan = manager.build_plan(&PlanRequest::new(&log).with_focus("refunds"))?;
 /// assert_eq!((plan.thoughts.sent, plan.thoughts.lost.len()), (0, 1));
 /// # Ok(())
@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 pub struct ReasoningReport {
     /// Messages that are sent with their reasoning.
     pub sent: u64,
-    /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent, unless the option
-    /// `conversation.reasoning` is `provider`.
+    /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent,
+    /// unless the option `conversation.reasoning` is `provider`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<DroppedReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,8 +46,9 @@ impl ReasoningReport {
         self.switch.as_ref().map(|switch| (switch.header.as_str(), switch.value.as_str()))
     }
 
-    /// Returns the JSON object to add to `thinking` of the body, beside the types `adaptive` and `enabled`
-    /// only, together with [`ReasoningReport::switch_header`].
+    /// Returns the JSON object to add to `thinking` of the body, together with
+    /// [`ReasoningReport::switch_header`]. Add it only if the type of `thinking` is `adaptive` or `enabled`.
+    /// Returns `None` if the header does.
     #[must_use]
     pub fn switch_thinking(&self) -> Option<&str> {
         self.switch.as_ref().map(|switch| switch.thinking.as_str())
@@ -60,44 +61,45 @@ impl ReasoningReport {
 pub struct DroppedReasoning {
     /// The message that it came with.
     pub id: ItemId,
-    /// Why it is lost.
+    /// The reason.
     pub why: DropReason,
 }
 
-/// Why reasoning is lost.
+/// The reason why reasoning is not sent, or is left out by its provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DropReason {
-    /// What stands before it changed since it was made (rule K1).
+    /// The prompt before it changed since it was made (rule K1).
     PrefixChanged {
         /// The first item that changed: as it was when the reasoning was made, or a new one.
         at: ItemId,
-        /// How it changed.
+        /// The change.
         cause: PrefixCause,
     },
-    /// It was made when other reasoning stood before it than now (rule K2).
+    /// It was made with other reasoning right before it (rule K2).
     ChainBroken,
-    /// Nothing shows what it was made behind: its reply was not committed, and the last prompt was another one (rule K5).
+    /// The prompt that it was made for is not known: its reply was not committed, and the last prompt was
+    /// another one (rule K5).
     Uncovered,
-    /// The model does not read what this one thought (rule K3).
+    /// The model does not read reasoning of the model that made it (rule K3).
     Unreadable {
-        /// The model that thought.
+        /// The model that made it.
         model: String,
     },
     /// It was made for another account or end user, and is bound to that (rule K8).
     OtherSender,
     /// The option `conversation.reasoning` is `drop`.
     Dropped,
-    /// The provider said that it dropped it (rule K7).
+    /// The provider reported that it dropped it (rule K7).
     DroppedByProvider {
-        /// Why, in the provider's word.
+        /// The reason, in the provider's word.
         reason: String,
     },
 }
 
 impl std::fmt::Display for DropReason {
-    /// Why, in words.
+    /// Writes the reason in words.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::PrefixChanged { at, cause } => {
@@ -122,14 +124,15 @@ impl std::fmt::Display for DropReason {
     }
 }
 
-/// Why a prompt does not begin as the previous one did.
+/// The reason why a prompt does not begin as the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PrefixCause {
-    /// It was made for another model or wire format: nothing of a cache holds.
+    /// The previous prompt was made for another model or wire format: nothing of its cache holds.
     Target,
-    /// The item is sent with another text: it changed, was cleared or clipped, or what it is merged with did.
+    /// The item is sent with another text: it changed, was cleared or clipped, or is merged with another
+    /// text.
     Changed,
     /// An item was inserted before it.
     Inserted,
@@ -141,12 +144,12 @@ pub enum PrefixCause {
     LeftOut,
     /// It is archived: a compaction, or a rewind.
     Archived,
-    /// The request holds it no longer.
+    /// The request does not have it any more.
     Removed,
 }
 
 impl PrefixCause {
-    /// What happened, in words.
+    /// Returns the change in words, such as `dropped: budget`.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

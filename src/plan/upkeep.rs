@@ -1,20 +1,23 @@
-//! What documents and state of earlier questions cost where they stay, against what their leaving would cost (rule S11).
+//! The cost of retained documents and state, compared with the cost of sending the prompt without them (rule
+//! S11).
 
 use serde::Serialize;
 
-/// Documents and state of earlier questions in the last prompt, and what they cost.
+/// Documents and state of earlier questions in the last prompt, with their costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RetentionCost {
-    /// How many they are.
+    /// Number of these documents and state entries.
     pub items: u64,
-    /// What they take; tokens.
+    /// Tokens of all of them.
     pub tokens: u64,
-    /// What it has cost so far to read them again with each prompt after their first; billionths of a US dollar.
+    /// The cost so far of reading them again with each prompt after their first, in billionths of a US
+    /// dollar.
     pub spent: u64,
-    /// What it would cost to send the prompt without them: all behind the first of them is written to the cache anew, and what was
-    /// thought there is thought again, where the model checks; billionths of a US dollar.
+    /// The cost of sending the prompt without them, in billionths of a US dollar. All tokens after the first
+    /// of them are written to the cache again. If the model checks the prompt before its reasoning, that
+    /// reasoning is produced again.
     pub leaving: u64,
-    /// Whether they leave with this plan, because `spent` has reached `leaving`.
+    /// True if this plan evicts them, because `spent` has reached `leaving`.
     pub leave: bool,
 }

@@ -1,4 +1,4 @@
-//! What providers count for media, as data: `[media]` in `config/models.toml`.
+//! Providers' token prices of media, as data: `[media]` in `config/models.toml`.
 
 use crate::{
     media::{Detail, Duration, Medium, Pixels},
@@ -7,7 +7,8 @@ use crate::{
 };
 use serde::Deserialize;
 
-/// The size in pixels at which a page of a document is taken to be shown where its provider does not say.
+/// The size in pixels at which a page of a document is taken to be shown if its provider does not publish
+/// one.
 const PAGE: Pixels = Pixels { width: 1_024, height: 1_325 };
 
 /// Prices of all models: of several rules that fit a model the first one holds.
@@ -42,11 +43,12 @@ struct Rule<T> {
     price: T,
 }
 
-/// How a provider counts an image.
+/// A provider's count of an image.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 enum ImagePrice {
-    /// `OpenAI`: a base, and each square of 512 pixels after scaling into 2,048 and a short side of 768 pixels.
+    /// `OpenAI`: a base, and each square of 512 pixels after scaling into 2,048 and a short side of 768
+    /// pixels.
     Tiles { base: u64, tile: u64 },
     /// Squares of `side` pixels, times a factor, within the limits of a detail.
     Patches {
@@ -55,10 +57,11 @@ enum ImagePrice {
         low: Option<PatchLimit>,
         high: PatchLimit,
         original: Option<PatchLimit>,
-        /// Whether a request that names no detail gets `original`.
+        /// True if a request that names no detail gets `original`.
         #[serde(default)]
         auto_is_original: bool,
-        /// Whether an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s formula.
+        /// True if an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s
+        /// formula.
         #[serde(default)]
         caps: bool,
     },
@@ -76,20 +79,20 @@ struct PatchLimit {
     pixels: u64,
 }
 
-/// How a provider counts a page of a document.
+/// A provider's count of a page of a document.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PagePrice {
-    /// Its text; 0 where that is free.
+    /// Its text; 0 if that is free.
     text: u64,
-    /// Its image; none where it counts as another image does.
+    /// Its image; `None` if it counts as another image does.
     image: Option<u64>,
-    /// Its image at low and at high resolution, where they differ.
+    /// Its image at low and at high resolution, if they differ.
     low: Option<u64>,
     high: Option<u64>,
 }
 
-/// How a provider counts a second.
+/// A provider's count of a second.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SecondPrice {
@@ -104,7 +107,7 @@ pub(crate) struct MediaPrices {
     image: ImagePrice,
     page: PagePrice,
     second: SecondPrice,
-    /// Whether the price of images is that of the model itself.
+    /// True if the price of images is that of the model itself.
     is_own: bool,
 }
 
@@ -255,7 +258,8 @@ impl ImagePrice {
     }
 }
 
-/// The most squares of 512 pixels in an image that is scaled into 2,048 pixels and a short side of 768: four times two.
+/// The most squares of 512 pixels in an image that is scaled into 2,048 pixels and a short side of 768: four
+/// times two.
 const MOST_TILES: u64 = 8;
 
 /// The most squares that are counted: an image of 4,096 pixels has six times six of them.
@@ -264,8 +268,9 @@ const MOST_CROPS: u64 = 36;
 /// Squares of an image of unknown size: "256 + Pan & Scan (~2048)" tokens (ai.google.dev, media resolution).
 const USUAL_CROPS: u64 = 9;
 
-/// The number of squares of 512 pixels of an image after scaling. Pixels are rounded to the nearest, halves down: images of
-/// 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four squares (community.openai.com, read 2026-11-27).
+/// The number of squares of 512 pixels of an image after scaling. Pixels are rounded to the nearest, halves
+/// down: images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four squares
+/// (community.openai.com, read 2026-11-27).
 fn tiles(Pixels { width, height }: Pixels) -> u64 {
     let (mut long, mut short) = (width.max(height), width.min(height));
     if long > 2_048 {

@@ -1,4 +1,5 @@
-//! Models: limits, prices, tokenizers, wire formats and what providers require; the registry of models; request bodies.
+//! Models with their limits, prices, tokenizers, wire formats and providers' requirements; the registry of
+//! models; request bodies.
 //!
 //! ```
 //! use context_window::provider::{ModelEntry, Price, Registry};

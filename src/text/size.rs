@@ -123,7 +123,7 @@ pub fn check(text: &str, most: u64) -> Result<(), Excess> {
     Tally::default().count_bytes(text.as_bytes(), most)
 }
 
-/// The parsed JSON text, where it is small enough to be parsed.
+/// Returns the parsed JSON text, where it is small enough to be parsed.
 #[must_use]
 pub fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text, VALUES_OF_A_TREE).ok()?;

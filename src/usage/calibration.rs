@@ -3,7 +3,7 @@
 use super::Usage;
 use serde::Serialize;
 
-/// How a provider's count follows from ours: `counted * per_mille / 1000 + offset`, rounded up.
+/// The correction from our count to a provider's: `counted * per_mille / 1000 + offset`, rounded up.
 ///
 /// ```
 /// use context_window::{Conversation, Message, PlanRequest, usage::TokenCalibration};
@@ -17,13 +17,14 @@ use serde::Serialize;
 pub struct TokenCalibration {
     /// The provider's tokens for 1000 of ours.
     pub per_mille: u32,
-    /// What the provider counts beside that: tools or instructions that the plan does not know of. It may be negative.
+    /// Tokens that the provider counts in addition: tools or instructions that the plan does not know of. The
+    /// number may be negative.
     pub offset: i64,
-    /// How many reports it is learnt from; 0 where the configuration or the request set it.
+    /// Number of reports it is learnt from; 0 if the configuration or the request set it.
     pub reports: u32,
 }
 
-/// What one prompt was counted as here, and what its provider reported, in tokens.
+/// The count of one prompt here, and its provider's report, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReportedUsage {
     /// The plan's own count, without any token calibration.
@@ -33,13 +34,14 @@ pub(crate) struct ReportedUsage {
 }
 
 impl ReportedUsage {
-    /// A plan's count and the provider's report on it.
+    /// Creates a plan's count and the provider's report on it.
     pub(crate) fn new(counted: u64, usage: Usage) -> Self {
         let reported = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         Self { counted, reported }
     }
 
-    /// Whether it may be believed: possible in this window, and near the count, or above it by as much as the one before was.
+    /// Checks if it may be believed: possible in this window, and near the count, or above it by as much as
+    /// the report before.
     pub(crate) fn is_believed(self, last: Option<Self>, window: u64) -> bool {
         let possible = self.reported > 0 && self.reported <= window && self.counted > 0;
         possible && (self.is_near() || last.is_some_and(|last| self.continues(last)))
@@ -110,14 +112,15 @@ impl Calibrator {
 }
 
 impl TokenCalibration {
-    /// So many tokens of the provider's for 1000 of ours, and nothing beside; 500 to 2000, nearest.
+    /// Creates a calibration of `per_mille` tokens of the provider's for 1000 of ours, without an offset;
+    /// values outside 500 to 2000 become the nearest of these.
     #[must_use]
     pub fn per_mille(per_mille: u32) -> Self {
         Self { per_mille: per_mille.clamp(500, 2000), offset: 0, reports: 0 }
     }
 
-    /// The line through the newest report and the one whose count is farthest from it; where none is far enough, the
-    /// newest report alone.
+    /// Returns the line through the newest report and the one whose count is farthest from it; where none is
+    /// far enough, the newest report alone.
     fn through(reports: &[ReportedUsage]) -> Option<Self> {
         let newest = *reports.last()?;
         let count = reports.len() as u32;
@@ -144,7 +147,7 @@ impl TokenCalibration {
         })
     }
 
-    /// What the provider counts where we count so much.
+    /// Returns the provider's count for a count of ours.
     pub(crate) fn of(self, counted: i128) -> i128 {
         rounded_up(counted * i128::from(self.per_mille)) + i128::from(self.offset)
     }
@@ -154,7 +157,7 @@ impl TokenCalibration {
         u64::try_from(rounded_up(wide(counted) * i128::from(self.per_mille))).unwrap_or(u64::MAX)
     }
 
-    /// The most that we may count, so that the provider counts no more than `budget`.
+    /// Returns the most that we may count, so that the provider counts no more than `budget`.
     pub(crate) fn within(self, budget: u64) -> i128 {
         ((wide(budget) - i128::from(self.offset)) * 1000).div_euclid(i128::from(self.per_mille.max(1)))
     }

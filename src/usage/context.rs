@@ -1,4 +1,4 @@
-//! How full the window is: two figures, never one (rule U2), and the events for an application (rule C10).
+//! The use of the window in two figures, never one (rule U2), and the events for an application (rule C10).
 
 use super::{Level, Usage};
 use crate::{
@@ -11,18 +11,20 @@ use crate::{
 use serde::Serialize;
 use std::fmt;
 
-/// How full the window is, in two figures: the full conversation (system texts, tools, pins and every active message, without
-/// documents and state), and what one plan sends.
+/// The use of the window in two figures: the full conversation (system texts, tools, pins and every active
+/// message, without documents and state), and the prompt of one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextUsage {
     /// The size of the full conversation in tokens, and how sure that count is.
     pub conversation_tokens: TokenCount,
-    /// Whether a provider's report is part of it.
+    /// True if a provider's report is part of it.
     pub reported: bool,
-    /// What the percentage is of, in tokens: the capacity, or the context length (`usage.base`); 0 where it is unknown.
+    /// The tokens that the percentage is of: the capacity, or the context length (`usage.base`); 0 if it is
+    /// unknown.
     pub limit: u64,
-    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 where the limit is unknown.
+    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 if the limit is
+    /// unknown.
     pub percent: u64,
     /// The level.
     pub level: Level,
@@ -37,14 +39,15 @@ pub struct ContextUsage {
     pub volatile_tokens: u64,
     /// Estimate of the active messages that the plan dropped, in tokens.
     pub dropped_tokens: u64,
-    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of archived messages.
+    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of
+    /// archived messages.
     pub fixed_tokens: u64,
     /// Compactions of the conversation so far.
     pub compactions: u64,
 }
 
 impl ContextUsage {
-    /// The same with other figures of the full conversation, which a provider reported.
+    /// Returns the usage with other figures of the full conversation, which a provider reported.
     pub(crate) fn with_conversation_tokens(
         self,
         conversation_tokens: TokenCount,
@@ -79,7 +82,8 @@ impl ContextUsage {
     }
 }
 
-/// Tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. What is unknown is left out.
+/// Writes the tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. Unknown
+/// figures are left out.
 impl fmt::Display for ContextUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", grouped(self.prompt_tokens), grouped(self.budget))?;
@@ -90,11 +94,11 @@ impl fmt::Display for ContextUsage {
     }
 }
 
-/// What an application shows of a conversation (rule U4).
+/// Figures of a conversation for an application to show (rule U4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextStats {
-    /// What fills the window.
+    /// The use of the window.
     pub usage: ContextUsage,
     /// Messages of the log.
     pub messages: u64,
@@ -106,7 +110,7 @@ pub struct ContextStats {
     pub archived: u64,
     /// Compactions, undone ones among them.
     pub compactions: u64,
-    /// What every reply together was billed for: another number than what fills the window.
+    /// The tokens that all replies together were billed for. They are not the tokens in the window.
     pub billed: Usage,
 }
 
@@ -129,7 +133,7 @@ pub enum ContextEvent {
         messages: u64,
         /// The size of the full conversation in tokens.
         conversation_tokens: u64,
-        /// The tokens that `ContextUsage::percent` is of; 0 where they are unknown.
+        /// The tokens that `ContextUsage::percent` is of; 0 if they are unknown.
         limit: u64,
         /// The size of the request in tokens.
         request_tokens: u64,
@@ -142,13 +146,13 @@ pub enum ContextEvent {
         number: u32,
         /// Messages that it archived.
         messages: u64,
-        /// The size before it, in tokens; 0 where it was not counted.
+        /// The size before it, in tokens; 0 if it was not counted.
         tokens_before: u64,
-        /// The size after it, in tokens; 0 where it was not counted.
+        /// The size after it, in tokens; 0 if it was not counted.
         tokens_after: u64,
         /// Tokens that it freed.
         freed: u64,
-        /// The tokens that `ContextUsage::percent` is of; 0 where they are unknown.
+        /// The tokens that `ContextUsage::percent` is of; 0 if they are unknown.
         limit: u64,
         /// The summary; `None` for a sliding window or a fresh start.
         summary: Option<String>,
@@ -165,26 +169,28 @@ pub enum ContextEvent {
     MaxTokens,
     /// The reply ended because the window was full.
     WindowFull,
-    /// The provider says that it dropped reasoning of the prompt which the plan took for valid, or would drop it on another
-    /// account (rule K7).
+    /// The provider reports that it dropped reasoning of the prompt which the plan took for valid, or would
+    /// drop it on another account (rule K7).
     ReasoningDropped {
-        /// The messages that it came with; none where the provider's word for the place leads nowhere.
+        /// The messages that it came with; empty if no block of the body is at the place that the provider
+        /// names.
         ids: Vec<ItemId>,
-        /// Whether it was dropped; otherwise it was read this time.
+        /// True if it was dropped; otherwise it was read this time.
         dropped: bool,
-        /// Why, in the provider's word.
+        /// The reason, in the provider's word.
         reason: String,
     },
-    /// The provider's own context management cleared a part of the prompt: the local count is larger than what the model read.
+    /// The provider's own context management cleared a part of the prompt: the local count is larger than the
+    /// prompt that the model read.
     ClearedByProvider {
-        /// Which edit.
+        /// The type of the edit.
         edit: String,
         /// Tokens, in the provider's count.
         tokens: u64,
     },
     /// An item's TTL is used up: pin it again or drop it (rule T2).
     TtlAsk {
-        /// Which one.
+        /// The item.
         id: ItemId,
     },
 }

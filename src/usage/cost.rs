@@ -1,4 +1,4 @@
-//! What a prompt costs, by its model's cache rule and prices.
+//! The cost of a prompt, by its model's cache rule and prices.
 
 use super::Usage;
 use crate::provider::model::{CacheKind, CacheLife, Model};
@@ -24,8 +24,8 @@ pub struct Cost {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CostTerms<'a> {
-    /// The day whose prices count: year, month and day, as 2026-12-01. Without it prices that begin on a day
-    /// do not hold.
+    /// The day whose prices count: year, month and day, as 2026-12-01. Without a day, prices that begin on
+    /// one do not hold.
     pub day: Option<&'a str>,
     /// The time for which the cache is kept.
     pub life: CacheLife,
@@ -48,9 +48,9 @@ impl<'a> CostTerms<'a> {
 }
 
 impl Model {
-    /// Returns the price of the input of a prompt of so many tokens, of which the first `repeated` were in
-    /// the last prompt. It is assumed that the last prompt is in the cache still, and that breakpoints are
-    /// marked if the provider wants them. Returns `None` if the model has no price.
+    /// Returns the price of the input of a prompt of `prompt` tokens, of which the first `repeated` were in
+    /// the last prompt. The last prompt is taken to be in the cache still, and breakpoints to be marked if
+    /// the provider wants them. Returns `None` if the model has no price.
     #[must_use]
     pub fn input_cost(&self, prompt: u64, repeated: u64, terms: CostTerms<'_>) -> Option<Cost> {
         let price = self.price.as_ref()?;
@@ -63,7 +63,7 @@ impl Model {
         let kind = self.cache.map(|rule| rule.rule);
         let repeated = if repeated < least { 0 } else { repeated.min(prompt) };
         let read = match kind {
-            // Whole steps only.
+            // A provider caches whole steps only; the rest of the repeated tokens is paid as other input.
             Some(CacheKind::Blocks) => {
                 let step = self.cache.and_then(|rule| rule.step).unwrap_or(1).max(1);
                 repeated / step * step
@@ -102,7 +102,7 @@ impl Model {
     }
 }
 
-/// What tokens cost at their rates, in billionths of a US dollar; the largest number where it is more.
+/// Returns the cost of tokens at their rates, in billionths of a US dollar; the largest number if it is more.
 fn billionths(parts: &[(u64, u64)]) -> u64 {
     let thousandths: u128 = parts.iter().map(|(tokens, rate)| u128::from(*tokens) * u128::from(*rate)).sum();
     u64::try_from(thousandths / 1000).unwrap_or(u64::MAX)

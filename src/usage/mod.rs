@@ -1,4 +1,5 @@
-//! What providers report (tokens, stop reasons, refusals of prompts that are too long), and how full the window is.
+//! Reports of providers (tokens, stop reasons, refusals of prompts that are too long), and the use of the
+//! window.
 //!
 //! ```
 //! use context_window::{
@@ -121,6 +122,7 @@ impl Usage {
 
     fn from_value(usage: &Value) -> Option<Self> {
         if let Some(iterations) = usage.get("iterations").and_then(Value::as_array) {
+            // Every iteration reports its whole input, so their sum would count the window several times.
             let last = iterations.iter().rev().find(|entry| entry["type"] == "message");
             if last.is_some() || iterations.iter().any(|entry| entry["type"] == "compaction") {
                 return Self::from_value(last?);
@@ -200,11 +202,11 @@ impl Sum for Usage {
     }
 }
 
-/// How full the window is, for an application to show (rule U3).
+/// The level of use of the window, for an application to show (rule U3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// There is room.
+    /// Below both levels.
     #[default]
     Normal,
     /// `usage.approaching` is reached.
@@ -224,7 +226,7 @@ impl Level {
         }
     }
 
-    /// The level of a number of tokens. A window of 0 tokens is unknown, and normal.
+    /// Returns the level of a number of tokens. A window of 0 tokens is unknown, and its level is normal.
     #[must_use]
     pub fn from_tokens(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
         let base = options.of(limits);
@@ -241,7 +243,7 @@ impl Level {
 }
 
 impl UsageOptions {
-    /// What a percentage is of, in tokens; 0 where the window is unknown.
+    /// Returns the tokens that a percentage is of; 0 if the window is unknown.
     pub(crate) fn of(self, limits: &Limits) -> u64 {
         self.base.tokens(limits)
     }
@@ -257,7 +259,7 @@ impl UsageBase {
     }
 }
 
-/// Whether `tokens` are at least `percent` per cent of something.
+/// Checks if `tokens` are at least `percent` per cent of a base.
 pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
     u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
 }

@@ -1,9 +1,9 @@
-//! What providers say when a prompt is too long, and why a reply ended.
+//! Errors of providers for prompts that are too long, and the reasons why replies end.
 
 use super::ContextEvent;
 use serde::{Deserialize, Serialize};
 
-/// Why a reply ended.
+/// The reason why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,7 +23,8 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// The event for a user interface: a reply that reached its largest length, or filled the window (rule U4).
+    /// Returns the event for a user interface: a reply that reached its largest length, or filled the window
+    /// (rule U4).
     #[must_use]
     pub fn event(self) -> Option<ContextEvent> {
         match self {
@@ -46,7 +47,8 @@ impl StopReason {
         }
     }
 
-    /// From a provider's word: `finish_reason`, `stop_reason`, `finishReason`, `incomplete_details.reason`.
+    /// Converts a provider's word: `finish_reason`, `stop_reason`, `finishReason`,
+    /// `incomplete_details.reason`.
     #[must_use]
     pub fn named(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
@@ -60,7 +62,7 @@ impl StopReason {
     }
 }
 
-/// Pieces of what providers say when a prompt does not fit their window, in small letters.
+/// Phrases of providers' errors for a prompt that does not fit their window, in small letters.
 const WORDINGS: [&str; 17] = [
     "context_length_exceeded",
     "maximum context length",
@@ -81,23 +83,25 @@ const WORDINGS: [&str; 17] = [
     "model_context_window_exceeded",
 ];
 
-/// What sounds like it and is not: a limit of tokens a minute.
+/// Phrases of other errors with similar words: a limit of tokens a minute.
 const NOT: [&str; 7] =
     ["rate limit", "rate_limit", "per minute", "per day", "quota", "throttl", "please wait"];
 
-/// Whether a provider's error, as text or JSON, says that the prompt does not fit the window. Answer it with a smaller
-/// plan: [`crate::RequestLimits::prompt_budget`] of less than what was sent, or a compaction.
+/// Checks if a provider's error, as text or JSON, is about a prompt that does not fit the window. Answer it
+/// with a smaller plan, by [`crate::RequestLimits::prompt_budget`] with less than the tokens that were sent,
+/// or with a compaction.
 ///
-/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp, listed in
-/// `docs/reference/compaction.md`.
+/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp,
+/// listed in `docs/reference/compaction.md`.
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
     let error = error.to_lowercase();
     WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
 }
 
-/// Pieces of what providers say when a piece of the model's own reasoning does not stand as it was sent: Anthropic (bound to another
-/// conversation, changed, or cut), Gemini. That one is missing is another error: sending none does not help.
+/// Phrases of providers' errors for reasoning that was not sent back unchanged: Anthropic (bound to another
+/// conversation, changed, or cut), Gemini. An error for missing reasoning is none of them: a prompt without
+/// any does not mend it.
 const REASONING: [&str; 4] = [
     "`signature` in `thinking` block",
     "blocks in the latest assistant message cannot be modified",
@@ -105,9 +109,9 @@ const REASONING: [&str; 4] = [
     "corrupted thought signature",
 ];
 
-/// Whether a provider's error, as text or JSON, says that it does not take the reasoning of an earlier reply back. The same
-/// prompt is refused again: send a plan without reasoning, with `conversation.reasoning = "drop"`. Nothing is lost by it:
-/// [`crate::Conversation`] keeps what was thought.
+/// Checks if a provider's error, as text or JSON, refuses the reasoning of an earlier reply. The same prompt
+/// is refused again: send a plan without reasoning, with `conversation.reasoning = "drop"`. Nothing is lost:
+/// [`crate::Conversation`] keeps all reasoning.
 ///
 /// Wordings of Anthropic and Gemini, as both wrote them in 2026.
 #[must_use]

@@ -1,12 +1,12 @@
-//! What is told of a reply when it is committed.
+//! The report on a reply that is committed.
 
 use super::{AppliedEdit, ContextEvent, StopReason, TransformedInput, Usage};
 use crate::item::ItemId;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a provider said of a reply: its usage report, and why the reply ended. `None`, a [`Usage`], a [`StopReason`] or a
-/// pair of both can stand for it.
+/// A provider's report on a reply: its usage, and the reason for its end. `None`, a [`Usage`], a
+/// [`StopReason`] or a pair of both convert to one.
 ///
 /// ```
 /// use context_window::{Usage, usage::{ReplyReport, StopReason}};
@@ -17,11 +17,11 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyReport {
-    /// What was billed.
+    /// The billed tokens.
     pub usage: Option<Usage>,
-    /// Why the reply ended.
+    /// The reason for the end of the reply.
     pub stop: Option<StopReason>,
-    /// What the reply's own reasoning weighs, in tokens.
+    /// The tokens of the reply's own reasoning.
     pub thinking_tokens: Option<u64>,
     /// Reasoning of the prompt that the provider dropped, or let pass this time.
     pub(crate) transformed: Vec<TransformedInput>,
@@ -37,10 +37,9 @@ impl ReplyReport {
     }
 
     /// Reads a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, the reason for
-    /// its end, and the changes that it says it made to the prompt, of which
-    /// [`crate::Conversation::push_reply`] returns events. A part that is missing stays unset. The response
-    /// is any value that serialises as its JSON, such as a `serde_json::Value` or a type of the provider's
-    /// client.
+    /// its end, and the changes that the provider made to the prompt. [`crate::Conversation::push_reply`]
+    /// returns these as events. A part that is missing stays unset. The response is any value that serialises
+    /// as its JSON, such as a `serde_json::Value` or a type of the provider's client.
     ///
     /// ```
     /// use context_window::usage::ReplyReport;
@@ -124,8 +123,8 @@ impl From<(Usage, StopReason)> for ReplyReport {
 pub struct Committed {
     /// Its id.
     pub id: ItemId,
-    /// What a user interface is to be told (rule C10): the figures of the window as the provider reported them, a level that
-    /// was crossed, a reply that reached its largest length or filled the window.
+    /// Events for a user interface (rule C10): the figures of the window as the provider reported them, a
+    /// level that was crossed, a reply that reached its largest length or filled the window.
     pub events: Vec<ContextEvent>,
 }
 

@@ -1,24 +1,26 @@
-//! What a provider says it did to a prompt before the model read it.
+//! A provider's report on its changes to a prompt.
 //!
-//! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the beta header
-//! `thinking-binding-controls-2026-08-01`) and context editing (`context_management.applied_edits`); `OpenAI`, GPT-6.2
-//! (`input_transformations` of a response).
+//! Sources, read 2026-11-23: Anthropic, preserved thinking (`input_transformations` of a response, with the
+//! beta header `thinking-binding-controls-2026-08-01`) and context editing
+//! (`context_management.applied_edits`); `OpenAI`, GPT-6.2 (`input_transformations` of a response).
 
 use serde_json::Value;
 
-/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped elsewhere.
+/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped
+/// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransformedInput {
-    /// Where it stood: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
+    /// Its place: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
     pub(crate) place: String,
-    /// Whether it was dropped; otherwise it was read this time.
+    /// True if it was dropped; otherwise it was read this time.
     pub(crate) dropped: bool,
-    /// Why, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`, ..).
+    /// The reason, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`,
+    /// ..).
     pub(crate) reason: String,
 }
 
 impl TransformedInput {
-    /// From one entry of `input_transformations`; none for one of another kind.
+    /// Reads one entry of `input_transformations`. Returns `None` for an entry of another kind.
     pub(super) fn from_json(entry: &Value) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str);
         let reason = text("reason").unwrap_or_default().to_owned();
@@ -38,7 +40,7 @@ impl TransformedInput {
 /// One edit of the provider's own context management.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedEdit {
-    /// Which edit (`clear_tool_uses_20250919`, ..).
+    /// The type of the edit (`clear_tool_uses_20250919`, ..).
     pub(crate) kind: String,
     /// The tokens that it cleared.
     pub(crate) cleared_tokens: u64,

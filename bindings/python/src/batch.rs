@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-/// So many managers are kept at once; sessions of one batch rarely ask for more than a few.
+/// Number of managers that are kept at once; sessions of one batch rarely ask for more than a few.
 const MANAGERS: usize = 64;
 
 /// No machine has more cores for one batch.
@@ -44,7 +44,7 @@ struct Columns {
     budget: Option<Int64Array>,
 }
 
-/// What becomes of one row.
+/// The outcome of one row.
 #[derive(Default)]
 struct Outcome {
     plan: Option<String>,
@@ -57,7 +57,7 @@ struct Outcome {
     error: Option<String>,
 }
 
-/// Managers by what they were made of.
+/// Managers by their settings.
 #[derive(Default)]
 struct Managers(BTreeMap<[String; 4], Manager>);
 
@@ -124,7 +124,7 @@ fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
     column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
-/// One row: planned, or replayed, or why it could not be.
+/// Plans or replays one row, or records why it could not be.
 fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Outcome {
     let done = catch_unwind(AssertUnwindSafe(|| planned(columns, row, settings, managers)));
     let fault = |error: String| Outcome { error: Some(error), ..Outcome::default() };
@@ -233,7 +233,7 @@ impl Outcome {
     }
 }
 
-/// The rows in their order, on so many threads: no row hangs on another.
+/// Computes the rows in their order, on a number of threads: no row depends on another.
 fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize) -> Vec<Outcome> {
     let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
     let part = |from: usize| {
@@ -302,7 +302,7 @@ fn run<'py>(
     if threads == 0 {
         return Err(PyTypeError::new_err("threads: expected 1 or more"));
     }
-    // What is wrong with the settings is wrong for every row: said once, before any.
+    // A fault of the settings is a fault of every row: it is reported once, before any.
     if let Some(model) = &settings.model {
         Manager::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
@@ -327,7 +327,7 @@ fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 
 /// Plans the next prompt of each session of a record batch, a row each.
 ///
-/// Columns in: `session` (JSON text of a session), and where they are `id` (handed through), `documents` (a
+/// Columns in: `session` (JSON text of a session), and optional ones: `id` (handed through), `documents` (a
 /// JSON list), `config` (TOML), `model`, `budget` (tokens); a row's own go before the arguments. Columns out:
 /// `id`, `plan` (JSON, with `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens that the last prompt had
 /// at the same place), `drops` (items left out), `cost` (billionths of a dollar), `error`. A row that cannot

@@ -8,7 +8,7 @@ use context_window as core;
 use core::{compaction::CompactionRequest, render};
 use pyo3::prelude::*;
 
-/// What is to be summarised, as a prompt for a model. Hand the answer to `Manager.apply_summary`.
+/// A prompt that asks a model for a summary. Pass the answer to `Manager.apply_summary`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct CompactionJob {
     job: CompactionRequest,
@@ -38,7 +38,7 @@ impl CompactionJob {
         self.job.max_tokens()
     }
 
-    /// What the request takes, in tokens.
+    /// Tokens of the request.
     #[getter]
     fn tokens(&self) -> u64 {
         self.job.tokens().tokens
@@ -50,13 +50,13 @@ impl CompactionJob {
         texts(self.job.archived_ids())
     }
 
-    /// Why it is due.
+    /// The trigger that made it due.
     #[getter]
     fn trigger(&self) -> &'static str {
         self.job.trigger().text()
     }
 
-    /// A summary that no model wrote: what was asked, done and answered, in few words.
+    /// Builds a summary without a model: requests, tool calls and outcomes, in few words.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.job.digest()).map_err(crate::error::raised)
     }

@@ -28,7 +28,7 @@ use std::{
 /// A log that several threads may hold.
 pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
 
-/// The append-only log of a conversation: messages, pins, compactions, what was sent. Nothing is ever removed
+/// The append-only log of a conversation: messages, pins, compactions, sent prompts. Nothing is ever removed
 /// from it.
 ///
 /// It may be shared between threads. A call that changes it waits for plans of it that are being made.
@@ -37,7 +37,7 @@ pub(crate) struct Conversation {
     log: SharedLog,
 }
 
-/// What `push_reply` gives: the reply's id, and events for a user interface, each a dict with its `event`.
+/// The result of `push_reply`: the reply's id, and events for a user interface, each a dict with its `event`.
 #[pyclass(frozen, get_all, module = "context_window")]
 pub(crate) struct Committed {
     id: String,
@@ -75,8 +75,8 @@ fn ttl(turns: Option<u32>) -> Ttl {
     turns.map_or(Ttl::Unlimited, Ttl::turns)
 }
 
-/// A message or a list of them as JSON. Dicts are taken as they are; what other objects are their attributes
-/// tell.
+/// Converts a message or a list of them to JSON. Dicts are taken as they are; other objects by their
+/// attributes.
 pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     if let Ok(dict) = given.cast::<PyDict>()
@@ -121,7 +121,7 @@ impl Conversation {
     }
 }
 
-/// The log to read. What a thread that panicked left behind is whole: the crate changes nothing by halves.
+/// Locks the log for reading. A thread that panicked left a whole log behind: no change is made in halves.
 pub(crate) fn reading(log: &SharedLog) -> RwLockReadGuard<'_, core::Conversation> {
     log.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -183,7 +183,7 @@ pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
 
 #[pymethods]
 impl Conversation {
-    /// An empty conversation, or one of these messages.
+    /// Creates an empty conversation, or one of these messages.
     #[new]
     #[pyo3(signature = (messages=None, *, wire_format="openai"))]
     fn new(py: Python<'_>, messages: Option<&Bound<'_, PyAny>>, wire_format: &str) -> PyResult<Self> {
@@ -213,8 +213,8 @@ impl Conversation {
         })
     }
 
-    /// Stores a reply beside the plan that was sent for it. `response` is what the provider answered (a dict
-    /// with its `usage` and why it stopped), or its usage alone.
+    /// Stores a reply with the plan that was sent for it. `response` is the provider's response (a dict with
+    /// its `usage` and the reason for its end), or its usage alone.
     #[pyo3(signature = (plan, reply, response=None, *, wire_format="openai"))]
     fn push_reply(
         &self,
@@ -246,7 +246,7 @@ impl Conversation {
         Ok(Committed { id: committed.id.to_string(), events: json::python(py, &events)?.unbind() })
     }
 
-    /// Ends a turn: lifetimes count down by one for what the plan included.
+    /// Ends a turn: the TTL of each included item counts down by one.
     fn complete_turn(&self, py: Python<'_>, plan: &Plan) -> PyResult<()> {
         self.change(py, |log| {
             log.complete_turn(plan.core());
@@ -272,18 +272,18 @@ impl Conversation {
         self.change(py, |log| log.pin_message(id, priority))
     }
 
-    /// Unpins a note or a message; whether it was pinned.
+    /// Unpins a note or a message. Returns True if it was pinned.
     fn unpin(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         self.change(py, |log| Ok(log.unpin(id)))
     }
 
-    /// Sets for how many turns an item lives on; None for good.
+    /// Sets the TTL of an item in turns; None keeps it for good.
     #[pyo3(signature = (id, turns))]
     fn set_ttl(&self, py: Python<'_>, id: &str, turns: Option<u32>) -> PyResult<()> {
         self.change(py, |log| log.set_ttl(id, ttl(turns)))
     }
 
-    /// Goes on from before this message; it and what follows are archived.
+    /// Rewinds to before this message: it and all later messages are archived.
     fn rewind_before(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         self.change(py, |log| log.rewind_before(id))
     }
@@ -296,14 +296,14 @@ impl Conversation {
         })
     }
 
-    /// Takes the newest compaction back and gives its number; None where nothing is compacted.
+    /// Undoes the newest compaction. Returns its number, or None if nothing is compacted.
     fn undo_compaction(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         self.change(py, |log| Ok(log.undo_compaction()))
     }
 
-    /// All messages as the dicts of a request to a provider, archived ones too. What the provider demands is
-    /// done to them: for Anthropic and Gemini the system texts are in `body`, and a conversation that ends in
-    /// the middle is completed.
+    /// Returns all messages as the dicts of a request to a provider, archived ones too, changed as the
+    /// provider demands: for Anthropic and Gemini the system texts are in `body`, and a conversation that
+    /// ends in the middle is completed.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
@@ -311,7 +311,7 @@ impl Conversation {
         json::python(py, &messages)
     }
 
-    /// All messages as the body of a request, archived ones too; `Plan.body` has what fits.
+    /// Returns all messages as the body of a request, archived ones too; `Plan.body` has those that fit.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
@@ -319,7 +319,7 @@ impl Conversation {
         json::python(py, &body)
     }
 
-    /// The ids of all messages, in their order.
+    /// Returns the ids of all messages, in their order.
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |log| {
             let id = |(at, message): (usize, &Message)| {
@@ -329,12 +329,12 @@ impl Conversation {
         })
     }
 
-    /// The position of the message with this id, from 0; None where no message has it.
+    /// Returns the position of the message with this id, from 0, or None if no message has it.
     fn position(&self, py: Python<'_>, id: &str) -> PyResult<Option<usize>> {
         self.read(py, |log| Ok(log.position_of_message(id)))
     }
 
-    /// Tool calls that still wait for their results, each a dict of id, name and arguments (a text).
+    /// Returns the tool calls that wait for their results, each a dict of id, name and arguments (a text).
     fn open_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let calls = self.read(py, |log| {
             let call = |call: &core::ToolCall| serde_json::json!({"id": call.id, "name": call.name, "arguments": call.arguments});
@@ -343,7 +343,8 @@ impl Conversation {
         json::python(py, &calls)
     }
 
-    /// Entries of the log from this number on, each a JSON text: for a store of the application's own.
+    /// Returns the entries of the log from this number on, each a JSON text: for a store of the application's
+    /// own.
     #[pyo3(signature = (start=0))]
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
         self.read(py, |log| {
@@ -352,7 +353,7 @@ impl Conversation {
         })
     }
 
-    /// How many entries the log has.
+    /// Returns the number of entries of the log.
     fn event_count(&self, py: Python<'_>) -> PyResult<usize> {
         self.read(py, |log| Ok(log.event_count()))
     }
@@ -378,7 +379,7 @@ impl Conversation {
         Ok(Self::of(session.log))
     }
 
-    /// A conversation of its entries.
+    /// Builds a conversation of its entries.
     #[staticmethod]
     fn from_events(py: Python<'_>, events: Vec<String>) -> PyResult<Self> {
         let log = py.detach(|| of_events(&events))?;
@@ -391,7 +392,7 @@ impl Conversation {
         self.change(py, |log| log.apply_event(event))
     }
 
-    /// A copy that goes its own way.
+    /// Returns an independent copy.
     fn copy(&self, py: Python<'_>) -> PyResult<Self> {
         Ok(Self::of(self.read(py, |log| Ok(log.clone()))?))
     }

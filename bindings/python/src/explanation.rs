@@ -1,4 +1,4 @@
-//! Answers to "why": of one item, and of what differs between two plans.
+//! Explanations of one item, and of the differences between two plans.
 
 use crate::json;
 use context_window as core;
@@ -6,7 +6,8 @@ use context_window_report as report;
 use core::analysis;
 use pyo3::prelude::*;
 
-/// Why an item is in or out, at which prompt budgets (tokens) it is in, and what stands in its way. `str()` gives it in words.
+/// The reason why an item is included or excluded, and the prompt budgets (tokens) at which it is included.
+/// `str()` writes it in words.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Explanation {
     inner: analysis::Explanation,
@@ -26,49 +27,49 @@ impl Explanation {
         self.inner.id.as_str()
     }
 
-    /// Whether it is in.
+    /// True if it is included.
     #[getter]
     fn included(&self) -> bool {
         self.inner.included
     }
 
-    /// Why, as the plan's rows say it.
+    /// The reason, as in the plan's rows.
     #[getter]
     fn reason(&self) -> String {
         self.inner.reason.to_string()
     }
 
-    /// What it costs in tokens; None where that was not looked at.
+    /// Its tokens; None if they were not counted.
     #[getter]
     fn tokens(&self) -> Option<u64> {
         self.inner.tokens
     }
 
-    /// The smallest prompt budget above this one that brings it in, in tokens.
+    /// The smallest prompt budget above this one that includes it, in tokens.
     #[getter]
     fn enters_at(&self) -> Option<u64> {
         self.inner.enters_at
     }
 
-    /// The largest prompt budget below this one that leaves it out, in tokens.
+    /// The largest prompt budget below this one that excludes it, in tokens.
     #[getter]
     fn leaves_at(&self) -> Option<u64> {
         self.inner.leaves_at
     }
 
-    /// The budget from which on it is always in, in tokens.
+    /// The budget from which on it is always included, in tokens.
     #[getter]
     fn stays_from(&self) -> Option<u64> {
         self.inner.stays_from
     }
 
-    /// What is in in its place.
+    /// The items that are included instead.
     #[getter]
     fn displaced_by(&self) -> Vec<String> {
         crate::conversation::texts(&self.inner.displaced_by)
     }
 
-    /// What leaves when it comes in.
+    /// The items that are excluded when it is included.
     #[getter]
     fn leaves_then(&self) -> Vec<String> {
         crate::conversation::texts(&self.inner.leaves_then)

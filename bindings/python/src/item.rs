@@ -7,7 +7,7 @@ use context_window_report as report;
 use core::{ItemKind, Message, Part, Ttl};
 use pyo3::prelude::*;
 
-/// One item of the prompt: what it is, why it is in, and what it costs in tokens.
+/// One item of the prompt: its kind, its reason and its tokens.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct IncludedItem {
@@ -24,7 +24,8 @@ pub(crate) struct IncludedItem {
     hash: String,
 }
 
-/// One item that is not in the prompt, or a run of neighbouring messages (`id` to `last_id`, `count` of them), and why.
+/// One excluded item, or a run of neighbouring messages (`id` to `last_id`, `count` of them), with its
+/// reason.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct ExcludedItem {
@@ -40,10 +41,11 @@ pub(crate) struct ExcludedItem {
     certainty: &'static str,
 }
 
-/// One message of the prompt, before the provider's format joins any: of one item, or of documents that stand together.
+/// One message of the prompt, before the provider's format joins any: of one item, or of documents that
+/// follow each other.
 ///
-/// `position` is that of a message of the conversation. `changed` says what of it is not as it is there: `text` (a
-/// shortened tool result), `calls`, `reasoning`, `role`.
+/// `position` is that of a message of the conversation. `changed` names the fields that differ from it:
+/// `text` (a shortened tool result), `calls`, `reasoning`, `role`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct ItemMessage {
     message: Message,
@@ -92,7 +94,7 @@ impl ExcludedItem {
     }
 }
 
-/// How many turns are left; none for good.
+/// Returns the number of turns that are left, or `None` if there is no end.
 fn turns(ttl: Ttl) -> Option<u32> {
     match ttl {
         Ttl::Limited(turns) => Some(turns.get()),
@@ -102,7 +104,7 @@ fn turns(ttl: Ttl) -> Option<u32> {
 }
 
 impl ItemMessage {
-    /// `log` is the conversation that the plan was made of, which may have gone on since.
+    /// Converts an item. `log` is the conversation that the plan was made of, which may have grown since.
     pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
         let own = matches!(item.kind, ItemKind::Message | ItemKind::SystemText)
             .then(|| log.position_of_message(item.ids[0].as_str()))

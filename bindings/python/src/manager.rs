@@ -17,14 +17,17 @@ use pyo3::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared between threads.
+/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared
+/// between threads.
 ///
-/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in each plan (`known`
-/// is false). `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` the name of a set of options; `tokenizer`
-/// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another
-/// one than the model's own, in which the prompt is counted.
+/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in
+/// each plan (`known` is false). `config` is a dict of tables, TOML text, or the path of a TOML file;
+/// `preset` the name of a set of options; `tokenizer` the name of another tokenizer or the path of a
+/// `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than the model's own,
+/// in which the prompt is counted.
 ///
-/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is not here.
+/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is
+/// not here.
 #[pyclass(frozen, from_py_object, module = "context_window")]
 #[derive(Clone)]
 pub(crate) struct Manager {
@@ -34,7 +37,7 @@ pub(crate) struct Manager {
 struct Inner {
     manager: ContextWindowManager,
     model: Model,
-    /// What it was made of, for its pickle.
+    /// Its arguments, for its pickle.
     made_of: MadeOf,
 }
 
@@ -43,7 +46,7 @@ struct Inner {
 struct MadeOf {
     model: String,
     preset: Option<String>,
-    /// The options as TOML, and what they are called in errors.
+    /// The options as TOML, and their name in errors.
     config: Option<(String, String)>,
     tokenizer: Option<String>,
     /// A model file, and its name.
@@ -77,7 +80,7 @@ impl MadeOf {
     }
 }
 
-/// Options as TOML: a file, a text, or a dict of tables.
+/// Returns options as TOML, from a file, a text, or a dict of tables.
 pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     if given.is_instance_of::<PyString>() {
         let text: String = given.extract()?;
@@ -96,7 +99,7 @@ pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)
     file_text(given)
 }
 
-/// An option that is None is one that is not set.
+/// Removes options that are None: they count as not set.
 fn unset(tables: &mut serde_json::Value) {
     if let serde_json::Value::Object(table) = tables {
         table.retain(|_, value| !value.is_null());
@@ -127,8 +130,8 @@ impl Manager {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another tokenizer than the
-    /// model's own where one is named.
+    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another
+    /// tokenizer than the model's own where one is named.
     pub(crate) fn layered<const N: usize>(
         model: &str,
         tokenizer: Option<&str>,
@@ -148,11 +151,12 @@ impl Manager {
 
 #[pymethods]
 impl Manager {
-    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a notice.
+    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a
+    /// notice.
     ///
-    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`; `tokenizer`
-    /// the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than
-    /// the model's own, in which the prompt is counted.
+    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`;
+    /// `tokenizer` the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a
+    /// file of models; `wire_format` another one than the model's own, in which the prompt is counted.
     #[new]
     #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None, wire_format=None))]
     fn new(
@@ -181,7 +185,7 @@ impl Manager {
         &self.model().name
     }
 
-    /// Whether the model is known by name; limits and counts of others are defaults and estimates.
+    /// True if the model is known by name; limits and counts of others are defaults and estimates.
     #[getter]
     fn known(&self) -> bool {
         !self.model().unknown
@@ -193,7 +197,7 @@ impl Manager {
         self.model().wire_format.name()
     }
 
-    /// Decides what goes into the next prompt of a conversation.
+    /// Plans the next prompt of a conversation.
     ///
     /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus`
     /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`,
@@ -201,8 +205,8 @@ impl Manager {
     /// context length), `previous` (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for
     /// each message that is left out).
     ///
-    /// Raises `BudgetError` where the limits leave no tokens, `InputError` for ids used twice and scores that are no numbers. A
-    /// minimum that does not fit is no error but a plan with an `overflow`.
+    /// Raises `BudgetError` if the limits leave no tokens, `InputError` for ids used twice and scores that
+    /// are no numbers. A minimum that does not fit is no error but a plan with an `overflow`.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
         &self,
@@ -213,7 +217,7 @@ impl Manager {
         Plan::new(py, self, conversation, Asked::of(request)?)
     }
 
-    /// As `plan`, in a thread of its own: to be awaited.
+    /// Plans as `plan` does, in a thread of its own: await it.
     #[pyo3(signature = (conversation, **request))]
     fn plan_async<'py>(
         slf: &Bound<'py, Self>,
@@ -225,7 +229,8 @@ impl Manager {
         py.import("asyncio")?.call_method("to_thread", (plan, conversation), request)
     }
 
-    /// A smaller plan of the same request, after the provider said that a plan does not fit its window.
+    /// Plans the same request with a smaller budget, after the provider reported that a plan does not fit its
+    /// window.
     #[pyo3(signature = (conversation, refused, **request))]
     fn plan_after_overflow(
         &self,
@@ -240,12 +245,12 @@ impl Manager {
         })
     }
 
-    /// How many tokens a text takes.
+    /// Counts the tokens of a text.
     fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
         Ok(py.detach(|| self.core().count(text)).map_err(raised)?.tokens)
     }
 
-    /// What a prompt of these messages and tools takes, in tokens, as they are.
+    /// Counts the tokens of a prompt of these messages and tools as they are.
     #[pyo3(signature = (messages, *, tools=None, wire_format="openai"))]
     fn count_messages(
         &self,
@@ -265,7 +270,7 @@ impl Manager {
         Ok(counted.map_err(raised)?.tokens)
     }
 
-    /// How many tokens documents could take in the next prompt: a dict of `share`, `free` and `most`.
+    /// Returns the token budget of documents in the next prompt: a dict of `share`, `free` and `most`.
     #[pyo3(signature = (conversation, **request))]
     fn retrieval_budget<'py>(
         &self,
@@ -278,8 +283,8 @@ impl Manager {
         json::python(py, &budget)
     }
 
-    /// How full the window is: a dict of tokens, `percent` and `level`. Without limits, tools and focus hint
-    /// those of the prompt that was sent last count.
+    /// Returns the use of the window: a dict of tokens, `percent` and `level`. Limits, tools and focus hint
+    /// that you leave out are those of the prompt that was sent last.
     #[pyo3(signature = (conversation, **request))]
     fn usage<'py>(
         &self,
@@ -292,9 +297,9 @@ impl Manager {
         json::python(py, &usage)
     }
 
-    /// The request for a summary that is due, if one is. With `now`, the one that the user asks for; with `first` and `last`, of
-    /// these messages and all between them. Hand what a model answers to `apply_summary`, or have it done without a model by
-    /// `compact_without_model`.
+    /// Returns the request for a summary if one is due. With `now`, the one that the user asks for; with
+    /// `first` and `last`, of these messages and all between them. Pass the model's answer to
+    /// `apply_summary`, or compact without a model by `compact_without_model`.
     #[pyo3(signature = (conversation, *, now=false, first=None, last=None, **request))]
     fn compaction_due(
         &self,
@@ -317,8 +322,8 @@ impl Manager {
         Ok(job.map(CompactionJob::of))
     }
 
-    /// Takes a summary and archives what it replaces; nothing is deleted. Gives the record of the compaction, a dict.
-    /// Raises a `CompactionError` where nothing was archived.
+    /// Applies a summary: the messages that it replaces are archived, and nothing is deleted. Returns the
+    /// record of the compaction, a dict. Raises a `CompactionError` if nothing was archived.
     fn apply_summary<'py>(
         &self,
         py: Python<'py>,
@@ -331,7 +336,7 @@ impl Manager {
         json::python(py, &record)
     }
 
-    /// Compacts without a model: a digest, or a window that slides on.
+    /// Compacts without a model: by a digest, or by a sliding window.
     fn compact_without_model<'py>(
         &self,
         py: Python<'py>,
@@ -343,7 +348,7 @@ impl Manager {
         json::python(py, &record)
     }
 
-    /// Compacts without a model where that is due; None where nothing is.
+    /// Compacts without a model if a compaction is due. Returns None if none is.
     #[pyo3(signature = (conversation, **request))]
     fn compact_if_due<'py>(
         &self,
@@ -359,7 +364,8 @@ impl Manager {
         record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
     }
 
-    /// This request as the JSON of a session file, which `plan-inspect` plans alike; with `redact` without its texts.
+    /// Returns this request as the JSON of a session file, which `plan-inspect` plans in the same way; with
+    /// `redact` without its texts.
     #[pyo3(signature = (conversation, *, redact=false, **request))]
     fn session_json(
         &self,
@@ -398,7 +404,7 @@ impl Manager {
         ))
     }
 
-    /// A manager out of its pickle.
+    /// Restores a manager from its pickle.
     #[staticmethod]
     fn _of(
         py: Python<'_>,
@@ -413,8 +419,8 @@ impl Manager {
     }
 }
 
-/// How many tokens a text takes. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`, `chars/3.5`, `bytes`) or
-/// the path of a `tokenizer.json`.
+/// Counts the tokens of a text. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`,
+/// `chars/3.5`, `bytes`) or the path of a `tokenizer.json`.
 #[pyfunction]
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
 pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
@@ -422,7 +428,7 @@ pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64
     Ok(counted.map_err(raised)?.tokens)
 }
 
-/// The models that are known by name, with their limits in tokens.
+/// Returns the models that are known by name, with their limits in tokens.
 #[pyfunction]
 pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let registry = Registry::built_in().map_err(raised)?;
@@ -436,13 +442,13 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     json::python(py, &registry.entries().iter().map(model).collect::<Vec<_>>())
 }
 
-/// Whether a provider's error says that the prompt does not fit its window.
+/// Checks if a provider's error is about a prompt that does not fit its window.
 #[pyfunction]
 pub(crate) fn is_context_overflow(error: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(usage::is_context_overflow(&error.str()?.extract::<String>()?))
 }
 
-/// Whether a provider's error says that it does not take back reasoning of the prompt.
+/// Checks if a provider's error refuses the reasoning of an earlier reply.
 #[pyfunction]
 pub(crate) fn is_reasoning_refusal(error: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(usage::is_reasoning_refusal(&error.str()?.extract::<String>()?))

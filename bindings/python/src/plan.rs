@@ -1,4 +1,4 @@
-//! One plan, and what can be asked of it.
+//! One plan, with its bodies, explanations and reports.
 
 use crate::{
     conversation::{Conversation, SharedLog, body_json, messages_of, reading, wire_format},
@@ -22,16 +22,17 @@ use core::{
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyTuple};
 use std::sync::Arc;
 
-/// A notebook shows a plan of so many rows with explanations: it must not wait.
+/// Most rows of a plan that a notebook shows with explanations: it must not wait.
 const EXPLAINED: usize = 500;
 
-/// What goes into a prompt, what does not, why, and what each costs in tokens. Made by `Manager.plan`; it never changes.
+/// A planned prompt: included and excluded items, each with its reason and its tokens. Made by
+/// `Manager.plan`; it never changes.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Plan {
     inner: Arc<ContextPlan>,
     pub(crate) manager: Manager,
     log: SharedLog,
-    /// How many entries the log had.
+    /// Number of entries that the log had.
     entries: usize,
     asked: Arc<Asked>,
     included: PyOnceLock<Py<PyTuple>>,
@@ -49,7 +50,7 @@ impl Plan {
         Self::made(py, manager, conversation.shared(), asked, false, core::ContextWindowManager::build_plan)
     }
 
-    /// `smaller` says that the plan has a budget of its own, which questions about it go by.
+    /// `smaller` is set if the plan has a budget of its own, which explanations then use.
     pub(crate) fn made(
         py: Python<'_>,
         manager: &Manager,
@@ -89,7 +90,8 @@ impl Plan {
         &self.inner
     }
 
-    /// The conversation as it was when the plan was made: a copy, so that no lock is held while a question is answered.
+    /// Returns the conversation as it was when the plan was made: a copy, so that no lock is held while a
+    /// question is answered.
     fn past(&self) -> Result<core::Conversation, core::Error> {
         let log = reading(&self.log);
         if log.event_count() == self.entries {
@@ -125,7 +127,7 @@ impl Plan {
         &self.inner.model
     }
 
-    /// Who serves it.
+    /// The provider that serves it.
     #[getter]
     fn provider(&self) -> &str {
         &self.inner.provider
@@ -155,7 +157,7 @@ impl Plan {
         self.inner.estimated_tokens_total.tokens
     }
 
-    /// Whether the total is `exact`, an `estimate` or a bound.
+    /// The certainty of the total: `exact`, an `estimate` or a bound.
     #[getter]
     fn certainty(&self) -> &'static str {
         self.inner.estimated_tokens_total.certainty.name()
@@ -167,7 +169,7 @@ impl Plan {
         self.inner.left_over()
     }
 
-    /// What is in, in prompt order.
+    /// Included items, in prompt order.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.included.get_or_try_init(py, || {
@@ -177,7 +179,7 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// What is out: system texts and pins, the conversation in log order, documents.
+    /// Excluded items: system texts and pins, the conversation in log order, documents.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.excluded.get_or_try_init(py, || {
@@ -187,7 +189,8 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// What does not fit, if the minimum is more than the budget: a dict of `tokens`, `minimum`, `conflict`, `remedies`.
+    /// The overflow, if the minimum is over the budget: a dict of `tokens`, `minimum`, `conflict`,
+    /// `remedies`.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.inner.overflow.is_none() {
@@ -196,19 +199,19 @@ impl Plan {
         self.to_dict(py)?.get_item("overflow").map(Some)
     }
 
-    /// Repairs and questions about what is kept, each a dict of `code`, `rule`, `text`, `ids`.
+    /// Notices of repairs and questions, each a dict of `code`, `rule`, `text`, `ids`.
     #[getter]
     fn notices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.notices)
     }
 
-    /// How full the window is: a dict of tokens, `percent` and `level`.
+    /// The use of the window: a dict of tokens, `percent` and `level`.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.usage)
     }
 
-    /// What is sent beside the items, each a dict of `what` and `tokens`.
+    /// Tokens that belong to no item, each a dict of `what` and `tokens`.
     #[getter]
     fn overhead<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.overhead)
@@ -226,21 +229,22 @@ impl Plan {
         self.inner.headers.clone()
     }
 
-    /// A hash of the whole plan: two plans that are alike have the same one.
+    /// Returns a hash of the whole plan: equal plans have the same one.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.fingerprint())
     }
 
-    /// What of the last prompt is repeated, so that a cache may hold it: a dict of `tokens`, `of` and what differs; None for
-    /// a first prompt.
+    /// The part of the last prompt that is repeated, so that a cache may hold it: a dict of `tokens`, `of`
+    /// and the difference; None for a first prompt.
     #[getter]
     fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
     }
 
-    /// The body of a request: messages, tools and what a provider calls them, without the model's parameters. The format is
-    /// the model's own unless another one is named; `breakpoints` marks where a cache pays.
+    /// Returns the body of a request: messages, tools and the provider's other fields for them, without the
+    /// model's parameters. The format is the model's own unless another one is named; `breakpoints` marks the
+    /// ends of cacheable parts.
     #[pyo3(signature = (wire_format=None, *, breakpoints=false))]
     fn body<'py>(
         &self,
@@ -257,7 +261,8 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// The messages of the body alone. Anthropic and Gemini have the system text beside them: take `body` there.
+    /// Returns the messages of the body alone. Anthropic and Gemini have the system text in a field of its
+    /// own: use `body` there.
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
@@ -265,8 +270,8 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// The prompt item by item, before the provider's format joins any messages: for frameworks that keep messages of
-    /// their own.
+    /// Returns the prompt item by item, before the provider's format joins any messages: for frameworks that
+    /// keep messages of their own.
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
             let log = reading(&self.log);
@@ -274,26 +279,27 @@ impl Plan {
         })
     }
 
-    /// What the next prompt needs to go on from this one, as JSON, for servers that keep no conversation.
+    /// Returns the anchor of this prompt as JSON, for servers that keep no conversation: pass it to the next
+    /// plan as `previous`.
     fn anchor(&self) -> PyResult<String> {
         serde_json::to_string(&self.inner.anchor()).map_err(|error| input(error.to_string()))
     }
 
-    /// Why an item is in or out, and at which budgets. Where a document and a message share an id, `rag:ID` and `item:ID`
-    /// decide.
+    /// Explains why an item is included or excluded, and at which budgets. If a document and a message share
+    /// an id, ask for `rag:ID` or `item:ID`.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
         let explained = self.answer(py, |manager, request| Ok(manager.explainer(request).explain(id)?))?;
         Ok(Explanation::of(explained))
     }
 
-    /// Why each item is in or out.
+    /// Explains each item.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
         let explained =
             self.answer(py, |manager, request| Ok(manager.explainer(request).explain_all()?))?;
         Ok(explained.into_iter().map(Explanation::of).collect())
     }
 
-    /// What differs in a later plan, and the one input that each change comes from.
+    /// Compares with a later plan: each change, and the one input that it comes from.
     fn diff(&self, py: Python<'_>, later: &Bound<'_, Self>) -> PyResult<Vec<Change>> {
         let later = later.get();
         let diff = self.answer(py, |manager, request| {
@@ -303,8 +309,9 @@ impl Plan {
         Ok(diff.changes.iter().map(Change::of).collect())
     }
 
-    /// What the input costs: a dict of `billionths` of a dollar and of tokens `read` from a cache, `written` to one and
-    /// `uncached`; None where the model has no price. `day` is the date whose prices count, as in `2026-11-25`.
+    /// Returns the cost of the input: a dict of `billionths` of a dollar and of tokens `read` from a cache,
+    /// `written` to one and `uncached`. Returns None if the model has no price. `day` is the date whose
+    /// prices count, as in `2026-11-25`.
     #[pyo3(signature = (*, day=None, hour_cache=false))]
     fn cost<'py>(
         &self,
@@ -329,12 +336,12 @@ impl Plan {
         .map(Some)
     }
 
-    /// The whole plan as JSON: the same bytes as `plan-inspect --json` gives.
+    /// Returns the whole plan as JSON: the same bytes as `plan-inspect --json` writes.
     fn json(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.to_json())
     }
 
-    /// The whole plan as plain data.
+    /// Returns the whole plan as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let json = self.json(py);
         json::loads(py, &json)
@@ -345,19 +352,20 @@ impl Plan {
         py.detach(|| report::snapshot(&self.inner).to_string())
     }
 
-    /// The plan as a table for people, so many columns wide.
+    /// Returns the plan as a table for people, `width` columns wide.
     #[pyo3(signature = (*, width=100, colour=false))]
     fn text(&self, py: Python<'_>, width: usize, colour: bool) -> String {
         py.detach(|| report::text(&self.inner).with_width(width).with_colour(colour).to_string())
     }
 
-    /// The plan in Markdown.
+    /// Returns the plan in Markdown.
     fn markdown(&self, py: Python<'_>) -> String {
         py.detach(|| report::markdown(&self.inner).to_string())
     }
 
-    /// The plan as one self-contained web page. Without `redact` it holds the texts of the prompt; with `explain` it says of
-    /// each item at which budgets it is in, which takes seconds for thousands of items.
+    /// Returns the plan as one self-contained web page. Without `redact` it holds the texts of the prompt;
+    /// with `explain` it lists for each item the budgets at which it is included, which takes seconds for
+    /// thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
         self.answer(py, |manager, request| {
@@ -368,7 +376,7 @@ impl Plan {
         })
     }
 
-    /// What a notebook shows: the page, in a frame of its own.
+    /// Returns the page in a frame of its own, for a notebook.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let page = self.html(py, false, self.inner.row_count() <= EXPLAINED)?;
         let page = page.replace('&', "&amp;").replace('"', "&quot;");
@@ -390,7 +398,7 @@ impl Plan {
         )
     }
 
-    /// Two plans are equal where their fingerprints are.
+    /// Plans are equal if their fingerprints are.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
             Arc::ptr_eq(&self.inner, &other.get().inner)
@@ -402,7 +410,7 @@ impl Plan {
         u64::from_str_radix(&self.inner.fingerprint()[..16], 16).unwrap_or_default()
     }
 
-    /// A plan is made again where it is unpickled: the same request gives the same plan.
+    /// A plan is made again when it is unpickled: the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let session = self.answer(py, |manager, request| {
             Ok(context_window_formats::session_json(manager, request, SessionTexts::Kept)?)
@@ -414,7 +422,7 @@ impl Plan {
     }
 }
 
-/// A plan out of its pickle.
+/// Restores a plan from its pickle.
 #[pyfunction]
 pub(crate) fn _plan(
     py: Python<'_>,
@@ -434,7 +442,8 @@ pub(crate) fn _plan(
     Ok(plan)
 }
 
-/// A session's request and its conversation, which may be empty: as a file such a session would be an error.
+/// Reads a session's request and its conversation, which may be empty: as a file such a session would be an
+/// error.
 fn request_and_log(session: &str) -> PyResult<(Session, core::Conversation)> {
     let fault = |error: serde_json::Error| input(format!("pickle of a plan: {error}"));
     let mut session: serde_json::Value = serde_json::from_str(session).map_err(fault)?;

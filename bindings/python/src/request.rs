@@ -1,4 +1,4 @@
-//! What belongs to one prompt, as keyword arguments.
+//! The keyword arguments of one prompt.
 
 use crate::{
     document,
@@ -32,7 +32,7 @@ pub(crate) struct Asked {
     excluded_messages: bool,
 }
 
-/// Account, end user, and whether each message that is left out has a row of its own.
+/// Account, end user, and the option to give each excluded message a row of its own.
 pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
@@ -105,7 +105,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// What a session file brings beside its conversation.
+    /// Fields of a session file apart from its conversation.
     pub(crate) fn of_session(session: &Session, (account, end_user, excluded_messages): Beside) -> Self {
         Self {
             tools: session.tools.clone().into(),
@@ -121,7 +121,7 @@ impl Asked {
         }
     }
 
-    /// What a session file does not hold of the request.
+    /// Fields of the request that a session file does not hold.
     pub(crate) fn beside_a_session(&self) -> Beside {
         (self.account.clone(), self.end_user.clone(), self.excluded_messages)
     }
@@ -130,8 +130,8 @@ impl Asked {
         self.completed(PlanRequest::new(log))
     }
 
-    /// Builds a request for figures of a conversation: without limits, tools and focus hint it stands for a
-    /// prompt like the last one.
+    /// Builds a request for figures of a conversation. Without limits, tools and focus hint it is like the
+    /// last prompt.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
         self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })

@@ -1,7 +1,8 @@
-//! Updates for clients that speak the Agent Client Protocol: the `update` of a `session/update` notification, as JSON.
+//! Updates for clients that speak the Agent Client Protocol: the `update` of a `session/update` notification,
+//! as JSON.
 //!
-//! Source: the stable schema of the protocol, version 1.15.1 of its crate, read 2026-11-23. A client takes compactions only where
-//! it said `session.compaction` among its capabilities.
+//! Source: the stable schema of the protocol, version 1.15.1 of its crate, read 2026-11-23. A client takes
+//! compactions only where it said `session.compaction` among its capabilities.
 
 use context_window::{conversation::Compaction, usage::ContextUsage};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What retrievers return, as documents: a map of fields, with presets for stores whose JSON is known.
+//! Results of retrievers as documents: a map of fields, with presets for stores whose JSON is known.
 
 use crate::error::Error;
 use context_window::{
@@ -7,7 +7,7 @@ use context_window::{
 };
 use serde_json::Value;
 
-/// Where the fields of a hit are in a retriever's JSON, as dotted paths, and how its score is to be read.
+/// The paths of a hit's fields in a retriever's JSON, dotted, and the direction of its score.
 ///
 /// Every preset can be changed: in most stores the application chooses the path of the text.
 ///
@@ -40,7 +40,8 @@ fn paths(paths: &[&str]) -> Vec<String> {
 }
 
 impl FieldMap {
-    /// A map that reads `id`, `text` and `score` of each hit in a list; name the other fields with the methods below.
+    /// A map that reads `id`, `text` and `score` of each hit in a list; name the other fields with the
+    /// methods below.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -56,8 +57,8 @@ impl FieldMap {
     }
 
     /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`,
-    /// `payload.content` or `payload.document`. For a collection that measures a distance (Euclid, Manhattan) add
-    /// [`FieldMap::with_distances`].
+    /// `payload.content` or `payload.document`. For a collection that measures a distance (Euclid, Manhattan)
+    /// add [`FieldMap::with_distances`].
     #[must_use]
     pub fn qdrant() -> Self {
         Self {
@@ -69,8 +70,8 @@ impl FieldMap {
         }
     }
 
-    /// `LanceDB`'s rows as JSON: `_relevance_score` or `_score` as they are, and `_distance` turned round: it is smaller for
-    /// what is nearer.
+    /// `LanceDB`'s rows as JSON: `_relevance_score` or `_score` as they are, and `_distance` turned round: it
+    /// is smaller for what is nearer.
     #[must_use]
     pub fn lancedb() -> Self {
         Self {
@@ -82,8 +83,8 @@ impl FieldMap {
         }
     }
 
-    /// What `tantivy-cli serve` answers: fields are lists of values. Its `id` is unique within a segment only; name a
-    /// field of your own with [`FieldMap::with_id`], such as `doc.path`.
+    /// Creates a map for the answers of `tantivy-cli serve`: fields are lists of values. Its `id` is unique
+    /// within a segment only; name a field of your own with [`FieldMap::with_id`], such as `doc.path`.
     #[must_use]
     pub fn tantivy() -> Self {
         Self {
@@ -96,9 +97,9 @@ impl FieldMap {
         }
     }
 
-    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a distance
-    /// depends on the store behind it: where it is, add [`FieldMap::with_distances`]. A document without an id goes by
-    /// its place.
+    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a
+    /// distance depends on the store behind it: where it is, add [`FieldMap::with_distances`]. A document
+    /// without an id goes by its place.
     #[must_use]
     pub fn langchain() -> Self {
         Self {
@@ -186,9 +187,9 @@ impl FieldMap {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no JSON, where
-    /// no list of hits stands, and for hits without a text or a score that is a number. If no hit has a score, scores
-    /// are assigned from the order.
+    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no
+    /// JSON or has no list of hits, and for hits without a text or a score that is a number. If no hit has a
+    /// score, scores are assigned from the order.
     pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {

@@ -37,8 +37,8 @@ pub(crate) fn is_something(json: &str) -> bool {
 /// The most characters of a value that is metadata by its key.
 const LONGEST_METADATA: usize = 100;
 
-/// Checks whether a value is metadata of an application: short texts under a usual key, such as a title, an author or a
-/// time.
+/// Checks whether a value is metadata of an application: short texts under a usual key, such as a title, an
+/// author or a time.
 pub(crate) fn is_metadata(key: &str, json: &str) -> bool {
     has_name_of_metadata(key)
         && look(json, &|value| match value {

@@ -1,4 +1,4 @@
-//! Summaries by a real model, over the crate `genai`: a job goes out, a summary comes back (rules C3, C5,
+//! Summaries by a real model, over the crate `genai`: it sends a job and returns the summary (rules C3, C5,
 //! C8).
 
 use crate::error::Repr;
@@ -44,8 +44,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// A job is made for the model of its manager. For a summary by another one, say so first, so that it is in that
-/// model's wire format and fits its window:
+/// A job is made for the model of its manager. For a summary by another one, convert it first, so that it is
+/// in that model's wire format and fits its window:
 ///
 /// ```no_run
 /// # use context_window::{*, compaction::CompactionRequest};
@@ -62,13 +62,14 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// No redirect is followed: a key goes to the URL that is asked, and nowhere else.
 ///
 /// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
-/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time enabled.
+/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time
+/// enabled.
 ///
-/// What is sent: system texts, messages, calls with their results, and the tools (which the model is told not to use),
-/// the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images and parts that are no text
-/// are replaced by a few words; reasoning and tools that a provider runs itself are left out. A model that thinks
-/// spends that length on its thoughts too: raise `compaction.summary.max_tokens` for one. An answer that was cut at
-/// that length is taken as it is.
+/// The request has system texts, messages, calls with their results, and the tools (with an instruction not
+/// to use them), the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images
+/// and parts that are no text are replaced by a few words; reasoning and tools that a provider runs itself
+/// are left out. A reasoning model spends that length on its reasoning too: raise
+/// `compaction.summary.max_tokens` for one. An answer that was cut at that length is taken as it is.
 #[derive(Clone)]
 pub struct Summariser {
     provider: Provider,
@@ -79,34 +80,36 @@ pub struct Summariser {
 }
 
 impl Summariser {
-    /// A model of `OpenAI`, by Chat Completions.
+    /// Creates a summariser with a model of `OpenAI`, by Chat Completions.
     #[must_use]
     pub fn openai(model: impl Into<String>) -> Self {
         Self::of(Provider::OpenAi, model)
     }
 
-    /// A model of Anthropic, by Messages.
+    /// Creates a summariser with a model of Anthropic, by Messages.
     #[must_use]
     pub fn anthropic(model: impl Into<String>) -> Self {
         Self::of(Provider::Anthropic, model)
     }
 
-    /// A model of Google, by the Gemini API.
+    /// Creates a summariser with a model of Google, by the Gemini API.
     #[must_use]
     pub fn gemini(model: impl Into<String>) -> Self {
         Self::of(Provider::Gemini, model)
     }
 
-    /// A model of an Ollama server, `http://localhost:11434` unless [`Summariser::with_url`] names another. It takes no
-    /// key. Ollama cuts a prompt that is longer than its own context length (`OLLAMA_CONTEXT_LENGTH`) and does not say
-    /// so: that length is to be no less than what the job was made for.
+    /// Creates a summariser with a model of an Ollama server, `http://localhost:11434` unless
+    /// [`Summariser::with_url`] names another. It takes no key. Ollama cuts a prompt that is longer than its
+    /// own context length (`OLLAMA_CONTEXT_LENGTH`) without an error: set that length to at least the window
+    /// of the job.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
         Self::of(Provider::Ollama, model)
     }
 
-    /// A model behind any URL that speaks `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway); the URL is what stands
-    /// before `chat/completions`, such as `http://localhost:8000/v1`. No key from the environment is ever sent there.
+    /// Creates a summariser for any URL with `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway). The
+    /// URL is the part before `chat/completions`, such as `http://localhost:8000/v1`. No key from the
+    /// environment is ever sent there.
     #[must_use]
     pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self::of(Provider::Compatible, model).with_url(url)
@@ -116,9 +119,9 @@ impl Summariser {
         Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
     }
 
-    /// Sets the base URL, for a proxy or a gateway: what comes before `chat/completions` (`OpenAI`), `messages`
-    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is sent to
-    /// this URL.
+    /// Sets the base URL, for a proxy or a gateway: the part before `chat/completions` (`OpenAI`), `messages`
+    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is
+    /// sent to this URL.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
@@ -132,17 +135,17 @@ impl Summariser {
         self
     }
 
-    /// Sets how long one request may take, from connecting to the last byte of the answer; 60 seconds otherwise. A request
-    /// that is sent again because it was too long has that time anew.
+    /// Sets the time limit of one request, from connecting to the last byte of the answer (default: 60
+    /// seconds). A shorter request that is sent in its place has the whole time again.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Asks the model for the summary of a job, and gives the text back without thoughts around it. Where the provider says
-    /// that the prompt is too long, [`CompactionRequest::smaller`] is sent instead, and so on until that gives none: at
-    /// most six requests. Nothing else is sent twice.
+    /// Asks the model for the summary of a job, and returns its text without the reasoning around it. If the
+    /// provider refuses the prompt as too long, [`CompactionRequest::smaller`] is sent instead, until that
+    /// returns `None`: at most six requests. Nothing else is sent twice.
     ///
     /// # Errors
     ///
@@ -156,7 +159,7 @@ impl Summariser {
             let what = "the request does not fit its context window";
             return Err(self.error(&Failure::new(what), "", job));
         }
-        // What a provider made of messages is no text, and this client sends texts only.
+        // A provider's own summary is no text, and this client sends texts only.
         let in_text = job.with_summaries_as_text()?;
         let job = &in_text;
         let (client, target, key) =
@@ -174,14 +177,14 @@ impl Summariser {
         }
     }
 
-    /// Has a job done by the strategy of its options: with `summary` it asks the model and applies its
-    /// summary ([`Compactor::apply_summary`]), with any other one nothing is asked
-    /// ([`Compactor::compact_without_model`]). Where the model fails, or what it says is refused as a
-    /// summary, the job is done without one ([`Compactor::compact_without_model`]); the record's kind says
-    /// which it was, and a warning of `tracing` says why.
+    /// Compacts by the strategy of the job's options: with `summary` it asks the model and applies its
+    /// summary ([`Compactor::apply_summary`]), with any other one it asks no model
+    /// ([`Compactor::compact_without_model`]). If the model fails, or its answer is refused as a summary, it
+    /// compacts without one ([`Compactor::compact_without_model`]); the record's kind is that of the method
+    /// used, and a warning of `tracing` has the reason.
     ///
-    /// The log is touched only when there is an answer: drop the future before, and it is as it was. For a log that has to
-    /// grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
+    /// The log changes only when the answer is there: if you drop the future before, it stays as it was. For
+    /// a log that has to grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
     ///
     /// [`Compactor::apply_summary`]: context_window::compaction::Compactor::apply_summary
     /// [`Compactor::compact_without_model`]: context_window::compaction::Compactor::compact_without_model
@@ -204,13 +207,13 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end. The request
-    /// is dropped then, and the log holds what it held; the attempt is noted ([`Conversation::compaction_failed`]), so
-    /// that repeated failures stop further requests.
+    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end.
+    /// The request is dropped then, and the log holds what it held; the attempt is noted
+    /// ([`Conversation::compaction_failed`]), so that repeated failures stop further requests.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Cancelled` when it is cancelled; otherwise as [`Summariser::compact`].
+    /// `ErrorKind::Cancelled` if it is cancelled; otherwise as [`Summariser::compact`].
     pub async fn compact_unless(
         &self,
         manager: &ContextWindowManager,
@@ -234,8 +237,8 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// Applies an answer, or does without one. A compaction that is made in the end is no failure, so none is noted for
-    /// what came before it.
+    /// Applies an answer, or compacts without one. A compaction that is made in the end is no failure, so no
+    /// earlier failure of it is recorded.
     fn settle(
         &self,
         manager: &ContextWindowManager,
@@ -255,7 +258,7 @@ impl Summariser {
         }
     }
 
-    /// A client, whom it is to call, and the key.
+    /// Returns a client, the model to call, and the key.
     async fn connection(&self) -> Result<(Client, ServiceTarget, String), Failure> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Failure::new("there is no Tokio runtime"));
@@ -273,7 +276,7 @@ impl Summariser {
         Ok((client, target, key))
     }
 
-    /// One request and its answer.
+    /// Sends one request and returns its answer.
     async fn attempt(
         &self,
         client: &Client,

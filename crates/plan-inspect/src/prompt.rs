@@ -38,8 +38,8 @@ pub(crate) struct Figures {
     pub(crate) thoughts_lost: u64,
     /// What its input costs; null where the model has no price.
     pub(crate) cost: Option<Cost>,
-    /// What the cache break adds to that, in billionths of a US dollar: what it would cost less, had all of the prompt before been
-    /// read from the cache.
+    /// What the cache break adds to that, in billionths of a US dollar: what it would cost less, had all of
+    /// the prompt before been read from the cache.
     #[serde(rename = "cache_break_billionths")]
     pub(crate) break_cost: Option<u64>,
 }
@@ -91,8 +91,8 @@ impl Figures {
         self.tokens.saturating_sub(self.reused.unwrap_or_default())
     }
 
-    /// Whether the conversation was compacted between this prompt and the one before. Where that is not known and this is not
-    /// the first of all, it is unknown.
+    /// Whether the conversation was compacted between this prompt and the one before. Where that is not known
+    /// and this is not the first of all, it is unknown.
     pub(crate) fn is_compacted_since(&self, before: Option<&Self>) -> bool {
         match before {
             Some(before) => self.compactions > before.compactions,
@@ -100,7 +100,8 @@ impl Figures {
         }
     }
 
-    /// What happened at this prompt, after that one: over budget, compacted, where it parts and why; else what had no room.
+    /// What happened at this prompt, after that one: over budget, compacted, where it parts and why; else
+    /// what had no room.
     pub(crate) fn said(&self, before: Option<&Self>) -> String {
         let mut said = Vec::new();
         if self.over > 0 {

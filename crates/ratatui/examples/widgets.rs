@@ -46,7 +46,8 @@ pub(crate) fn page() -> Result<String, Box<dyn std::error::Error>> {
         CompactionMarker::new(record).with_expanded(true).render(row(8, 7), &mut page);
     }
 
-    // What a user moves in has a state that outlives the picture: the application calls it when a key is pressed.
+    // What a user moves in has a state that outlives the picture: the application calls it when a key is
+    // pressed.
     let request = session.request().with_limits(RequestLimits::prompt_budget(250));
     let mut what_if = WhatIfState::default();
     what_if.plan(&manager, &request)?; // the budget without changes

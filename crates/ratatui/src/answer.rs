@@ -1,4 +1,4 @@
-//! What a user can do about a notice, and doing it.
+//! The actions that a user can take on a notice, and their effects.
 
 use context_window::{
     ContextPlan, Conversation, Error, ItemId, Priority, Ttl,
@@ -6,18 +6,18 @@ use context_window::{
 };
 use context_window_report as report;
 
-/// What a user can do about a notice. The widget only names it; [`NoticeAction::apply`] does it.
+/// An action that a user can take on a notice. The widget only names it; [`NoticeAction::apply`] performs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeAction {
-    /// Pin the item again, without a TTL or with this one: `Conversation::pin_message` for a message, `Conversation::pin` for a
-    /// note, `Conversation::set_ttl` where there is a TTL.
+    /// Pin the item again, without a TTL or with this one: `Conversation::pin_message` for a message,
+    /// `Conversation::pin` for a note, `Conversation::set_ttl` where there is a TTL.
     RePin {
         /// The message or note.
         id: ItemId,
         /// The priority among pins.
         priority: Priority,
-        /// How long it lives; [`Ttl::Unlimited`] makes it required.
+        /// Its TTL; [`Ttl::Unlimited`] makes it required.
         ttl: Option<Ttl>,
     },
     /// Let the item live for some turns more: `Conversation::set_ttl`.
@@ -27,7 +27,8 @@ pub enum NoticeAction {
         /// Completed turns, 1 or more.
         turns: u32,
     },
-    /// Leave the item out from now on: `Conversation::unpin`, and an expired message is not asked about again.
+    /// Leave the item out from now on: `Conversation::unpin`, and an expired message is not asked about
+    /// again.
     Drop {
         /// The message or note.
         id: ItemId,
@@ -35,9 +36,10 @@ pub enum NoticeAction {
 }
 
 impl NoticeAction {
-    /// What a notice of this plan offers, in the order in which it is shown: for an expired item ([`NoticeCode::TtlQuestion`])
-    /// re-pin, keep and drop; for a pin that does not fit ([`NoticeCode::PinDropped`]) re-pin before other pins, re-pin as
-    /// required, and drop. How many tokens the pin needs is in the notice's text. Nothing for any other notice.
+    /// Returns the actions for a notice of this plan, in the order in which they are shown: for an expired
+    /// item ([`NoticeCode::TtlQuestion`]) re-pin, keep and drop; for a pin that does not fit
+    /// ([`NoticeCode::PinDropped`]) re-pin before other pins, re-pin as required, and drop. The tokens that
+    /// the pin needs are in the notice's text. Other notices have no actions.
     ///
     /// `turns` is how many turns "keep" means.
     #[must_use]
@@ -67,7 +69,7 @@ impl NoticeAction {
         notice.ids.iter().flat_map(of_one).collect()
     }
 
-    /// The item that it is about.
+    /// Returns the item that it is about.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {
@@ -75,7 +77,7 @@ impl NoticeAction {
         }
     }
 
-    /// What it does, in a word or two.
+    /// Returns its effect in a word or two.
     #[must_use]
     pub fn label(&self) -> String {
         match self {

@@ -9,7 +9,7 @@ use ratatui_core::{
     widgets::StatefulWidget,
 };
 
-/// What a user chose in a [`Banner`]. The application does it.
+/// The action that a user chose in a [`Banner`]. The application performs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BannerAction {
@@ -25,7 +25,7 @@ impl BannerAction {
     /// Every action, in the order in which they are shown.
     pub const ALL: [Self; 2] = [Self::CompactNow, Self::StartFresh];
 
-    /// What it does, in words.
+    /// Returns its effect in words.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -53,29 +53,31 @@ impl BannerState {
         self.closed = usage.level;
     }
 
-    /// Whether it is shown: from the level `Approaching` on, unless the user closed it at this level.
+    /// Returns true if it is shown: from the level `Approaching` on, unless the user closed it at this level.
     #[must_use]
     pub fn is_shown(&self, usage: &ContextUsage) -> bool {
         usage.level > self.closed
     }
 
-    /// The selected action, whether the banner is shown or not.
+    /// Returns the selected action, whether the banner is shown or not.
     #[must_use]
     pub fn chosen(&self) -> BannerAction {
         BannerAction::ALL[self.action % BannerAction::ALL.len()]
     }
 
-    /// The selected action, to be done when the user confirms it; none where the banner is not shown.
+    /// Returns the selected action, to be performed when the user confirms it, or `None` if the banner is not
+    /// shown.
     #[must_use]
     pub fn action(&self, usage: &ContextUsage) -> Option<BannerAction> {
         self.is_shown(usage).then(|| self.chosen())
     }
 }
 
-/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level `Approaching` on. It is red only if the
-/// prompt is over its budget.
+/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level
+/// `Approaching` on. It is red only if the prompt is over its budget.
 ///
-/// One row, more where one has no room for all of it; nothing below that level. [`Banner::height`] says how many.
+/// A banner of one row, or of more if it does not fit into one; none below that level. [`Banner::height`]
+/// returns the number.
 ///
 /// ```
 /// use context_window::*;
@@ -109,8 +111,8 @@ pub struct Banner<'a> {
 }
 
 impl<'a> Banner<'a> {
-    /// The banner of these figures: [`context_window::ContextPlan::usage`], or what
-    /// [`context_window::ContextWindowManager::usage`] says.
+    /// Creates the banner of these figures: [`context_window::ContextPlan::usage`], or those of
+    /// [`context_window::ContextWindowManager::usage`].
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }
@@ -123,7 +125,7 @@ impl<'a> Banner<'a> {
         self
     }
 
-    /// The rows that it takes at a width in columns: 0 where it is not shown.
+    /// Returns the rows that it takes at a width in columns: 0 where it is not shown.
     #[must_use]
     pub fn height(&self, columns: u16, state: &BannerState) -> u16 {
         u16::try_from(self.lines(columns, *state).len()).unwrap_or(u16::MAX)

@@ -8,8 +8,8 @@ use context_window::{
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// What the conversation would take if all of it were sent, of its limit, in the style of its level; and in a second row,
-/// where there is one, what the last plan sends, of its budget. Two figures, never one (rule U2).
+/// A bar of the full conversation's tokens, of its limit, in the style of its level; and in a second row, if
+/// there is one, a bar of the last plan's tokens, of its budget. Two figures, never one (rule U2).
 ///
 /// ```
 /// # use context_window::*;
@@ -34,7 +34,7 @@ pub struct UsageBar<'a> {
 }
 
 impl<'a> UsageBar<'a> {
-    /// The bar of these figures.
+    /// Creates the bar of these figures.
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }
@@ -69,7 +69,7 @@ impl Widget for UsageBar<'_> {
                 format!("{tokens} / {} {percent}{sign}", grouped(limit))
             }
         };
-        // Where there is little room the bar is worth more than the context length.
+        // If there is little space, the bar is worth more than the context length.
         let sent = if area.width < LONG_LABELS {
             format!("{} / {}", grouped(prompt_tokens), grouped(budget))
         } else {

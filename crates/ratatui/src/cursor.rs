@@ -28,7 +28,7 @@ pub enum Move {
 }
 
 impl Move {
-    /// Where it leads from here; the end of the list is the caller's to see to.
+    /// Returns the position after the move; the caller limits it to the list.
     pub(super) fn from(self, at: usize, page: usize) -> usize {
         let page = page.max(1);
         match self {
@@ -43,7 +43,8 @@ impl Move {
     }
 }
 
-/// The first line in sight, so that this range of lines is: its beginning where all of it has no room.
+/// Returns the first line in sight, so that this range of lines is: its beginning where all of it has no
+/// room.
 pub(super) fn in_sight(offset: usize, from: usize, to: usize, height: usize, len: usize) -> usize {
     let offset = offset.max(to.saturating_sub(height)).min(from);
     offset.min(len.saturating_sub(height))

@@ -1,4 +1,4 @@
-//! One item: what it is, why it is in or out, what would change that, and what it says.
+//! One item: its kind, its reason, the budgets that would change that, and its text.
 
 use super::{ItemTexts, Move, RowExplanation, Theme, cursor::in_sight};
 use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 /// The most of a text that is shown, in characters.
 const SHOWN: usize = 20_000;
 
-/// What an [`ItemDetail`] says of the budgets that would change an item's place.
+/// The part of an [`ItemDetail`] about the budgets that would change an item's place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ItemExplanation<'a> {
@@ -22,8 +22,8 @@ pub enum ItemExplanation<'a> {
     Text {
         /// The row that it is about: [`Decision::qualified_id`].
         item_id: &'a str,
-        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line, which repeats the row, is
-        /// left out.
+        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line,
+        /// which repeats the row, is left out.
         text: &'a str,
     },
     /// That there is none, and why.
@@ -36,7 +36,7 @@ impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
     }
 }
 
-/// How far an [`ItemDetail`] is scrolled. Another item starts at the top.
+/// The scroll position of an [`ItemDetail`]. Another item starts at the top.
 #[derive(Debug, Clone, Default)]
 pub struct DetailState {
     offset: usize,
@@ -53,15 +53,15 @@ impl DetailState {
         self.offset = step.from(self.offset, self.height).min(most);
     }
 
-    /// The first line in sight.
+    /// Returns the first line in sight.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 }
 
-/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source, an explanation
-/// where the application has one, and the whole text where it is known.
+/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source,
+/// an explanation where the application has one, and the whole text where it is known.
 ///
 /// ```
 /// use context_window::*;
@@ -102,14 +102,14 @@ impl<'a> ItemDetail<'a> {
         Self { plan, row, texts: None, explanation: ItemExplanation::None, theme: Theme::default() }
     }
 
-    /// Where the text of what is out comes from. What is in has its text in the plan.
+    /// Sets the source of the texts of excluded items. Included items have their text in the plan.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// What would change its place.
+    /// Sets the explanation of the budgets that would change its place.
     #[must_use]
     pub fn with_explanation(mut self, explanation: impl Into<ItemExplanation<'a>>) -> Self {
         self.explanation = explanation.into();
@@ -123,13 +123,13 @@ impl<'a> ItemDetail<'a> {
         self
     }
 
-    /// A title for the frame around it: `Detail` and the id. Printable.
+    /// Returns a title for the frame around it: `Detail` and the id. Printable.
     #[must_use]
     pub fn title(&self) -> String {
         format!("Detail {}", report::brief(self.row.id().as_str()))
     }
 
-    /// Its lines at a width in columns, all of them. Printable.
+    /// Returns its lines at a width in columns, all of them. Printable.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -170,8 +170,8 @@ impl<'a> ItemDetail<'a> {
         lines
     }
 
-    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top where the item
-    /// is another one.
+    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top
+    /// where the item is another one.
     pub fn scroll_into(&self, area: Rect, state: &mut DetailState) {
         self.scroll(self.lines(area.width).len(), area, state);
     }
@@ -196,7 +196,7 @@ impl StatefulWidget for ItemDetail<'_> {
     }
 }
 
-/// A line in lines of so many columns; further ones are indented as the first one is.
+/// Returns a line in lines of so many columns; further ones are indented as the first one is.
 pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
     if line.width() <= columns {
         return vec![line.to_owned()];
@@ -230,7 +230,7 @@ fn what_it_is(row: Decision<'_>) -> String {
     }
 }
 
-/// Whether the source says no more than the section does.
+/// Checks if the source adds nothing to the section.
 fn same(section: Section, source: Source) -> bool {
     section.name() == source.name()
 }

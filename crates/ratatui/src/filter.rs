@@ -41,14 +41,14 @@ pub struct FilterError {
 }
 
 impl FilterError {
-    /// The term as it was typed; it may hold anything.
+    /// Returns the term as it was typed; it may hold anything.
     #[must_use]
     pub fn term(&self) -> &str {
         &self.term
     }
 }
 
-/// What is wrong, and what was expected, in a printable line.
+/// Returns the fault and the expected form, in a printable line.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.said)
@@ -76,7 +76,7 @@ struct Wanted {
     typed: String,
 }
 
-/// What may come before a colon.
+/// The keys that may come before a colon.
 const KEYS: &str = "reason, section, source or id";
 
 impl FromStr for Filter {
@@ -89,14 +89,15 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Whether it holds for every row.
+    /// Returns true if it holds for every row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by what they say;
-    /// without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and last message.
+    /// Checks if it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by
+    /// their texts; without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and
+    /// last message.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
         self.matches_after(plan, row, texts, &mut LastWhy::default())
@@ -113,8 +114,8 @@ impl Filter {
         self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
 
-    /// A text in a line of so many columns, from shortly before the first thing in it that is looked for, where its beginning does not show
-    /// that.
+    /// Returns a text in a line of so many columns, from shortly before the first thing in it that is looked
+    /// for, where its beginning does not show that.
     pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
         const SHOWN: usize = 400;
         let found = self.terms.iter().filter_map(|term| match term {
@@ -173,7 +174,8 @@ fn term(word: &str) -> Result<Term, FilterError> {
     })
 }
 
-/// Why the last row is out, in words: neighbouring rows are mostly out for one reason, and words take time.
+/// The reason of the last excluded row, in words: neighbouring rows mostly have one reason, and words take
+/// time.
 #[derive(Debug, Default)]
 pub(super) struct LastWhy<'p> {
     reason: Option<&'p ExcludedReason>,
@@ -232,7 +234,7 @@ impl Term {
     }
 }
 
-/// The name of the reason; of what is held back, that of what holds it.
+/// Returns the name of the reason; of what is held back, that of what holds it.
 pub(super) fn reason(row: Decision<'_>) -> &'static str {
     match row {
         Decision::Included(item) => item.reason.name(),
@@ -251,7 +253,7 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
     [first, row.id()].into_iter().map(context_window::ItemId::as_str)
 }
 
-/// A text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
+/// Returns a text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
 fn small(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
 }
@@ -267,7 +269,7 @@ impl<'a> Needle<'a> {
         Self { part }
     }
 
-    /// The byte offset of its first occurrence.
+    /// Returns the byte offset of its first occurrence.
     fn find(self, text: &str) -> Option<usize> {
         let Some(first) = self.part.chars().next() else { return Some(0) };
         let is_here = |at: usize| {
@@ -324,7 +326,8 @@ mod tests {
         }
     }
 
-    /// Whether it begins with a letter of the text: no occurrence begins inside of what one letter becomes.
+    /// Checks if it begins with a letter of the text: no occurrence begins inside of the lower case of one
+    /// letter.
     fn starts(text: &str, part: &str) -> bool {
         text.char_indices().any(|(at, _)| {
             text[at..].chars().flat_map(char::to_lowercase).collect::<String>().starts_with(part)

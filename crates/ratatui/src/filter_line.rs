@@ -10,7 +10,8 @@ use ratatui_core::{
 };
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A filter while it is typed. Every letter filters at once; what cannot be read yet leaves the rows as they were.
+/// A filter while it is typed. Every letter filters at once; what cannot be read yet leaves the rows as they
+/// were.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLineState, ItemListState};
@@ -53,13 +54,13 @@ impl FilterLineState {
         self.filter(list);
     }
 
-    /// What is typed; it may hold anything.
+    /// Returns the typed text; it may hold anything.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What cannot be read in it.
+    /// Returns the part of it that cannot be read.
     #[must_use]
     pub fn error(&self) -> Option<&FilterError> {
         self.error.as_ref()
@@ -70,7 +71,8 @@ impl FilterLineState {
     }
 }
 
-/// `filter: section:documents`, and behind it what cannot be read. One row; of a text that is too long its end.
+/// `filter: section:documents`, and behind it what cannot be read. One row; of a text that is too long its
+/// end.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLine, FilterLineState, ItemListState};
@@ -90,7 +92,7 @@ pub struct FilterLine {
 }
 
 impl FilterLine {
-    /// The line.
+    /// Creates the line.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

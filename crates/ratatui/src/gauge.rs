@@ -5,7 +5,8 @@ use context_window::{plan::SectionUse, text::plain::grouped};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// What a section uses of its budget: `Conversation   ████░░  31,004 / 60,000  52 %   61 in    153 out`.
+/// A gauge of the tokens that a section uses of its budget:
+/// `Conversation ████░░ 31,004 / 60,000 52 % 61 in 153 out`.
 ///
 /// More than 100 % is correct, and has a `^`: a section may use what another one leaves (rule B6).
 ///
@@ -34,7 +35,7 @@ pub struct SectionGauge<'a> {
 }
 
 impl<'a> SectionGauge<'a> {
-    /// The gauge of this section: one of [`context_window::ContextPlan::sections`].
+    /// Creates the gauge of this section: one of [`context_window::ContextPlan::sections`].
     #[must_use]
     pub fn new(section: &'a SectionUse) -> Self {
         Self { section, theme: Theme::default() }
@@ -65,7 +66,7 @@ impl Widget for SectionGauge<'_> {
             grouped(budget),
             report::percent(used, budget)
         );
-        // One that takes what others leave says so without colour too (rule B6).
+        // A section that uses tokens of others has a sign too, not only a colour (rule B6).
         let borrowed = if used > budget { "^" } else { " " };
         let text = text + borrowed;
         let style = if used > budget { self.theme.warning } else { self.theme.section(section) };

@@ -1,4 +1,4 @@
-//! What fills the prompt, as a grid of cells beside what each sign stands for, and the largest items.
+//! The composition of the prompt as a grid of cells, with a legend of the signs, and the largest items.
 
 use super::Theme;
 use context_window::{ContextPlan, plan::Kind};
@@ -6,11 +6,11 @@ use context_window_report as report;
 use context_window_report::{cut, cut_ids, fitted, grouped, palette};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 
-/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it; beside them the tokens
-/// by kind; and where there is room the largest items, below or at the right.
+/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it;
+/// beside them the tokens by kind; and where there is room the largest items, below or at the right.
 ///
-/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5 where there is
-/// little.
+/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5
+/// where there is little.
 ///
 /// ```
 /// # use context_window::*;
@@ -46,7 +46,7 @@ impl PromptGrid<'_> {
 }
 
 impl<'a> PromptGrid<'a> {
-    /// The grid of this plan.
+    /// Creates the grid of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, theme: Theme::default() }
@@ -59,7 +59,7 @@ impl<'a> PromptGrid<'a> {
         self
     }
 
-    /// The columns of cells in so many columns of the screen.
+    /// Returns the columns of cells in so many columns of the screen.
     fn columns(&self, width: u16) -> u16 {
         match (width, report::grid_columns(self.plan.limits.model_context_len)) {
             (..51, _) => 5,
@@ -94,7 +94,7 @@ impl Widget for PromptGrid<'_> {
         let kinds = groups.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
             (Some(palette::sign(kind)), kind.text(), *tokens, percent, self.theme.kind(kind))
         });
-        // Of the prompt; what is free or kept for the reply is no part of it.
+        // Shares are of the prompt; free tokens and the reply reserve are no part of it.
         let none = String::new;
         let rest = [
             (Some(palette::FREE), "free".to_owned(), groups.free, none(), self.theme.faint),
@@ -155,7 +155,7 @@ impl Widget for PromptGrid<'_> {
             let style = self.theme.kind(&item.kind);
             let id = fitted(&id, 7) + " ";
             let x = buffer.set_stringn(largest.x, y, id, largest.width.into(), style).0;
-            // What it is says more than another number.
+            // The kind is worth more than another number.
             let tokens = match largest.width {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),

@@ -9,28 +9,29 @@ use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 use std::{fmt::Write as _, sync::Arc};
 
-/// Which rows are shown, beside what a filter says.
+/// The rows that are shown, in addition to the filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shown {
     /// All of them.
     #[default]
     All,
-    /// What is in.
+    /// Included rows.
     In,
-    /// What is out.
+    /// Excluded rows.
     Out,
 }
 
-/// What rows are sorted by.
+/// The order of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBy {
     /// The prompt's order, and the order in which things were left out.
     #[default]
     Order,
-    /// The session's order: what is out where it would be, and a line wherever messages were archived or taken back, as
-    /// long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as [`SortBy::Order`].
+    /// The session's order: what is out where it would be, and a line wherever messages were archived or
+    /// taken back, as long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as
+    /// [`SortBy::Order`].
     Session,
     /// The most tokens first.
     Tokens,
@@ -47,7 +48,7 @@ impl SortBy {
     pub const ALL: [Self; 6] =
         [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason, Self::Session];
 
-    /// Its name for people.
+    /// Returns its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -61,11 +62,11 @@ impl SortBy {
     }
 }
 
-/// What a user chose in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in the next plan too
-/// stays selected.
+/// The user's choices in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in
+/// the next plan too stays selected.
 ///
-/// The rows are found once, not for every picture. Setters say by themselves that they have to be found again; of another
-/// plan or another conversation the application says so with [`ItemListState::refresh_rows`].
+/// The rows are found once, not for every picture. Setters have them found again; for another plan or another
+/// conversation the application calls [`ItemListState::refresh_rows`].
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
@@ -75,7 +76,8 @@ pub struct ItemListState {
     shown: Shown,
     sort: SortBy,
     reversed: bool,
-    /// The numbers of rows in and out of the plan that `rows` is of; none where they have to be found.
+    /// The numbers of included and excluded rows of the plan that `rows` is of; `None` if they have to be
+    /// found.
     of: Option<(usize, usize)>,
     /// The selected row's id, and whether it is a document.
     selected: Option<(ItemId, bool)>,
@@ -84,14 +86,14 @@ pub struct ItemListState {
 }
 
 impl ItemListState {
-    /// Every row in the plan's order, the first one selected.
+    /// Creates every row in the plan's order, the first one selected.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays selected where it is
-    /// still there, alone or in a run.
+    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays
+    /// selected where it is still there, alone or in a run.
     pub fn refresh_rows(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
         let included = plan.included.len();
         let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
@@ -106,7 +108,7 @@ impl ItemListState {
         let mut matches = |at: usize| {
             plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
         };
-        // A part of the rows says nothing of what happened between them.
+        // A part of the rows does not show the events between them.
         let markers = self.shown == Shown::All && self.filter.is_empty();
         let all = match self.sort {
             SortBy::Session => order::of_session(plan, texts, markers),
@@ -125,7 +127,7 @@ impl ItemListState {
             let row = |row: &ListRow| row.of(plan);
             let is_it =
                 |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
-            // What is one of several now is in the row of them.
+            // An item that is now inside a run is selected by the row of the run.
             let holds =
                 |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
             let left_out = |at: &ListRow| match at {
@@ -160,8 +162,8 @@ impl ItemListState {
         }
     }
 
-    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too: only who moves
-    /// and refreshes without a picture between has to call it.
+    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too:
+    /// only who moves and refreshes without a picture between has to call it.
     pub fn remember_plan(&mut self, plan: &ContextPlan) {
         match self.selected_row() {
             Some(ListRow::Item(_)) => {
@@ -185,7 +187,7 @@ impl ItemListState {
         Ok(())
     }
 
-    /// The filter as it was typed; it may hold anything.
+    /// Returns the filter as it was typed; it may hold anything.
     #[must_use]
     pub fn filter(&self) -> &str {
         &self.typed
@@ -197,7 +199,7 @@ impl ItemListState {
         self.of = None;
     }
 
-    /// Whether what is in is shown, what is out, or both.
+    /// Returns the rows that are shown: included ones, excluded ones, or both.
     #[must_use]
     pub fn shown(&self) -> Shown {
         self.shown
@@ -215,7 +217,7 @@ impl ItemListState {
         self.sort_by(SortBy::ALL[(at + 1) % SortBy::ALL.len()]);
     }
 
-    /// What it is sorted by.
+    /// Returns the order.
     #[must_use]
     pub fn sorted_by(&self) -> SortBy {
         self.sort
@@ -227,7 +229,7 @@ impl ItemListState {
         self.of = None;
     }
 
-    /// Whether the order is turned round.
+    /// Returns true if the order is reversed.
     #[must_use]
     pub fn is_reversed(&self) -> bool {
         self.reversed
@@ -244,14 +246,15 @@ impl ItemListState {
         self.selected = None;
     }
 
-    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where `document` is true.
+    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where
+    /// `document` is true.
     pub fn select_id(&mut self, id: impl Into<ItemId>, document: bool) {
         self.selected = Some((id.into(), document));
         self.of = None;
     }
 
-    /// Selects the row that the last picture showed in this line, counted from the top of the area; the heading is line 0.
-    /// Returns whether there is one.
+    /// Selects the row that the last picture showed in this line, counted from the top of the area; the
+    /// heading is line 0. Returns whether there is one.
     pub fn select_line(&mut self, line: u16) -> bool {
         let Some(below) = usize::from(line).checked_sub(1) else { return false };
         let place = self.place.offset + below;
@@ -262,8 +265,8 @@ impl ItemListState {
         is_there
     }
 
-    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them. Drawing does it
-    /// too.
+    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them.
+    /// Drawing does it too.
     pub fn scroll_into(&mut self, lines: u16) {
         self.height = usize::from(lines.saturating_sub(1));
         let (len, height) = (self.rows.len(), self.height);
@@ -272,38 +275,39 @@ impl ItemListState {
         self.place.offset = super::cursor::in_sight(self.place.offset, at, at + 1, height.max(1), len);
     }
 
-    /// The selected row of this plan; none where a marker is selected.
+    /// Returns the selected row of this plan, or `None` if a marker is selected.
     #[must_use]
     pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
         self.selected_row()?.of(plan)
     }
 
-    /// The selected row, a marker among them.
+    /// Returns the selected row, a marker among them.
     #[must_use]
     pub fn selected_row(&self) -> Option<ListRow> {
         self.rows.get(self.place.selected).copied()
     }
 
-    /// The rows of the list in order.
+    /// Returns the rows of the list in order.
     #[must_use]
     pub fn rows(&self) -> &[ListRow] {
         &self.rows
     }
 
-    /// The index of the selected row in the list.
+    /// Returns the index of the selected row in the list.
     #[must_use]
     pub fn selected(&self) -> usize {
         self.place.selected
     }
 
-    /// The index of the first row in sight.
+    /// Returns the index of the first row in sight.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.place.offset
     }
 }
 
-/// The rows of items that what is tried leaves out of the request, as far as the plan has none for them.
+/// Returns the rows of items that what is tried leaves out of the request, as far as the plan has none for
+/// them.
 fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
     let has_row = |id: &ItemId, document: bool| {
         let rows = (0..plan.row_count()).filter_map(|at| plan.row_at(at));
@@ -316,8 +320,8 @@ fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
     all.filter(|(_, item)| is_left_out(*item)).map(|(nth, _)| ListRow::LeftOut(nth)).collect()
 }
 
-/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign, tokens, reason,
-/// and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
+/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign,
+/// tokens, reason, and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
 ///
 /// ```
 /// use context_window::*;
@@ -352,7 +356,7 @@ pub struct ItemList<'a> {
 }
 
 impl<'a> ItemList<'a> {
-    /// The list of this plan.
+    /// Creates the list of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, texts: None, effect: None, empty: "no matches", theme: Theme::default() }
@@ -372,7 +376,7 @@ impl<'a> ItemList<'a> {
         self
     }
 
-    /// What is said where no row is shown (default: `no matches`).
+    /// Sets the text that is drawn if no row is shown (default: `no matches`).
     #[must_use]
     pub fn with_empty(mut self, text: &'a str) -> Self {
         self.empty = text;
@@ -386,7 +390,8 @@ impl<'a> ItemList<'a> {
         self
     }
 
-    /// A title for the frame around it: `Items · in 13 · out 2 · filter section:documents`. Printable.
+    /// Returns a title for the frame around it: `Items · in 13 · out 2 · filter section:documents`.
+    /// Printable.
     #[must_use]
     pub fn title(&self, state: &ItemListState) -> String {
         let out: u64 = self.plan.excluded.iter().map(|row| row.count).sum();

@@ -1,13 +1,14 @@
-//! Widgets for applications on ratatui: what fills the window, what a plan holds and why, other budgets and pins to try,
-//! questions to the user, what was said and where it was compacted.
+//! Widgets for applications on ratatui: the composition of the prompt, the rows of a plan with their reasons,
+//! budgets and pins to try, questions to the user, the conversation with its compactions.
 //!
 //! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the
-//! log; [`ItemTexts`] adds texts of what is out. They draw in 16 colours, or in none ([`Theme::plain`]); no
-//! colour says what signs and words do not say too.
+//! log; [`ItemTexts`] adds texts of excluded items. They draw in 16 colours, or in none ([`Theme::plain`]);
+//! signs and words repeat each colour's meaning.
 //!
-//! What a user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`], [`WhatIfState`],
-//! [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and none changes a conversation: the application calls the
-//! state when a key is pressed, and does what the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
+//! A widget that the user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`],
+//! [`WhatIfState`], [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and
+//! none changes a conversation: the application calls the state when a key is pressed, and performs the
+//! action that the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::*;
@@ -121,14 +122,15 @@ pub use transcript::{Transcript, TranscriptRemark, TranscriptState};
 pub use tries::{Attempt, WhatIfState};
 pub use what_if::WhatIf;
 
-/// So many of `columns` as `part` is of `whole`; some where there is anything, and never more than all.
+/// Returns the columns for `part` of `whole`: at least one if `part` is not 0, and at most `columns`.
 fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
     let some = u16::from(part > 0 && columns > 0);
     let share = u128::from(part) * u128::from(columns) / u128::from(whole.max(1));
     u16::try_from(share).unwrap_or(columns).clamp(some, columns)
 }
 
-/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there is no room.
+/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there
+/// is no room.
 fn draw_bar(
     area: Rect,
     buffer: &mut Buffer,
@@ -151,7 +153,7 @@ fn draw_bar(
     buffer.set_stringn(x, area.y, text, left.into(), style);
 }
 
-/// Drawing that says where it ended.
+/// A way of drawing that returns its end.
 trait Draw {
     fn set_string_at(&mut self, x: u16, y: u16, text: &str, style: Style) -> u16;
 }

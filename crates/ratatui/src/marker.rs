@@ -7,8 +7,8 @@ use context_window_report::{fitted, wrapped};
 use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
 use unicode_width::UnicodeWidthStr;
 
-/// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was archived, what it came
-/// to, and its summary.
+/// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was
+/// archived, what it came to, and its summary.
 ///
 /// ```
 /// # use context_window::{*, conversation::HistoryRow};
@@ -34,14 +34,14 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// The marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
+    /// Creates the marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
     /// [`context_window::Conversation::history`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }
     }
 
-    /// Whether the details are shown (default: no).
+    /// Sets if the details are shown (default: no).
     #[must_use]
     pub fn with_expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
@@ -55,13 +55,13 @@ impl<'a> CompactionMarker<'a> {
         self
     }
 
-    /// The number of rows at a width in columns.
+    /// Returns the number of rows at a width in columns.
     #[must_use]
     pub fn height(&self, columns: u16) -> u16 {
         u16::try_from(self.lines(columns).len()).unwrap_or(u16::MAX)
     }
 
-    /// Its lines at a width in columns, for a transcript.
+    /// Returns its lines at a width in columns, for a transcript.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let columns = usize::from(columns);

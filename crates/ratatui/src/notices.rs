@@ -22,7 +22,7 @@ pub struct NoticeListState {
     offset: usize,
     height: usize,
     turns: u32,
-    /// What the selected notice was about in the last picture: an action is chosen for that one and no other.
+    /// The subject of the selected notice in the last picture: an action is chosen for that one and no other.
     of: Option<(NoticeCode, Vec<ItemId>)>,
 }
 
@@ -34,7 +34,7 @@ impl Default for NoticeListState {
 }
 
 impl NoticeListState {
-    /// The first notice; "keep" means so many turns, 1 or more.
+    /// Sets the first notice; "keep" means so many turns, 1 or more.
     #[must_use]
     pub fn with_turns(turns: u32) -> Self {
         Self { turns: turns.max(1), ..Self::default() }
@@ -55,13 +55,14 @@ impl NoticeListState {
         self.action = self.action.saturating_sub(1);
     }
 
-    /// The selected entry of the list, from 0.
+    /// Returns the selected entry of the list, from 0.
     #[must_use]
     pub fn selected(&self) -> usize {
         self.selected
     }
 
-    /// The selected action, to be applied when the user confirms it; none where the selected notice offers none.
+    /// Returns the selected action, to be applied when the user confirms it, or `None` if the selected notice
+    /// has none.
     #[must_use]
     pub fn action(&self, plan: &ContextPlan) -> Option<NoticeAction> {
         let entries = entries(plan);
@@ -75,8 +76,8 @@ impl NoticeListState {
     }
 }
 
-/// The notices of a plan; before them, where the minimum does not fit, what would make it fit. Under the selected notice stand
-/// the actions that it offers, the selected one in brackets.
+/// A list of a plan's notices; before them, if the minimum does not fit, the remedies. Under the selected
+/// notice are its actions, the selected one in brackets.
 ///
 /// ```
 /// use context_window::*;
@@ -124,7 +125,7 @@ enum Tone {
     Good,
 }
 
-/// What a notice is, from one plan to the next.
+/// Returns the identity of a notice, from one plan to the next.
 fn identity(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
     (notice.code, notice.ids.clone())
 }
@@ -149,7 +150,7 @@ fn entries(plan: &ContextPlan) -> Vec<Entry<'_>> {
 }
 
 impl<'a> NoticeList<'a> {
-    /// The notices of this plan.
+    /// Creates the notices of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, theme: Theme::default() }
@@ -162,13 +163,13 @@ impl<'a> NoticeList<'a> {
         self
     }
 
-    /// How many entries can be selected; at least one.
+    /// Returns the number of entries that can be selected; at least one.
     #[must_use]
     pub fn len(&self) -> usize {
         entries(self.plan).len()
     }
 
-    /// Whether there is nothing to say: no notice, and the prompt fits.
+    /// Returns true if there are no notices and the prompt fits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plan.notices.is_empty() && self.plan.overflow.is_none()
@@ -200,7 +201,7 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
-    /// The actions of a notice, as many in a line as have room.
+    /// Returns the actions of a notice, as many in a line as have room.
     fn actions(&self, notice: &Notice, columns: usize, state: &NoticeListState) -> Vec<Line<'static>> {
         const INDENT: usize = 4;
         let actions = NoticeAction::for_notice(self.plan, notice, state.turns);
@@ -230,7 +231,7 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
-    /// How many lines all of it takes in so many columns, with the actions of the selected entry.
+    /// Returns the number of lines at a width in columns, with the actions of the selected entry.
     #[must_use]
     pub fn height(&self, columns: u16, state: &NoticeListState) -> u16 {
         let area = Rect { x: 0, y: 0, width: columns, height: u16::MAX };
@@ -242,7 +243,7 @@ impl<'a> NoticeList<'a> {
         self.scroll(area, state);
     }
 
-    /// All lines, and the state that shows the selected entry.
+    /// Returns all lines, and the state that shows the selected entry.
     fn scroll(&self, area: Rect, state: &mut NoticeListState) -> Vec<Line<'static>> {
         let entries = entries(self.plan);
         state.selected = state.selected.min(entries.len().saturating_sub(1));

@@ -19,13 +19,13 @@ pub enum ListRow {
     CompactionUndone(u32),
     /// The conversation went on from before the message at this position.
     Rewound(u32),
-    /// What is tried leaves this item out of the request: by its number among those that
-    /// [`WhatIf::left_out`](super::WhatIf::left_out) names.
+    /// The what-if leaves this item out of the request: its number among those of
+    /// [`WhatIf::left_out`](super::WhatIf::left_out).
     LeftOut(u32),
 }
 
 impl ListRow {
-    /// The row of the plan, where it is one.
+    /// Returns the row of the plan, where it is one.
     pub(super) fn of(self, plan: &ContextPlan) -> Option<Decision<'_>> {
         match self {
             Self::Item(at) => plan.row_at(at as usize),
@@ -33,7 +33,7 @@ impl ListRow {
         }
     }
 
-    /// The line of what is no row of a plan.
+    /// Returns the line of what is no row of a plan.
     pub(super) fn marker(self, log: &Conversation, theme: Theme, columns: u16) -> Line<'static> {
         let said = match self {
             Self::Compaction(number) => {
@@ -52,12 +52,12 @@ impl ListRow {
     }
 }
 
-/// Where a line belongs: before the conversation, in it, or after it; then by the position in the log; then what was
-/// archived up to there, its summary, and the message that follows.
+/// The sort key of a line: before the conversation, in it, or after it; then by the position in the log; then
+/// archived messages up to there, their summary, and the message that follows.
 type Place = (u8, u32, u8);
 
-/// Every row of the plan in the order of the session, with its markers where they are asked for. Without a conversation,
-/// the plan's own order.
+/// Returns every row of the plan in the order of the session, with its markers where they are asked for.
+/// Without a conversation, the plan's own order.
 pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
     let rows = (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item);
     let Some(log) = texts.log() else { return rows.collect() };
@@ -93,7 +93,7 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
     placed.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What happened in a conversation beside messages, each behind the messages that were there.
+/// Returns the events of a conversation between messages, each after the messages that were there.
 fn markers_of(log: &Conversation) -> Vec<(Place, ListRow)> {
     let mut messages = 0;
     let mut markers = Vec::new();

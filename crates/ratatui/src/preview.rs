@@ -1,4 +1,4 @@
-//! What a plan holds and what it leaves out, as a list to move in.
+//! The rows of a plan, included and excluded, as a list to move in.
 
 use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
 use context_window::{
@@ -11,7 +11,8 @@ use context_window_report::{RowText, cut_ids, fitted, fitted_id};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
-/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it what is out.
+/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it
+/// what is out.
 ///
 /// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
 ///
@@ -52,7 +53,7 @@ pub struct PreviewState {
     pub offset: usize,
 }
 
-/// What became of a row, in a character.
+/// Returns the state of a row, in a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Sign {
@@ -67,7 +68,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// The sign of a row.
+    /// Creates the sign of a row.
     #[must_use]
     pub fn from_row(row: Decision<'_>) -> Self {
         match row {
@@ -80,7 +81,7 @@ impl Sign {
         }
     }
 
-    /// The character.
+    /// Returns the character.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -93,7 +94,7 @@ impl Sign {
 }
 
 impl<'a> ContextPreview<'a> {
-    /// The rows of this plan.
+    /// Creates the rows of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
@@ -113,14 +114,16 @@ impl<'a> ContextPreview<'a> {
         self
     }
 
-    /// Shows the beginning of what each row says, where there is room for it. Texts of what is in are in the plan.
+    /// Shows the beginning of each row's text, if there is space for it. Texts of included rows are in the
+    /// plan.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its messages did.
+    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its
+    /// messages did.
     #[must_use]
     pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
         self.effect = Some(effect);
@@ -134,19 +137,19 @@ impl<'a> ContextPreview<'a> {
         self
     }
 
-    /// How many rows can be selected.
+    /// Returns the number of rows that can be selected.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.map_or_else(|| self.plan.row_count(), <[ListRow]>::len)
     }
 
-    /// Whether there is nothing to show.
+    /// Returns true if there are no rows to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The row at this index of the list; none of a marker.
+    /// Returns the row at this index of the list; none of a marker.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
         match self.rows {
@@ -155,7 +158,7 @@ impl<'a> ContextPreview<'a> {
         }
     }
 
-    /// The line of a marker at this index of the list.
+    /// Returns the line of a marker at this index of the list.
     fn marker(&self, place: usize, columns: u16, ids: usize) -> Option<Line<'static>> {
         let texts = self.texts?;
         match self.rows?.get(place)? {
@@ -173,7 +176,8 @@ impl<'a> ContextPreview<'a> {
     }
 }
 
-/// Columns that are given to what is said of a row before anything else is left out, and those that long ids leave it.
+/// Columns that are given to what is said of a row before anything else is left out, and those that long ids
+/// leave it.
 const WHY: usize = 34;
 const LEAST_WHY: usize = 22;
 const TOKENS: usize = 11;
@@ -201,7 +205,7 @@ impl Widths {
         Self { ids: usual.max(longest.min(most)), section, why: None }
     }
 
-    /// With a column for texts: a text says more of a row than its section does.
+    /// With a column for texts: a text is worth more than the section.
     fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
         const FULL: usize = 120;
         const WIDE: usize = 100;
@@ -261,7 +265,8 @@ impl ContextPreview<'_> {
         fitted(&text, columns)
     }
 
-    /// What a row says, in a line: from its beginning, or from what is looked for where that is further on.
+    /// Returns the text of a row, in a line: from its beginning, or from the match of the filter if that is
+    /// further on.
     fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
         let start = texts.first_line(row)?;
         let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
@@ -269,7 +274,7 @@ impl ContextPreview<'_> {
         further().or(Some(start))
     }
 
-    /// Whether what is tried brought it in or dropped it.
+    /// Checks if the what-if included it or excluded it.
     fn is_changed(&self, row: Decision<'_>) -> bool {
         let Some(effect) = self.effect else { return false };
         let none = ItemTexts::new();
@@ -283,7 +288,7 @@ impl ContextPreview<'_> {
         }
     }
 
-    /// The style of a row, and that of its sign and id.
+    /// Returns the style of a row, and that of its sign and id.
     fn styles(&self, row: Decision<'_>) -> [Style; 2] {
         match (row, self.is_changed(row)) {
             (Decision::Included(_), true) => [self.theme.good; 2],

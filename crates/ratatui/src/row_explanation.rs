@@ -1,6 +1,6 @@
-//! Why one row is in or out, as text.
+//! Explanations of rows as text.
 
-/// Why a row is in or out, as text, and which row that is ([`WhatIf::explain`](super::WhatIf::explain)).
+/// The explanation of a row as text, with the row's id ([`WhatIf::explain`](super::WhatIf::explain)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowExplanation {
     pub(super) item_id: String,
@@ -8,13 +8,13 @@ pub struct RowExplanation {
 }
 
 impl RowExplanation {
-    /// The row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
+    /// Returns the row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
     #[must_use]
     pub fn item_id(&self) -> &str {
         &self.item_id
     }
 
-    /// The explanation, its first line naming the row. Printable.
+    /// Returns the explanation, its first line naming the row. Printable.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

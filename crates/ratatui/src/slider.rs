@@ -13,8 +13,9 @@ use std::fmt::Write as _;
 
 const LABEL: &str = "what-if ";
 
-/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried (`●`), the session's
-/// own (`│`), up to twice that as far as the model goes; and what came in and dropped out.
+/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried
+/// (`●`), the session's own (`│`), up to twice that as far as the model goes; and what came in and dropped
+/// out.
 ///
 /// One row; what has no room is left out.
 ///
@@ -48,7 +49,7 @@ pub struct BudgetSlider<'a> {
 }
 
 impl<'a> BudgetSlider<'a> {
-    /// The slider of this what-if.
+    /// Creates the slider of this what-if.
     #[must_use]
     pub fn new(state: &'a WhatIfState) -> Self {
         Self { state, effect: None, theme: Theme::default() }
@@ -68,8 +69,8 @@ impl<'a> BudgetSlider<'a> {
         self
     }
 
-    /// The budget in tokens that this column of the screen stands for, where the slider is drawn in this area; none beside
-    /// the slider.
+    /// Returns the budget in tokens at this column of the screen, if the slider is drawn in this area.
+    /// Returns `None` outside of the slider.
     #[must_use]
     pub fn budget_at(&self, area: Rect, x: u16) -> Option<u64> {
         let (from, width) = track(area);
@@ -78,7 +79,7 @@ impl<'a> BudgetSlider<'a> {
         Some(u64::try_from(budget).unwrap_or(self.end()).max(1))
     }
 
-    /// The budget at the right end.
+    /// Returns the budget at the right end.
     fn end(&self) -> u64 {
         let (own, budget) = (self.state.own_budget(), self.state.budget());
         self.state.largest_budget().min(own.saturating_mul(2)).max(own).max(budget)
@@ -99,7 +100,7 @@ impl<'a> BudgetSlider<'a> {
     }
 }
 
-/// The slider's first column and its columns, ends included.
+/// Returns the slider's first column and its columns, ends included.
 fn track(area: Rect) -> (u16, u16) {
     let from = area.x.saturating_add(u16::try_from(LABEL.len()).unwrap_or_default());
     (from, (area.width / 4).clamp(10, 40))
@@ -144,7 +145,7 @@ impl Widget for BudgetSlider<'_> {
             spans.push(Span::styled(step, self.theme.faint));
         }
         let mut line = Line::from(spans);
-        // What is whole is worth more than what is cut.
+        // A part that fits whole is worth more than a longer one that is cut.
         while line.spans.len() > 1 && line.width() > usize::from(area.width) {
             line.spans.pop();
         }

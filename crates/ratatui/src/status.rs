@@ -1,4 +1,4 @@
-//! One line that says how full the window is.
+//! One line with the use of the window.
 
 use super::{Theme, draw_lines};
 use context_window::{
@@ -40,8 +40,8 @@ pub struct StatusLine<'a> {
 }
 
 impl<'a> StatusLine<'a> {
-    /// The line of these figures: [`context_window::ContextPlan::usage`], or what
-    /// [`context_window::ContextWindowManager::usage`] says.
+    /// Creates the line of these figures: [`context_window::ContextPlan::usage`], or those of
+    /// [`context_window::ContextWindowManager::usage`].
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }
@@ -54,7 +54,7 @@ impl<'a> StatusLine<'a> {
         self
     }
 
-    /// The line, to be put somewhere else.
+    /// Returns the line, to be put somewhere else.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
         let ContextUsage { prompt_tokens, budget, level, .. } = *self.usage;
@@ -92,7 +92,7 @@ pub(super) fn conversation_level(usage: &ContextUsage) -> Option<String> {
 impl Widget for StatusLine<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let mut line = self.line();
-        // What is whole is worth more than what is cut.
+        // A part that fits whole is worth more than a longer one that is cut.
         while line.spans.len() > 1 && line.width() > usize::from(area.width) {
             line.spans.pop();
         }

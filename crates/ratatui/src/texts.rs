@@ -1,4 +1,4 @@
-//! What the items of a plan say, for the widgets that show texts.
+//! The texts of a plan's items, for the widgets that show texts.
 
 use super::WhatIf;
 use context_window::{
@@ -8,8 +8,9 @@ use context_window_report as report;
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
-/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the documents of the
-/// request are needed. Without them a widget shows what it has, and a filter knows a run by its two ends only.
+/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the
+/// documents of the request are needed. Without them a widget shows what it has, and a filter knows a run by
+/// its two ends only.
 ///
 /// ```
 /// use context_window::*;
@@ -86,32 +87,32 @@ impl<'a> ItemTexts<'a> {
         self
     }
 
-    /// The focus hint.
+    /// Sets the focus hint.
     #[must_use]
     pub fn with_focus(mut self, focus: &'a str) -> Self {
         self.focus = Some(focus);
         self
     }
 
-    /// The changes that are tried: items that they take out of the request keep a row in a list.
+    /// Sets the changes that are tried: items that they take out of the request keep a row in a list.
     #[must_use]
     pub fn with_changes(mut self, changes: &'a WhatIf) -> Self {
         self.changes = Some(changes);
         self
     }
 
-    /// The items that are left out by what is tried, and whether each is a document.
+    /// Returns the items that are left out by what is tried, and whether each is a document.
     pub(super) fn left_out(&self) -> impl Iterator<Item = (&'a ItemId, bool)> {
         self.changes.into_iter().flat_map(WhatIf::left_out)
     }
 
-    /// The conversation, where there is one.
+    /// Returns the conversation, where there is one.
     #[must_use]
     pub fn log(&self) -> Option<&'a Conversation> {
         self.log
     }
 
-    /// The document of this id.
+    /// Returns the document of this id.
     #[must_use]
     pub fn document(&self, id: &str) -> Option<&'a RagItem> {
         match self.index {
@@ -120,7 +121,7 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// What [`ItemTexts::with_index`] takes. Of several with one id the first counts.
+    /// Builds the index for [`ItemTexts::with_index`]. Of several with one id the first counts.
     pub(super) fn index(&self) -> TextIndex<'a> {
         let documents = self.documents.iter().rev().map(|item| (item.id().as_str(), item));
         let notes = self.log.into_iter().flat_map(Conversation::notes).map(|note| (note.id().as_str(), note));
@@ -137,15 +138,15 @@ impl<'a> ItemTexts<'a> {
         ItemTexts { index: Some(index), ..self }
     }
 
-    /// The message of this id.
+    /// Returns the message of this id.
     #[must_use]
     pub fn message(&self, id: &str) -> Option<&'a Message> {
         let log = self.log?;
         log.position_of(&id.into()).map(|at| log.message(at))
     }
 
-    /// The whole text of a row, as it was said; of a run that of its last message. Not made printable: a widget does that.
-    /// None where the text is not known.
+    /// Returns the whole text of a row, as in the conversation; for a run, the text of its last message. It
+    /// is not made printable: widgets do that. Returns `None` if the text is not known.
     #[must_use]
     pub fn text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
@@ -155,11 +156,11 @@ impl<'a> ItemTexts<'a> {
             Decision::Included(item) => Some(&item.body),
             Decision::Excluded(_) => None,
         };
-        // What was said, rather than what is sent for it: a tool result may be sent without its middle.
+        // The text of the conversation, not the sent one: a tool result may be sent without its middle.
         self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
     }
 
-    /// The first line with anything in it, in one line without anything that a terminal would act on.
+    /// Returns the first line with anything in it, in one line without anything that a terminal would act on.
     #[must_use]
     pub fn first_line(&self, row: Decision<'_>) -> Option<String> {
         /// A line on a screen is no longer.
@@ -170,7 +171,7 @@ impl<'a> ItemTexts<'a> {
         Some(report::printable(&start.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 
-    /// Whether a row is the message with this id, or a run of messages with it inside.
+    /// Checks if a row is the message with this id, or a run of messages with it inside.
     #[must_use]
     pub fn represents(&self, row: Decision<'_>, id: &str) -> bool {
         if row.is_document() || row.id().as_str() == id {
@@ -183,7 +184,7 @@ impl<'a> ItemTexts<'a> {
         (first..=last).contains(&at)
     }
 
-    /// Whether anything that a row says is like that, of a run what any of its messages says.
+    /// Checks if any text of a row is like that; for a run, any text of its messages.
     pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
         let said = |message: &Message| {
             // Most messages are one text: a search through all of them makes no list of each.
@@ -206,7 +207,7 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// The text that the application gave for a row.
+    /// Returns the text that the application gave for a row.
     fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
         'a: 't,

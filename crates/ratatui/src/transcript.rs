@@ -11,23 +11,23 @@ use ratatui_core::{
     widgets::StatefulWidget,
 };
 
-/// Something that an application says beside the conversation: an error, what a command did.
+/// A remark of the application between messages: an error, the result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRemark {
-    /// How many rows [`Conversation::history`] had then: it stands after so many.
+    /// The number of rows that [`Conversation::history`] had then: the remark comes after them.
     pub after: usize,
     /// Its text; lines of it are lines of the transcript.
     pub text: String,
-    /// Whether something went wrong.
+    /// True for an error.
     pub is_error: bool,
 }
 
-/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in a fainter style, a line
-/// where messages were archived ([`CompactionMarker`]), remarks of the application, and a reply that is on its way. System texts and
-/// tool calls are left out.
+/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in
+/// a fainter style, a line where messages were archived ([`CompactionMarker`]), remarks of the application,
+/// and a reply that is on its way. System texts and tool calls are left out.
 ///
-/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and below it, however long the
-/// conversation is. Nothing that a terminal would act on is drawn.
+/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and
+/// below it, however long the conversation is. Nothing that a terminal would act on is drawn.
 ///
 /// ```
 /// # use context_window::*;
@@ -56,7 +56,7 @@ pub struct Transcript<'a> {
 /// Builds the lines of an answer from its text, the columns that there are, and the styles.
 type AnswerLines = fn(&str, usize, Theme) -> Vec<Line<'static>>;
 
-/// Where a user is in a [`Transcript`].
+/// The user's position in a [`Transcript`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TranscriptState {
     below: usize,
@@ -86,7 +86,7 @@ impl TranscriptState {
 }
 
 impl<'a> Transcript<'a> {
-    /// The transcript of a conversation.
+    /// Creates the transcript of a conversation.
     #[must_use]
     pub fn new(log: &'a Conversation) -> Self {
         Self { log, remarks: &[], thought: "", reply: "", answers: None, theme: Theme::default() }
@@ -99,7 +99,8 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// With what came of a reply that is on its way: what the model thinks, shown until it begins to answer, and the answer.
+    /// Adds the received part of a reply: the model's reasoning, shown until it begins to answer, and the
+    /// answer.
     #[must_use]
     pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
         (self.thought, self.reply) = (thought, text);
@@ -122,7 +123,8 @@ impl<'a> Transcript<'a> {
         self
     }
 
-    /// The lines in sight in an area of so many columns and rows; the state does not lead beyond the beginning afterwards.
+    /// Returns the lines in sight in an area of so many columns and rows; the state does not lead beyond the
+    /// beginning afterwards.
     fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
         let rows = usize::from(area.height);
         // From the end: the blocks that are far above are never wrapped.
@@ -196,7 +198,7 @@ enum Block<'a> {
     Reply,
 }
 
-/// Lines of one block; an empty one stands before each.
+/// Lines of one block; an empty one comes before each.
 struct Page {
     theme: Theme,
     answers: Option<AnswerLines>,

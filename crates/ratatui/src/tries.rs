@@ -8,7 +8,7 @@ use context_window::{
 use context_window_report as report;
 use std::fmt;
 
-/// What became of a change that a user asked for: whether there is something new to plan, and a sentence about it.
+/// The outcome of a change that a user asked for: whether to plan again, and a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     changed: bool,
@@ -16,21 +16,22 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether something else is tried now: plan again.
+    /// True if the what-if changed: plan again.
     #[must_use]
     pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
-/// What was changed, or why that cannot be, in a printable line.
+/// The change, or the reason why it cannot be made, in a printable line.
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&report::printable(&self.said))
     }
 }
 
-/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of a step.
+/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of
+/// a step.
 ///
 /// ```
 /// use context_window::*;
@@ -64,7 +65,7 @@ pub struct WhatIfState {
     step: u64,
 }
 
-/// Nothing is known of the session's budget yet: [`WhatIfState::set_base`] says it.
+/// The session's budget is not known yet: [`WhatIfState::set_base`] sets it.
 impl Default for WhatIfState {
     fn default() -> Self {
         Self { changes: WhatIf::default(), undo: Vec::new(), own: 0, largest: 0, step: 10 }
@@ -80,14 +81,15 @@ impl WhatIfState {
         state
     }
 
-    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that is another one.
+    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that
+    /// is another one.
     pub fn set_base(&mut self, base: &ContextPlan) {
         self.own = base.prompt_budget;
         self.largest = base.limits.largest_budget().max(self.own);
     }
 
-    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be called when the
-    /// changes are others, and when the conversation is.
+    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be
+    /// called when the changes are others, and when the conversation is.
     ///
     /// # Errors
     ///
@@ -107,25 +109,25 @@ impl WhatIfState {
         Ok((plan, effect))
     }
 
-    /// What is tried.
+    /// Returns the what-if.
     #[must_use]
     pub fn changes(&self) -> &WhatIf {
         &self.changes
     }
 
-    /// The prompt budget in tokens: the one that is tried, or else the session's own.
+    /// Returns the prompt budget in tokens: the one that is tried, or else the session's own.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.changes.budget().unwrap_or(self.own)
     }
 
-    /// The session's own prompt budget in tokens.
+    /// Returns the session's own prompt budget in tokens.
     #[must_use]
     pub fn own_budget(&self) -> u64 {
         self.own
     }
 
-    /// The largest prompt budget that the model takes, in tokens.
+    /// Returns the largest prompt budget that the model takes, in tokens.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
         self.largest
@@ -147,13 +149,14 @@ impl WhatIfState {
         self.step = (self.step / 10).max(1);
     }
 
-    /// A step up, no further than the model takes. Returns whether something changed, as all of these do.
+    /// Returns a step up, no further than the model takes. Returns whether something changed, as all of these
+    /// do.
     pub fn larger(&mut self) -> bool {
         let most = self.largest.max(self.own);
         self.set_budget(self.budget().saturating_add(self.tokens_of_a_step()).min(most))
     }
 
-    /// A step down, no further than to one token.
+    /// Returns a step down, no further than to one token.
     pub fn smaller(&mut self) -> bool {
         self.set_budget(self.budget().saturating_sub(self.tokens_of_a_step()))
     }
@@ -168,7 +171,7 @@ impl WhatIfState {
         self.set_changes(self.changes.clone().with_budget(budget))
     }
 
-    /// The session's own prompt budget.
+    /// Returns the session's own prompt budget.
     pub fn reset_budget(&mut self) -> bool {
         self.set_changes(self.changes.clone().with_budget(None))
     }
@@ -196,7 +199,7 @@ impl WhatIfState {
         is_there
     }
 
-    /// How many changes can be taken back.
+    /// Returns the number of changes that can be undone.
     #[must_use]
     pub fn undos(&self) -> usize {
         self.undo.len()
@@ -234,8 +237,8 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item is inside of a
-    /// run since.
+    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item
+    /// is inside of a run since.
     pub fn toggle_expired(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let turned = self.changes.expired.keys().find(|id| texts.represents(row, id.as_str()));
         let id = turned.unwrap_or(row.id()).clone();
@@ -261,8 +264,8 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out already comes back
-    /// with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
+    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out
+    /// already comes back with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
     pub fn exclude(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {

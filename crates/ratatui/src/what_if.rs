@@ -1,4 +1,5 @@
-//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not change.
+//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not
+//! change.
 
 use super::RowExplanation;
 use context_window::{
@@ -47,21 +48,21 @@ impl WhatIf {
         self
     }
 
-    /// A message that is pinned (priority high) or unpinned, or a note that is removed.
+    /// Sets a message that is pinned (priority high) or unpinned, or a note that is removed.
     #[must_use]
     pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
         self.pins.insert(id.into(), pinned);
         self
     }
 
-    /// A message or note whose TTL ran out, or that has one turn left.
+    /// Sets a message or note whose TTL ran out, or that has one turn left.
     #[must_use]
     pub fn with_expired(mut self, id: impl Into<ItemId>, expired: bool) -> Self {
         self.expired.insert(id.into(), expired);
         self
     }
 
-    /// A document that the request does not have, or has again.
+    /// Sets a document that the request does not have, or has again.
     #[must_use]
     pub fn with_excluded(mut self, id: impl Into<ItemId>, excluded: bool) -> Self {
         let id = id.into();
@@ -73,7 +74,7 @@ impl WhatIf {
         self
     }
 
-    /// The prompt budget that is tried, in tokens.
+    /// Returns the prompt budget that is tried, in tokens.
     #[must_use]
     pub fn budget(&self) -> Option<u64> {
         self.budget
@@ -105,13 +106,13 @@ impl WhatIf {
         self.excluded.iter().map(|id| (id, true)).chain(notes)
     }
 
-    /// How many changes there are.
+    /// Returns the number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         usize::from(self.budget.is_some()) + self.items()
     }
 
-    /// Whether nothing is tried.
+    /// Returns true if there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -122,20 +123,20 @@ impl WhatIf {
         self.pins.len() + self.expired.len() + self.excluded.len()
     }
 
-    /// Whether another one differs in its budget only.
+    /// Returns true if another one differs in its budget only.
     pub(super) fn same_items(&self, other: &Self) -> bool {
         (&self.pins, &self.expired, &self.excluded) == (&other.pins, &other.expired, &other.excluded)
     }
 
-    /// The limits of a request under these changes.
+    /// Returns the limits of a request under these changes.
     #[must_use]
     pub fn limits(&self, mut limits: RequestLimits) -> RequestLimits {
         limits.prompt_budget = self.budget.or(limits.prompt_budget);
         limits
     }
 
-    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep them. Ids that it
-    /// does not have are passed over.
+    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep
+    /// them. Ids that it does not have are passed over.
     pub fn apply(&self, log: &mut Conversation) {
         for (id, pinned) in &self.pins {
             if *pinned {
@@ -145,20 +146,21 @@ impl WhatIf {
             }
         }
         for (id, expired) in &self.expired {
-            // What is tried as expired is out under the policy `ask` too: its question counts as asked.
+            // An item that is tried as expired is excluded under the policy `ask` too: its question counts as
+            // asked.
             let ttl = if *expired { Ttl::NoneRemaining } else { Ttl::turns(1) };
             let _ = log.restore_ttl(id.clone(), ttl, *expired);
         }
     }
 
-    /// Whether a document stays in the request.
+    /// Returns true if a document stays in the request.
     #[must_use]
     pub fn keeps_document(&self, document: &RagItem) -> bool {
         !self.excluded.contains(document.id())
     }
 
-    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had been made under it
-    /// too, as explanations do (rule S5).
+    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had
+    /// been made under it too, as explanations do (rule S5).
     pub fn apply_to_request<T>(
         &self,
         request: &PlanRequest<'_>,
@@ -179,7 +181,7 @@ impl WhatIf {
         ask(&tried)
     }
 
-    /// The plan of a request under these changes.
+    /// Returns the plan of a request under these changes.
     ///
     /// # Errors
     ///
@@ -192,8 +194,9 @@ impl WhatIf {
         self.apply_to_request(request, |request| manager.build_plan(request))
     }
 
-    /// Why a row of that plan is in or out, and which budgets would change that, as text for an
-    /// [`ItemDetail`](super::ItemDetail). It plans several times: a screen of a long session asks on another thread.
+    /// Explains a row of that plan, and the budgets that would change it, as text for an
+    /// [`ItemDetail`](super::ItemDetail). It plans several times: for a long session call it on another
+    /// thread.
     ///
     /// # Errors
     ///

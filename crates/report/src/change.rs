@@ -68,7 +68,7 @@ pub fn change(change: &Change) -> ChangeText {
     }
 }
 
-/// The state of an item, as people read it.
+/// Describes the state of an item for people.
 fn state(state: ItemState) -> String {
     match state {
         ItemState::Absent => "not in session".into(),

@@ -8,7 +8,7 @@ use context_window::{
 };
 use std::fmt::{self, Write};
 
-/// How many ids or intervals a line names.
+/// Number of ids or intervals that a line names.
 const NAMED: usize = 8;
 
 /// An explanation as text; ends with a line break. It ignores width and colour settings.
@@ -16,13 +16,14 @@ const NAMED: usize = 8;
 pub struct Explained<'a>(pub(super) &'a Explanation, pub(super) bool);
 
 impl Explained<'_> {
-    /// Takes note if another item has this id too (default: no): a document then shows its namespace (rule O5).
+    /// Takes note if another item has this id too (default: no): a document then shows its namespace (rule
+    /// O5).
     #[must_use]
     pub fn with_shared_id(self, is_shared: bool) -> Self {
         Self(self.0, is_shared)
     }
 
-    /// The item, or the run of messages that it represents.
+    /// Returns the item, or the run of messages that it represents.
     #[must_use]
     pub fn name(&self) -> String {
         let namespace = if self.0.document && self.1 { "rag:" } else { "" };
@@ -47,7 +48,7 @@ impl Explained<'_> {
 }
 
 impl Explained<'_> {
-    /// What there is to say beside the reason, each under its name.
+    /// Returns the answers in addition to the reason, each under its name.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));

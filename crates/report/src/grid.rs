@@ -1,12 +1,13 @@
-//! A prompt as a grid of cells, beside what each sign stands for.
+//! A prompt as a grid of cells, with a legend of the signs.
 
 use super::{columns::fitted, grouped, page::Page, palette, words};
 use context_window::ContextPlan;
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
-/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows from it, the reply reserve: 10 by 10 cells, 20 by 10 for models
-/// with a context window of 1,000,000 tokens or more, 5 by 10 below 80 columns.
+/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows
+/// from it, the reply reserve: 10 by 10 cells, 20 by 10 for models with a context window of 1,000,000 tokens
+/// or more, 5 by 10 below 80 columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid<'a> {
     plan: &'a ContextPlan,
@@ -38,14 +39,14 @@ impl<'a> Grid<'a> {
         self
     }
 
-    /// Whether ANSI colours are used (default: no).
+    /// Sets if ANSI colours are used (default: no).
     #[must_use]
     pub fn with_colour(mut self, colour: bool) -> Self {
         self.page = self.page.colour(colour);
         self
     }
 
-    /// The columns of cells.
+    /// Returns the columns of cells.
     fn columns(&self) -> usize {
         match self.page.columns() {
             0..80 => 5,
@@ -76,7 +77,7 @@ impl fmt::Display for Grid<'_> {
         let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
         let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
         let mut percents = words::percentages(&parts, composition.total);
-        // What is free or kept for the reply is no part of the prompt.
+        // Free tokens and the reply reserve are no part of the prompt.
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();

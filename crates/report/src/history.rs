@@ -1,4 +1,4 @@
-//! A conversation as Markdown: everything that was said, with a marker wherever messages were archived.
+//! A conversation as Markdown: all messages, with a marker wherever messages were archived.
 
 use super::{compaction, message_lines, printable, shown};
 use context_window::{Conversation, conversation::HistoryRow};

@@ -72,19 +72,21 @@ pub use text::Text;
 pub use words::large_item;
 pub use words::{advice, advised, conflict, largest, sentence, tenths};
 
-/// What fills the prompt as a grid of cells, 80 columns wide unless [`Grid::with_width`] says otherwise.
+/// Renders the composition of the prompt as a grid of cells, 80 columns wide unless you set
+/// [`Grid::with_width`].
 #[must_use]
 pub fn grid(plan: &ContextPlan) -> Grid<'_> {
     Grid::new(plan)
 }
 
-/// The plan as Markdown, for comments on pull requests: what fills it, what is out and why.
+/// Renders the plan as Markdown, for comments on pull requests: its composition, and the excluded rows with
+/// their reasons.
 #[must_use]
 pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
     Markdown::new(plan)
 }
 
-/// Renders the plan as a text report, 80 columns wide unless [`Text::with_width`] says otherwise.
+/// Renders the plan as a text report, 80 columns wide unless you set [`Text::with_width`].
 #[must_use]
 pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
@@ -143,13 +145,13 @@ pub fn html(plan: &ContextPlan) -> Html<'_> {
     Html::new(plan)
 }
 
-/// An explanation as a few lines for people.
+/// Renders an explanation as a few lines for people.
 #[must_use]
 pub fn explanation(explanation: &Explanation) -> Explained<'_> {
     Explained(explanation, false)
 }
 
-/// A change that makes a plan of these limits fit, in words.
+/// Describes a change that makes a plan of these limits fit.
 #[must_use]
 pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     match remedy {
@@ -179,13 +181,13 @@ pub fn history(log: &Conversation) -> History<'_> {
     History::new(log)
 }
 
-/// A number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
+/// Writes a number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
 #[must_use]
 pub fn tokens(tokens: TokenCount) -> String {
     row::number(tokens)
 }
 
-/// What a compaction did, in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
+/// Describes a compaction in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
 #[must_use]
 pub fn compaction(record: &Compaction) -> String {
     let archived = record.messages_archived;
@@ -203,7 +205,7 @@ pub fn compaction(record: &Compaction) -> String {
     format!("{how}: {} {messages} archived{freed}", grouped(archived))
 }
 
-/// A text without anything that a terminal would act on: controls and direction marks become `?`.
+/// Replaces everything in a text that a terminal would act on: controls and direction marks become `?`.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
@@ -213,8 +215,8 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
-/// A printable text of at most 60 characters: enough of an id to know it by. A longer one loses its middle,
-/// as ids often differ at their end.
+/// Returns a printable text of at most 60 characters: enough of an id to know it by. A longer one loses its
+/// middle, as ids often differ at their end.
 #[must_use]
 pub fn brief(text: &str) -> String {
     const MOST: usize = 60;

@@ -84,7 +84,7 @@ impl fmt::Display for Markdown<'_> {
     }
 }
 
-/// A text in a cell of a table, or beside a dash: nothing in it is markup.
+/// Returns a text in a cell of a table, or beside a dash: nothing in it is markup.
 #[must_use]
 pub fn markdown_cell(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -23,8 +23,8 @@ pub fn usage_percent(usage: &ContextUsage) -> String {
     percent(usage.conversation_tokens.tokens, usage.limit)
 }
 
-/// Returns the parts of a whole in per cent, by the largest remainders: they sum to 100 where the parts are all of it. A
-/// part that rounds to nothing is `<1 %`, and counts as 0.
+/// Returns the parts of a whole in per cent, by the largest remainders: they sum to 100 where the parts are
+/// all of it. A part that rounds to nothing is `<1 %`, and counts as 0.
 #[must_use]
 pub fn percentages(parts: &[u64], whole: u64) -> Vec<String> {
     let divided = percentages_of(parts, whole).into_iter().zip(parts);
@@ -35,8 +35,8 @@ pub fn percentages(parts: &[u64], whole: u64) -> Vec<String> {
     divided.map(label).collect()
 }
 
-/// Returns the share of one item of a prompt in per cent, as its kind has it ([`percentages`]): an item that is
-/// all of its kind has the figure of that kind.
+/// Returns the share of one item of a prompt in per cent, as its kind has it ([`percentages`]): an item that
+/// is all of its kind has the figure of that kind.
 #[must_use]
 pub fn share(tokens: u64, whole: u64) -> String {
     percentages(&[tokens], whole).concat()

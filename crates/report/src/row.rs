@@ -16,20 +16,20 @@ use std::{collections::BTreeSet, fmt::Write as _};
 pub struct RowText {
     /// Its id, or those of the run it represents: `m1..m4 (4)`.
     pub id: String,
-    /// What it costs, with a mark where that is a bound or an estimate.
+    /// Its tokens, with a mark for a bound or an estimate.
     pub tokens: String,
-    /// Why it is in or out.
+    /// The reason.
     pub why: String,
 }
 
-/// A row of this plan in words.
+/// Describes a row of this plan in words.
 #[must_use]
 pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
     let is_shared = row.is_document() && others(plan).any(|id| id == row.id());
     RowText { id: id(row, is_shared), tokens: tokens(row), why: why(plan, row) }
 }
 
-/// The reason of a row of this plan, in words.
+/// Describes the reason of a row of this plan.
 #[must_use]
 #[doc(hidden)]
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
@@ -65,15 +65,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The ids of everything that is no document.
+/// Returns the ids of everything that is no document.
 fn others(plan: &ContextPlan) -> impl Iterator<Item = &ItemId> {
     let included = plan.included.iter().filter(|row| !row.kind.is_document()).map(|row| &row.id);
     let excluded = plan.excluded.iter().filter(|row| !row.kind.is_document());
     included.chain(excluded.flat_map(|row| std::iter::once(&row.id).chain(&row.last_id)))
 }
 
-/// The id of a row, or those of the run it represents; with the namespace of a document that shares it (rule
-/// O5).
+/// Returns the id of a row, or those of the run it represents; with the namespace of a document that shares
+/// it (rule O5).
 fn id(row: Decision<'_>, is_shared: bool) -> String {
     let namespace = if is_shared { "rag:" } else { "" };
     match row {
@@ -89,7 +89,7 @@ fn tokens(row: Decision<'_>) -> String {
     }
 }
 
-/// A section as people read it; [`Section::name`] is its name in JSON and options.
+/// Returns a section as people read it; [`Section::name`] is its name in JSON and options.
 #[must_use]
 pub fn section(section: Section) -> &'static str {
     match section {
@@ -99,7 +99,7 @@ pub fn section(section: Section) -> &'static str {
     }
 }
 
-/// What an item is as people read it; [`Source::name`] is its name in JSON.
+/// Returns the kind of an item for people; [`Source::name`] is its name in JSON.
 #[must_use]
 pub fn source(source: Source) -> &'static str {
     match source {
@@ -109,7 +109,7 @@ pub fn source(source: Source) -> &'static str {
     }
 }
 
-/// What is left of an item's life, in words.
+/// Describes the rest of an item's TTL.
 #[must_use]
 pub fn ttl(left: Ttl) -> String {
     match left {
@@ -120,7 +120,7 @@ pub fn ttl(left: Ttl) -> String {
     }
 }
 
-/// Why an item is in, in words.
+/// Describes the reason of an included item.
 fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
         IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),
@@ -184,7 +184,7 @@ fn why_out(item: &ExcludedItem) -> String {
     }
 }
 
-/// An excluded row's id, or those of the run it represents.
+/// Returns an excluded row's id, or those of the run it represents.
 fn run(item: &ExcludedItem) -> String {
     match &item.last_id {
         Some(last) => {
@@ -205,7 +205,7 @@ pub(crate) fn number(tokens: TokenCount) -> String {
     format!("{mark}{}", grouped(tokens.tokens))
 }
 
-/// An excluded row's number: a bound even where the counter only estimates.
+/// Returns an excluded row's number: a bound even where the counter only estimates.
 fn bound(item: &ExcludedItem) -> String {
     let weighed = match &item.reason {
         ExcludedReason::Budget {
@@ -225,12 +225,12 @@ fn bound(item: &ExcludedItem) -> String {
 /// The most characters of an id or a sentence of a session.
 const READ: usize = 300;
 
-/// An id of a session, made printable and without its middle where it is long: it may be a megabyte.
+/// Returns an id of a session, made printable and without its middle where it is long: it may be a megabyte.
 pub(crate) fn short(text: &str) -> String {
     printable(&columns::middle_cut(text, READ).unwrap_or_else(|| text.to_owned()))
 }
 
-/// The beginning of a sentence that may quote a session, made printable.
+/// Returns the beginning of a sentence that may quote a session, made printable.
 pub(crate) fn beginning(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }

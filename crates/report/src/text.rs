@@ -23,11 +23,11 @@ use unicode_width::UnicodeWidthStr;
 pub struct Text<'a> {
     plan: &'a ContextPlan,
     page: Page,
-    /// How many of the largest items are listed.
+    /// Number of the largest items that are listed.
     top: usize,
-    /// How many rows of a list are shown at the most.
+    /// Largest number of rows of a list that are shown.
     rows: usize,
-    /// Whether a grid stands in place of tables and lists.
+    /// True if a grid replaces tables and lists.
     grid: bool,
     advice: Option<Advice>,
 }
@@ -61,14 +61,15 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and their end are shown.
+    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and
+    /// their end are shown.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
         self
     }
 
-    /// Whether a grid of cells stands in place of the tables and the lists of items (default: no).
+    /// Sets if a grid of cells replaces the tables and the lists of items (default: no).
     #[must_use]
     pub fn with_grid(mut self, grid: bool) -> Self {
         self.grid = grid;
@@ -83,7 +84,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Whether ANSI colours are used (default: no). Colour says nothing that the words do not.
+    /// Sets if ANSI colours are used (default: no). Words repeat each colour's meaning.
     #[must_use]
     pub fn with_colour(mut self, colour: bool) -> Self {
         self.page = self.page.colour(colour);
@@ -142,7 +143,7 @@ impl Text<'_> {
         }
     }
 
-    /// What fills the prompt: its tokens by kind, and its largest items.
+    /// The composition of the prompt: its tokens by kind, and its largest items.
     fn fills(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let composition = self.plan.composition(self.top);
         let [shown, folded] = words::kinds(&composition, MOST_KINDS);
@@ -200,7 +201,7 @@ impl Text<'_> {
         self.page.hanging(f, &format!("{name:<8}"), text)
     }
 
-    /// What the conversation would take if all of it were sent, where that is much (rule U3).
+    /// Returns the tokens of the full conversation, if they are near the limit (rule U3).
     fn usage(&self) -> String {
         let usage = &self.plan.usage;
         let level = match usage.level {
@@ -277,7 +278,8 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// What a section uses, and behind it what it leaves of its budget; yellow where other sections left it more.
+    /// Returns the tokens that a section uses, and those that it leaves of its budget; yellow if other
+    /// sections left it more.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
             let part = u128::from(tokens) * room as u128 / u128::from(whole);

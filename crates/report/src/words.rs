@@ -1,4 +1,4 @@
-//! What reports say of a whole plan: where its budget comes from, what is too much, what a notice is about.
+//! Sentences of reports about a whole plan: the source of its budget, its overflow, its notices.
 
 pub(super) use super::percent::{percent, percentages, share};
 use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
@@ -16,7 +16,7 @@ const IDS_SHOWN: usize = 4;
 /// Items of a minimum that are shown.
 const LARGEST_SHOWN: usize = 5;
 
-/// A line of the overhead as people read it.
+/// Returns a line of the overhead as people read it.
 pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
         Overhead::Tools => "tools",
@@ -29,7 +29,8 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
     }
 }
 
-/// The kinds of a prompt by name, the largest first, and in one line what comes after the first `most`.
+/// Returns the kinds of a prompt by name, the largest first, and in one line what comes after the first
+/// `most`.
 pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
     let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
     let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
@@ -108,14 +109,14 @@ pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     })
 }
 
-/// What a large item is, and how its text begins: `Read session_live.ex: defmodule …`.
+/// Describes a large item and the beginning of its text: `Read session_live.ex: defmodule …`.
 #[must_use]
 pub fn large_item(item: &LargeItem) -> String {
     let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
     printable(&format!("{}{text}", what_it_is(item)))
 }
 
-/// What a large item is: `Read session_live.ex`.
+/// Describes a large item: `Read session_live.ex`.
 fn what_it_is(item: &LargeItem) -> String {
     let what = match &item.kind {
         Kind::ToolResults(name) if !name.is_empty() => name.clone(),
@@ -127,7 +128,7 @@ fn what_it_is(item: &LargeItem) -> String {
     printable(&cut(&format!("{what}{about}"), 40))
 }
 
-/// What documents of earlier questions cost (rule S11).
+/// Describes the cost of documents of earlier questions (rule S11).
 pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
@@ -139,7 +140,7 @@ pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     )
 }
 
-/// Where the budget comes from.
+/// Describes the source of the budget.
 pub(super) fn formula(plan: &ContextPlan) -> String {
     let limits = plan.limits;
     match plan.budget_source {
@@ -165,7 +166,7 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
     }
 }
 
-/// Returns the source of the budget, and the context length if that does not say it.
+/// Returns the source of the budget, and the context length if it is not part of that.
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),
@@ -173,7 +174,7 @@ pub(super) fn budget(plan: &ContextPlan) -> String {
     }
 }
 
-/// Where the limits come from, and what is counted with which options.
+/// Describes the sources of limits, counter and options.
 pub(super) fn limits(plan: &ContextPlan) -> String {
     let calibration =
         plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
@@ -190,7 +191,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     )
 }
 
-/// The largest of the required items, in a line.
+/// Returns the largest of the required items, in a line.
 #[must_use]
 #[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {
@@ -209,7 +210,7 @@ pub fn largest(plan: &ContextPlan) -> String {
     largest.join(", ") + &more
 }
 
-/// The fewest required items that already exceed the budget, in words.
+/// Returns the fewest required items that already exceed the budget, in words.
 #[must_use]
 pub fn conflict(overflow: &Overflow) -> String {
     let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
@@ -220,7 +221,7 @@ pub fn conflict(overflow: &Overflow) -> String {
     }
 }
 
-/// The token calibration: how the provider's count follows from ours.
+/// Returns the token calibration: how the provider's count follows from ours.
 fn counted_there(calibration: TokenCalibration) -> String {
     let offset = match calibration.offset {
         0 => String::new(),
@@ -239,7 +240,7 @@ fn counted_there(calibration: TokenCalibration) -> String {
     )
 }
 
-/// What a notice is about, and what happened, in a line.
+/// Describes a notice in a line: its items, and its event.
 #[must_use]
 pub fn sentence(notice: &Notice) -> String {
     let name = |id: &ItemId| printable(&plain::short(id.as_str()));
@@ -252,7 +253,7 @@ pub fn sentence(notice: &Notice) -> String {
     at + &beginning(&notice.text)
 }
 
-/// A number that may be negative, with commas at the thousands.
+/// Returns a number that may be negative, with commas at the thousands.
 pub(super) fn signed(tokens: i64) -> String {
     let sign = if tokens < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(tokens.unsigned_abs()))

@@ -40,7 +40,7 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) rows: Vec<NewRow>,
-    /// How many of them are messages.
+    /// Number of messages among them.
     pub(super) messages: u64,
     /// The newest prompt among them.
     pub(super) sent: Option<SentPrompt>,
@@ -52,7 +52,7 @@ pub(super) struct SentPrompt {
     /// The number of its entry.
     pub(super) n: u64,
     pub(super) model: Option<String>,
-    /// What the plan counted.
+    /// Tokens that the plan counted.
     pub(super) tokens: u64,
     /// Its items, with their checksum, where they are known.
     pub(super) items: Option<String>,
@@ -102,14 +102,14 @@ impl Batch {
         Ok(batch)
     }
 
-    /// How many entries the session holds after them.
+    /// Number of entries of the session after them.
     pub(super) fn next(&self, first: u64) -> u64 {
         first + self.rows.len() as u64
     }
 }
 
-/// Whether an entry of a conversation is the one that is stored. Of a sent prompt that is not the newest, a conversation
-/// does not know everything any more; of a message that was not loaded, its outline only.
+/// Whether an entry of a conversation is the one that is stored. Of a sent prompt that is not the newest, a
+/// conversation does not know everything any more; of a message that was not loaded, its outline only.
 pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> bool {
     match (ours, theirs.message(), theirs.event()) {
         (Entry::Message(ours), Some(theirs), _) if ours.is_loaded() => ours == theirs,
@@ -119,7 +119,7 @@ pub(super) fn is_stored_as(ours: Entry<'_>, theirs: &LogEvent, row: &Row) -> boo
     }
 }
 
-/// An event as it is once it is not the newest of its kind.
+/// Returns an event as it is once it is not the newest of its kind.
 fn forgotten(mut event: Event) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.forget_details();
@@ -135,7 +135,7 @@ pub(super) struct SessionName<'a> {
 }
 
 impl SessionName<'_> {
-    /// What is wrong with it.
+    /// Returns the fault of it.
     pub(super) fn fault(&self, detail: impl fmt::Display) -> Error {
         Error::new(Repr::Store {
             place: self.store.into(),
@@ -143,19 +143,19 @@ impl SessionName<'_> {
         })
     }
 
-    /// A fault of it where everybody knows which session is meant.
+    /// Returns a fault of it where everybody knows which session is meant.
     pub(super) fn without(&self, error: &Error) -> String {
         let said = error.to_string();
         let named = self.fault("").to_string();
         said.strip_prefix(&named).map_or(said.clone(), str::to_owned)
     }
 
-    /// What is wrong with one of its entries.
+    /// Returns the fault of one of its entries.
     pub(super) fn damaged(&self, n: u64, detail: impl fmt::Display) -> Error {
         self.fault(format!("entry {n}: {detail}; the store was changed or damaged, restore it from a copy"))
     }
 
-    /// The entry of a row, if it is whole.
+    /// Returns the entry of a row, if it is whole.
     pub(super) fn entry(&self, row: &Row) -> Result<LogEvent, Error> {
         let text = row.entry.as_deref().unwrap_or_default();
         if checksum(row.n, text) != row.sum {
@@ -167,7 +167,7 @@ impl SessionName<'_> {
         })
     }
 
-    /// The items of the newest prompt, whose entry has this number.
+    /// Returns the items of the newest prompt, whose entry has this number.
     pub(super) fn items(&self, n: u64, items: Option<&str>) -> Result<SentItems, Error> {
         let fault = |what: &str| self.damaged(n, format!("the items of its prompt {what}"));
         let (sum, json) = items.ok_or_else(|| fault("are missing"))?.split_once(' ').unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never rewritten.
+//! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never
+//! rewritten.
 
 use crate::{
     error::{Error, Repr},
@@ -59,9 +60,9 @@ pub struct Journal {
     next: u64,
     /// The offset in bytes at which the last whole record ends.
     end: u64,
-    /// Whether the last record ends without a line break: the next write begins with one.
+    /// True if the last record ends without a line break: the next write begins with one.
     missing_newline: bool,
-    /// Whether something of a write that failed may stand behind the last whole record.
+    /// True if a part of a failed write may be after the last whole record.
     has_leftover: bool,
     truncated_tail: Option<TruncatedTail>,
 }
@@ -77,15 +78,16 @@ enum Written<'a> {
 }
 
 impl Journal {
-    /// Opens a log, or begins one where there is no file, and gives back the conversation as it was: messages, pins, TTL,
-    /// compactions, rewinds, level, reports and where the window started. An unfinished end is dropped
-    /// ([`Journal::truncated_tail`]). Only its owner may read a new file.
+    /// Opens a log, or begins one where there is no file, and gives back the conversation as it was:
+    /// messages, pins, TTL, compactions, rewinds, level, reports and where the window started. An unfinished
+    /// end is dropped ([`Journal::truncated_tail`]). Only its owner may read a new file.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the file cannot be read or written, is no regular file, another process writes it, it is no
-    /// log (a session file among them: read that with `context_window_formats::SessionFile` and begin a log with
-    /// [`Journal::create`]), or a line of it is damaged; the file is left as it is.
+    /// `ErrorKind::Journal` where the file cannot be read or written, is no regular file, another process
+    /// writes it, it is no log (a session file among them: read that with
+    /// `context_window_formats::SessionFile` and begin a log with [`Journal::create`]), or a line of it is
+    /// damaged; the file is left as it is.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();
         let (file, is_new) = open_or_create(path).map_err(|fault| cannot_open(path, &fault))?;
@@ -138,14 +140,14 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Appends what happened since the last call, in one write, and waits until it is on disk. What this confirms is
-    /// there when the log is opened again, whatever happens after.
+    /// Appends what happened since the last call, in one write, and waits until it is on disk. What this
+    /// confirms is there when the log is opened again, whatever happens after.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the disk refuses, or the file was deleted, moved or replaced by another one while it was
-    /// open: nothing of it is written then, unless the error says that this is not known, and another call tries again. Also
-    /// where the conversation is not the one that this file holds.
+    /// `ErrorKind::Journal` where the disk refuses, or the file was deleted, moved or replaced by another one
+    /// while it was open: nothing of it is written then, unless the error says that this is not known, and
+    /// another call tries again. Also where the conversation is not the one that this file holds.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
@@ -177,7 +179,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The unfinished end that was dropped when the log was opened, if there was one.
+    /// Returns the unfinished end that was dropped when the log was opened, if there was one.
     #[must_use]
     pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
         self.truncated_tail.as_ref()
@@ -260,8 +262,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the records of a write that failed, so that they are not there later. Returns its error, which says if that
-    /// failed too.
+    /// Removes the records of a write that failed, so that they are not there later. Returns its error, which
+    /// says if that failed too.
     fn take_back(&mut self, detail: &str) -> Error {
         let taken = self.file.set_len(self.end).and_then(|()| self.file.sync_all());
         self.has_leftover = taken.is_err();
@@ -316,8 +318,8 @@ pub(crate) fn cannot_open(path: &Path, fault: &io::Error) -> Error {
     Error::new(Repr::Journal { place: path.display().to_string(), detail })
 }
 
-/// Checksums of the last message and the last event of a conversation, without the prompt of an event. They tell whether a
-/// conversation continues what is on disk.
+/// Checksums of the last message and the last event of a conversation, without the prompt of an event. They
+/// tell whether a conversation continues what is on disk.
 fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
     at_end(log, log.lengths())
 }

@@ -11,7 +11,8 @@ use context_window::{
     plan::SentItems,
 };
 
-/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had been confirmed.
+/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had
+/// been confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TruncatedTail {
@@ -97,7 +98,8 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
         let is_ended = record.len() < line.len();
         let taken = match parse(record, read.next) {
             Ok(record) => read.insert(record),
-            // Only an end without a line break can be what a crash left. A line that has one was written whole.
+            // Only an end without a line break can be what a crash left. A line that has one was written
+            // whole.
             Err(_) if !is_ended && can_begin(record, read.next) => {
                 let rest = (bytes.len() - read.end) as u64;
                 read.truncated_tail = Some(TruncatedTail { line: at + 1, bytes: rest });

@@ -37,7 +37,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The entry of a row, with its prompt where that is the newest.
+    /// Returns the entry of a row, with its prompt where that is the newest.
     pub(super) fn entry(&mut self, head: &Head, row: &Row) -> Result<LogEvent, Error> {
         self.counts(head, row)?;
         let entry = self.name.entry(row)?;
@@ -54,7 +54,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A message, of which only the outline was read; none where the row is of anything else.
+    /// Returns a message, of which only the outline was read; none where the row is of anything else.
     fn outlined(&mut self, head: &Head, row: &Row) -> Result<Option<Message>, Error> {
         if row.kind != "message" {
             return Ok(None);
@@ -124,7 +124,7 @@ impl<'a> Loading<'a> {
 pub(super) struct Left(Vec<(u64, u32)>);
 
 impl Left {
-    /// All of them.
+    /// Creates all of them.
     pub(super) fn of(log: &Conversation) -> Self {
         let (mut left, mut position) = (Vec::new(), 0);
         for (n, entry) in (0..).zip(log.entries()) {
@@ -180,13 +180,13 @@ impl Left {
         Ok(())
     }
 
-    /// Whether all of them are here now.
+    /// Checks if all of them are here now.
     pub(super) fn are_loaded(&self, log: &Conversation) -> bool {
         self.0.iter().all(|(_, position)| log.message(*position).is_loaded())
     }
 }
 
-/// Whether every text is here.
+/// Checks if every text is here.
 pub(super) fn all_loaded(log: &Conversation) -> Result<(), Error> {
     if Left::of(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
 }

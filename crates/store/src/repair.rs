@@ -70,12 +70,13 @@ pub fn check_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     check(path, &bytes).map(|(checked, _)| checked)
 }
 
-/// Cuts a log off before its damage or its unfinished end, or writes its first line again. What is cut or replaced is
-/// written to a new file beside it first.
+/// Cuts a log off before its damage or its unfinished end, or writes its first line again. What is cut or
+/// replaced is written to a new file beside it first.
 ///
 /// # Errors
 ///
-/// As [`check_log`]; also if another process writes the log, or the copy cannot be written: the log is as it was then.
+/// As [`check_log`]; also if another process writes the log, or the copy cannot be written: the log is as it
+/// was then.
 pub fn cut_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let path = path.as_ref();
     let mut file = open(path, true)?;

@@ -10,12 +10,13 @@ use std::{
 
 /// The most partial files of one name and one process number that are passed over.
 const MOST_PARTS: u32 = 1_000_000;
-/// The longest name of a file, in bytes, that is repeated in that of its partial file: names have at most 255.
+/// The longest name of a file, in bytes, that is repeated in that of its partial file: names have at most
+/// 255.
 const LONGEST_NAME: usize = 200;
 
-/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it, synced, then
-/// renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to as it is. A new file is one
-/// that only its owner may read: texts of conversations are in it.
+/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it,
+/// synced, then renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to
+/// as it is. A new file is one that only its owner may read: texts of conversations are in it.
 ///
 /// # Errors
 ///
@@ -25,8 +26,8 @@ pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     save(path.as_ref(), contents, create_private)
 }
 
-/// Saves a whole file like [`save_whole`], but of no conversation: a new one has the rights that the process gives to all
-/// of its files.
+/// Saves a whole file like [`save_whole`], but of no conversation: a new one has the rights that the process
+/// gives to all of its files.
 ///
 /// # Errors
 ///
@@ -61,9 +62,9 @@ fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
 
 /// Makes the partial file of `path` beside it, for this writer alone, readable by its owner alone.
 ///
-/// A process that was killed leaves its partial file, and a process number comes again: in a container it is 1 each time,
-/// and two machines that share a folder may have the same one. So a file that is there, of a dead writer or of one that
-/// lives, is left as it is, and the next name is tried.
+/// A process that was killed leaves its partial file, and a process number comes again: in a container it is
+/// 1 each time, and two machines that share a folder may have the same one. So a file that is there, of a
+/// dead writer or of one that lives, is left as it is, and the next name is tried.
 ///
 /// # Errors
 ///
@@ -84,7 +85,8 @@ fn create_beside(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
     create_first(path, name, suffixes, create)
 }
 
-/// Makes a new file beside another, for a copy of some of it: `NAME.SUFFIX`, or `NAME.2.SUFFIX` and so on if that is there.
+/// Makes a new file beside another, for a copy of some of it: `NAME.SUFFIX`, or `NAME.2.SUFFIX` and so on if
+/// that is there.
 pub(crate) fn create_copy(path: &Path, suffix: &str) -> io::Result<(PathBuf, File)> {
     let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let suffixes = (1..=MOST_PARTS).map(|number| match number {

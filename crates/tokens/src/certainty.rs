@@ -1,24 +1,24 @@
-//! Numbers of tokens, and how sure they are.
+//! Numbers of tokens with their certainty.
 
 use serde::Serialize;
 
-/// How sure a number is (rule N4).
+/// The certainty of a number of tokens (rule N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Certainty {
     /// The number itself.
     Exact,
-    /// Counting stopped here: it is so much or more.
+    /// Counting stopped here: the number is this one or more.
     AtLeast,
-    /// It is so much or less.
+    /// The number is this one or less.
     UpperBound,
     /// Nothing is proven about it.
     Estimate,
 }
 
 impl Certainty {
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,18 +30,18 @@ impl Certainty {
     }
 }
 
-/// A number of tokens, and how sure it is.
+/// A number of tokens with its certainty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct TokenCount {
     /// The number of tokens.
     #[serde(rename = "n")]
     pub tokens: u64,
-    /// How sure.
+    /// The certainty of the number.
     pub certainty: Certainty,
 }
 
-/// What counting up to a limit found: the count, or that it is over the limit. It is a function of text and limit
-/// only, never of what was counted before (rule O3).
+/// The result of counting up to a limit: the count, or that it is over the limit. It is a function of text
+/// and limit only, never of earlier counts (rule O3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Exactly(u64),

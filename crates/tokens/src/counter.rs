@@ -1,4 +1,5 @@
-//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own (rule N1).
+//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own
+//! (rule N1).
 
 #[cfg(feature = "hf")]
 use crate::huggingface;
@@ -19,9 +20,10 @@ use std::{
     },
 };
 
-/// Counts the tokens of plain text. Cheap to clone, shared between managers and threads.
+/// A counter of the tokens of plain text. Cheap to clone, shared between managers and threads.
 ///
-/// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule N2).
+/// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule
+/// N2).
 ///
 /// ```
 /// use context_window_tokens::{Certainty, TokenCounter};
@@ -66,7 +68,7 @@ enum Kind {
 /// More than any text has: what a counter of the caller's own may say of one.
 const MOST: u64 = 1 << 40;
 
-/// What else a tokenizer's name may be in this build.
+/// The other forms of a tokenizer's name in this build.
 const OR_FILE: &str = if cfg!(feature = "hf") {
     ", or the path of a tokenizer.json"
 } else {
@@ -77,7 +79,7 @@ const OR_FILE: &str = if cfg!(feature = "hf") {
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
 
 impl TokenCounter {
-    /// The names that [`TokenCounter::named`] knows in this build.
+    /// Returns the names that [`TokenCounter::named`] knows in this build.
     pub const NAMES: &'static [&'static str] = &[
         #[cfg(feature = "openai")]
         "o200k_base",
@@ -88,8 +90,8 @@ impl TokenCounter {
         "bytes",
     ];
 
-    /// The counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`, `chars/3.5`,
-    /// `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
+    /// Returns the counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`,
+    /// `chars/3.5`, `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
     ///
     /// # Errors
     ///
@@ -113,42 +115,45 @@ impl TokenCounter {
         }
     }
 
-    /// The encoding of `gpt-4o` and everything newer from `OpenAI`. Exact.
+    /// Creates a counter with the encoding of `gpt-4o` and everything newer from `OpenAI`. Exact.
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn o200k_base() -> Self {
         Self::build("o200k_base", Kind::OpenAi(openai::Encoding::O200k), 1)
     }
 
-    /// The encoding of `gpt-4` and `gpt-3.5-turbo`. Exact.
+    /// Creates a counter with the encoding of `gpt-4` and `gpt-3.5-turbo`. Exact.
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn cl100k_base() -> Self {
         Self::build("cl100k_base", Kind::OpenAi(openai::Encoding::Cl100k), 2)
     }
 
-    /// An estimate: a token for every 4 characters (Unicode scalar values) begun.
+    /// Creates an estimate: a token for every 4 characters (Unicode scalar values) begun.
     #[must_use]
     pub fn chars_per_4() -> Self {
         Self::build("chars/4", Kind::Estimate(estimate::FOUR), 3)
     }
 
-    /// An estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's wire format.
+    /// Creates an estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's
+    /// wire format.
     #[must_use]
     pub fn chars_per_3_5() -> Self {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
-    /// An upper bound for byte-level vocabularies and those that fall back to bytes: a token for every byte. It counts
-    /// too much for English by about a factor of four, and never too little where no normaliser makes texts longer.
+    /// Creates an upper bound for byte-level vocabularies and those that fall back to bytes: a token for
+    /// every byte. It counts too much for English by about a factor of four, and never too little unless a
+    /// normaliser makes texts longer.
     #[must_use]
     pub fn bytes() -> Self {
         Self::build("bytes", Kind::Bytes, 5)
     }
 
-    /// The tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the folder it is
-    /// in. Exact. The counter is named after the folder (or the file, where that is not called `tokenizer.json`), with
-    /// the first 8 digits of a hash of the file, so that plans tell two of them apart.
+    /// Loads the tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the
+    /// folder it is in. Exact. The counter is named after the folder (or the file, if that is not called
+    /// `tokenizer.json`), with the first 8 digits of a hash of the file, so that plans distinguish two of
+    /// them.
     ///
     /// ```no_run
     /// let counter = context_window_tokens::TokenCounter::huggingface("models/qwen3")?;
@@ -165,7 +170,7 @@ impl TokenCounter {
         Self::from_huggingface_json(&name, &path.display().to_string(), &json)
     }
 
-    /// A tokenizer from the bytes of a `tokenizer.json`; plans and errors call it `name`.
+    /// Loads a tokenizer from the bytes of a `tokenizer.json`; plans and errors call it `name`.
     ///
     /// # Errors
     ///
@@ -184,8 +189,8 @@ impl TokenCounter {
         Ok(Self::build(&name, Kind::HuggingFace(Box::new(tokenizer)), next_tag()))
     }
 
-    /// A counter of the caller's own. Its counts are taken as exact; it has to be a function of the text alone. More than
-    /// 2^40 tokens for one text read as 2^40, so that sums stay sums.
+    /// Creates a counter from your own function. Its counts are taken as exact; it has to depend on the text
+    /// alone. More than 2^40 tokens for one text read as 2^40, so that sums do not overflow.
     ///
     /// ```
     /// use context_window_tokens::TokenCounter;
@@ -221,8 +226,9 @@ impl TokenCounter {
         Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }
     }
 
-    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are over a limit
-    /// by their length alone are not counted then. What the built-in counters know of themselves stays.
+    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are
+    /// over a limit by their length alone are not counted then. What the built-in counters know of themselves
+    /// stays.
     #[must_use]
     pub fn with_longest_token(mut self, bytes: u64) -> Self {
         if let Kind::Fn(_) = self.inner.kind {
@@ -231,10 +237,10 @@ impl TokenCounter {
         self
     }
 
-    /// Remembers the counts of texts that recur from request to request (documents and the like), up to about so many
-    /// bytes of text, or as many as the documents of one request need where that is more; 0 remembers nothing. Clones share
-    /// what is remembered. It changes speed, never a plan. A manager gives a counter without this the size that
-    /// `tokens.cache_bytes` says.
+    /// Caches the counts of texts that recur from request to request (documents and the like), up to about
+    /// `bytes` bytes of text, or as many as the documents of one request need if that is more; 0 caches
+    /// nothing. Clones share the cache. It changes speed, never a plan. A manager sets the cache of a counter
+    /// without one by `tokens.cache_bytes`.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ContentCache::new(bytes)));
@@ -247,26 +253,26 @@ impl TokenCounter {
         self.cache.is_some()
     }
 
-    /// This counter for a model that has another tokenizer: its numbers are estimates.
+    /// Returns this counter for a model that has another tokenizer: its numbers are estimates.
     #[must_use]
     pub fn into_estimate(mut self) -> Self {
         self.certainty = Certainty::Estimate;
         self
     }
 
-    /// The counter's name, as plans give it.
+    /// Returns the counter's name, as in plans.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// How sure this counter's full counts are.
+    /// Returns the certainty of this counter's full counts.
     #[must_use]
     pub fn certainty(&self) -> Certainty {
         self.certainty
     }
 
-    /// The tokens of a text.
+    /// Counts the tokens of a text.
     ///
     /// # Errors
     ///
@@ -285,9 +291,10 @@ impl TokenCounter {
         Ok(TokenCount { tokens: n, certainty })
     }
 
-    /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or `limit` + 1
-    /// with certainty `at_least` (`estimate` for counters that estimate). If the byte length alone proves that the text
-    /// is over the limit, it is not tokenized (rule N5): 100 MB against 8,000 tokens of `o200k_base` costs nothing.
+    /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or
+    /// `limit` + 1 with certainty `at_least` (`estimate` for counters that estimate). If the byte length
+    /// alone proves that the text is over the limit, it is not tokenized (rule N5): 100 MB against 8,000
+    /// tokens of `o200k_base` costs nothing.
     ///
     /// ```
     /// # #[cfg(feature = "openai")] {
@@ -312,9 +319,10 @@ impl TokenCounter {
         })
     }
 
-    /// A long beginning of the text that has no more than `limit` tokens by itself, and its tokens. It ends where a
-    /// character ends. With the `OpenAI` encodings no whole word more would fit; with others the place is found by
-    /// halving, so a little more might. Nothing is read that no `limit` tokens can cover (rule N5).
+    /// Returns a long beginning of the text that has no more than `limit` tokens by itself, and its tokens.
+    /// It ends where a character ends. With the `OpenAI` encodings no whole word more would fit; with others
+    /// the place is found by halving, so a little more might. Nothing is read that no `limit` tokens can
+    /// cover (rule N5).
     ///
     /// # Errors
     ///
@@ -441,8 +449,8 @@ impl TokenCounter {
         self.bounds.most(bytes)
     }
 
-    /// Returns the number that tells this counter from others of the process, so that a cached count is its
-    /// own.
+    /// Returns the number that distinguishes this counter from others of the process, so that a cached count
+    /// is its own.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.inner.tag

@@ -14,8 +14,8 @@
 //!
 //! # Overview
 //!
-//! A [`TokenCounter`] counts plain text; each [`TokenCount`] says how certain it is. Counting stops early at
-//! a limit ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached
+//! A [`TokenCounter`] counts plain text; each [`TokenCount`] has its certainty. Counting stops early at a
+//! limit ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached
 //! ([`TokenCounter::with_cache`]).
 //!
 //! # Features

@@ -1,4 +1,4 @@
-//! What differs between two plans, and the one input that each difference comes from.
+//! The differences between two plans, and the one input that each comes from.
 
 use super::Explainer;
 use crate::{
@@ -48,12 +48,14 @@ use states::{States, shared};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// In the order of the second plan: what is in, what is out, then what is no longer there.
+    /// In the order of the second plan: included items, excluded items, then items that only the first plan
+    /// has.
     pub changes: Vec<Change>,
-    /// Whose reasoning is sent in one of the plans only, or lost for another reason.
+    /// Messages whose reasoning is sent in one of the plans only, or lost for another reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<ReasoningChange>,
-    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached prefix there.
+    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached
+    /// prefix there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsChange>,
     /// The part of the first prompt that the second repeats, as a provider's cache can serve it.
@@ -66,20 +68,20 @@ pub struct Diff {
 pub struct Change {
     /// Its id.
     pub id: ItemId,
-    /// Whether it is a document: their ids are a namespace of their own.
+    /// True if it is a document: their ids are a namespace of their own.
     pub document: bool,
-    /// Whether a plan has an item of the other namespace under this id too (rule O5).
+    /// True if a plan has an item of the other namespace under this id too (rule O5).
     #[serde(skip)]
     pub shares_id: bool,
     /// Its state in the first plan.
     pub from: ItemState,
     /// Its state in the second plan.
     pub to: ItemState,
-    /// Whether only what is sent for it differs.
+    /// True if only the text that is sent for it differs.
     pub text_changed: bool,
     /// The input that this comes from.
     pub cause: Cause,
-    /// What planning again has shown of that.
+    /// The evidence for that, from planning again.
     pub evidence: Evidence,
 }
 
@@ -95,7 +97,7 @@ pub enum ItemState {
     Excluded(ExcludedCode),
 }
 
-/// `absent`, `in: REASON` or `out: REASON`, with the names that reasons have in JSON.
+/// Writes `absent`, `in: REASON` or `out: REASON`, with the names that reasons have in JSON.
 impl std::fmt::Display for ItemState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -142,11 +144,11 @@ pub enum Cause {
     Compaction,
     /// The options of the planner.
     Config,
-    /// What the last prompt was: where its window started, which documents it held (rule S5).
+    /// The last prompt: the start of its window, its documents (rule S5).
     LastPrompt,
 }
 
-/// What planning again with only one input changed has shown.
+/// The evidence for a cause, from planning again with only one input changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -160,7 +162,7 @@ pub enum Evidence {
 }
 
 impl Cause {
-    /// Its name in JSON and reports.
+    /// Returns its name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -182,11 +184,12 @@ impl Cause {
 }
 
 impl Diff {
-    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of messages.
+    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of
+    /// messages.
     ///
     /// # Errors
     ///
-    /// Whatever planning the two requests runs into; mixtures of them that make no plan only show nothing.
+    /// Any error of planning the two requests; a mixture of them that makes no plan is no evidence.
     pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
@@ -239,13 +242,13 @@ struct Item {
     document: bool,
 }
 
-/// The state of an item, and what is sent for it.
+/// The state of an item, and the text that is sent for it.
 #[derive(Debug, PartialEq, Eq)]
 struct Snapshot {
     state: ItemState,
-    /// A hash of what is sent for it.
+    /// A hash of the text that is sent for it.
     sent: Option<String>,
-    /// Whether it is a placeholder, which no participant wrote.
+    /// True if it is a placeholder, which no participant wrote.
     made_up: bool,
 }
 
@@ -342,8 +345,8 @@ struct Indexed<'t> {
 }
 
 impl Indexed<'_> {
-    /// The one input that a change comes from: one that makes it alone, else one without which it is not made, else the
-    /// last one it takes.
+    /// Returns the one input that a change comes from: one that makes it alone, else one without which it is
+    /// not made, else the last one it takes.
     fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
             states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)

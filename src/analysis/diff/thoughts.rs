@@ -61,7 +61,7 @@ enum ReasoningState {
     Sent,
     /// It is lost, or its provider is to leave it out.
     Lost(DropReason),
-    /// The message is not in the prompt, or nothing was thought.
+    /// The message is not in the prompt, or has no reasoning.
     Absent,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for ReasoningState {
     }
 }
 
-/// The changes, in the order of the second plan; then what only the first one has.
+/// Returns the changes, in the order of the second plan; then those of messages that only the first one has.
 pub(super) fn changes(before: &ContextPlan, after: &ContextPlan) -> Vec<ReasoningChange> {
     let states = [before, after].map(states);
     let order = [after, before].map(|plan| plan.included.iter().map(|row| &row.id));

@@ -133,7 +133,7 @@ impl Explainer<'_> {
         }))
     }
 
-    /// The plan with other options; none if these are the same, or the prompt does not fit with them.
+    /// Sets the plan with other options; none if these are the same, or the prompt does not fit with them.
     fn with_options(&self, change: impl FnOnce(&mut Config)) -> Result<Option<ContextPlan>, Error> {
         let asked = self.manager.asked_config();
         let mut config = asked.clone();
@@ -145,7 +145,8 @@ impl Explainer<'_> {
         Ok(Some(plan).filter(|plan| plan.overflow.is_none()))
     }
 
-    /// The plan after a compaction without a model, which says at least how much one frees.
+    /// Returns the advice to compact, from the plan after a compaction without a model: a summary by a model
+    /// frees about as much or more.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
         let Some(job) = compactor.now(self.request)? else { return Ok(None) };
@@ -167,7 +168,7 @@ fn tokens_of(plan: &ContextPlan, kind: &Kind) -> u64 {
     groups.kinds.iter().filter(|(one, _)| one == kind).map(|(_, tokens)| tokens).sum()
 }
 
-/// A change that is worth it.
+/// Returns a change that is worth it.
 fn found(change: AdvisedChange, before: u64, after: u64) -> Option<Advice> {
     let worth_it = after <= before.saturating_sub(before.div_ceil(10));
     worth_it.then_some(Advice { change, before, after })

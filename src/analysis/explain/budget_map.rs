@@ -1,5 +1,4 @@
-//! What the prompt holds at every budget: the whole plan, budget by budget, as what changes from one to the
-//! next.
+//! The prompt at every budget: the whole plan, budget by budget, as the changes from one to the next.
 
 use super::{Explainer, gathered::Rounds, key::Key, stays::Stays, sweep::Sweep};
 use crate::{
@@ -10,7 +9,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the prompt of a request holds at every prompt budget of a range, tokens included; made by
+/// The prompts of a request at every prompt budget of a range, tokens included; made by
 /// [`Explainer::budget_map`].
 ///
 /// Budgets are tried as explanations try them: as if the last prompt had been made under them (rule E1).
@@ -19,10 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct BudgetMap {
     /// The present budget, in tokens.
     pub prompt_budget: u64,
-    /// The largest budget of the model, in tokens; the last step ends earlier where there are too many
-    /// changes.
+    /// The largest budget of the model, in tokens; the last step ends earlier if there are too many changes.
     pub largest_budget: u64,
-    /// What is in at any of the budgets, in the order of the prompts that it is in.
+    /// The items that are included at any of the budgets, in the order of the prompts that include them.
     pub items: Vec<MappedItem>,
     /// The budgets, in ascending order without a gap: at all of those of one step the prompt is the same.
     pub steps: Vec<BudgetStep>,
@@ -54,18 +52,18 @@ pub struct BudgetStep {
     pub to: u64,
     /// What the prompt costs.
     pub total: TokenCount,
-    /// What is sent beside the items.
+    /// Tokens that belong to no item.
     pub overhead: Vec<LedgerLine>,
     /// The included items that were not in the step before, or had other tokens there. Of the first step, all
     /// included items.
     pub enters: Vec<EnteringItem>,
-    /// The items of the step before that are not in here, by their places in [`BudgetMap::items`].
+    /// The items of the step before that are not included here, by their places in [`BudgetMap::items`].
     pub leaves: Vec<usize>,
     /// The sections, in the order of [`Section::ALL`].
     pub sections: Vec<MappedSection>,
 }
 
-/// An item that is in from a [`BudgetStep`] on.
+/// An item that is included from a [`BudgetStep`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnteringItem {
@@ -96,7 +94,7 @@ pub struct MappedSection {
 }
 
 impl BudgetMap {
-    /// The step of a budget; none where the map does not reach so far.
+    /// Returns the step of a budget; none where the map does not reach so far.
     #[must_use]
     pub fn step(&self, budget: u64) -> Option<&BudgetStep> {
         let at = self.steps.partition_point(|step| step.to < budget);
@@ -122,7 +120,7 @@ struct Items {
 }
 
 impl Items {
-    /// Notes the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of
+    /// Records the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of
     /// them, and the plan is that of the largest.
     fn seen(&mut self, (from, to): (u64, u64), lowest: [u64; 3], plan: ContextPlan) -> Seen {
         let mut rows = BTreeMap::new();
@@ -150,8 +148,7 @@ impl Items {
 }
 
 impl Explainer<'_> {
-    /// What the prompt holds at every budget, as far as `most_steps` changes reach below and above the
-    /// present one.
+    /// Maps the prompt at every budget, as far as `most_steps` changes reach below and above the present one.
     ///
     /// ```
     /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
@@ -172,7 +169,7 @@ impl Explainer<'_> {
     ///
     /// # Errors
     ///
-    /// Whatever planning runs into.
+    /// Any error of planning.
     #[doc(hidden)]
     pub fn budget_map(&self, most_steps: usize) -> Result<BudgetMap, Error> {
         let (manager, request) = (self.manager, self.request);
@@ -183,8 +180,8 @@ impl Explainer<'_> {
         let stays = Stays::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
-        // Nothing is asked about but what the provider requires: a single goal would make ranges longer than
-        // the prompt is the same.
+        // Only the messages that the provider requires are goals: a goal of another item would join ranges
+        // whose prompts differ in the rest.
         let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
         let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required)?;
         let mut items = Items::default();
@@ -217,7 +214,7 @@ impl Explainer<'_> {
     }
 }
 
-/// The budgets of the sections at the smallest of these prompt budgets, where the plan is that of the
+/// Returns the budgets of the sections at the smallest of these prompt budgets, where the plan is that of the
 /// largest.
 fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Result<[u64; 3], Error> {
     if from == to {
@@ -226,7 +223,7 @@ fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Resu
     sweep.section_budgets(from)
 }
 
-/// Whether results are clipped: to how many bytes depends on every token of the budget (rule S7). Where a
+/// Checks if results are clipped: the length of a clip depends on every token of the budget (rule S7). If a
 /// budget that does not hold the minimum needs no clips, no smaller one has any.
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped)

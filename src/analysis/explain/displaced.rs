@@ -8,8 +8,8 @@ use crate::{
     },
 };
 
-/// The items that are in instead of a row that is out: see [`super::Explanation::displaced_by`]. `tokens` is
-/// what it costs.
+/// Returns the items that are in instead of a row that is out: see [`super::Explanation::displaced_by`].
+/// `tokens` is what it costs.
 pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
@@ -31,7 +31,7 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
     make_room(last_in(plan, row.section).chain(others), tokens, room)
 }
 
-/// The first of these that together leave as much as is missing.
+/// Returns the first of these that together leave as much as is missing.
 fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64>, room: u64) -> Vec<ItemId> {
     let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
     let mut holding = Vec::new();

@@ -1,4 +1,5 @@
-//! Why something is in or out, and which budget would change that: answers that another plan confirms.
+//! Explanations: the reason why an item is included or excluded, and the budgets that would change that, each
+//! confirmed by a plan.
 
 use super::Explainer;
 use crate::{
@@ -39,7 +40,7 @@ use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
 use tracks::{BudgetTracks, Track};
 
-/// How many intervals of budgets are listed.
+/// Number of intervals of budgets that are listed.
 const LISTED: usize = 16;
 
 /// Prompt budgets at which an item is in, both ends included; tokens.
@@ -47,22 +48,23 @@ const LISTED: usize = 16;
 pub struct Interval {
     /// The smallest of them.
     pub from: u64,
-    /// The largest; none where that is the largest budget of the model.
+    /// The largest; `None` if that is the largest budget of the model.
     pub to: Option<u64>,
 }
 
-/// Why one item is in or out, and which other prompt budgets would change that.
+/// The reason why one item is included or excluded, and the other prompt budgets that would change that.
 ///
-/// Budgets run from 1 to the largest one of the model: its context length or input limit, less the safety
-/// buffer, with nothing kept for the completion. They are tried as if the last prompt had been made under
-/// them (rule S5). Where results of the open exchange would have to be clipped (rule S7), nothing but the
-/// minimum is taken to be in.
+/// Budgets run from 1 to the largest one of the model, in tokens: its context length or input limit, less the
+/// safety buffer, with nothing kept for the completion. They are tried as if the last prompt had been made
+/// under them (rule S5). At budgets that would clip results of the open exchange (rule S7), only the minimum
+/// counts as included.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The item's id.
     pub id: ItemId,
-    /// Where the answer is about a run of messages: the id of the first; `id` is the last.
+    /// For a run of messages, the tokens of all of them, as in the plan's row. `tokens` are then those of the
+    /// newest one and its exchange, which is included first.
     pub first_id: Option<ItemId>,
     /// How many messages the answer is about.
     pub count: u64,
@@ -74,35 +76,34 @@ pub struct Explanation {
     pub reason: Reason,
     /// The present budget, in tokens.
     pub prompt_budget: u64,
-    /// What it costs, in tokens: a message that is out together with the rest of its exchange. None where no
-    /// count is needed.
+    /// Its tokens: of an excluded message, those of the rest of its exchange too. `None` if no count is
+    /// needed.
     pub tokens: Option<u64>,
-    /// How sure that is.
+    /// The certainty of that count.
     pub certainty: Certainty,
-    /// Where the answer is about a run of messages: the tokens of all of them, as the plan's row has them.
-    /// `tokens` are those of the newest one and its exchange, which comes in first.
+    /// For a run of messages, the id of the first; `id` is the last.
     pub run_tokens: Option<TokenCount>,
-    /// The items that are in instead: the last ones that came in, as many as it takes to make room for it,
-    /// those of its own section first. Of a duplicate, the item that it repeats.
+    /// The items that are included instead: the last ones, as many as it takes to free its tokens, those of
+    /// its own section first. For a duplicate, the item that it repeats.
     pub displaced_by: Vec<ItemId>,
-    /// The smallest budget, from the present one up, at which it is in.
+    /// The smallest budget, from the present one up, at which it is included.
     pub enters_at: Option<u64>,
-    /// The budget from which on it stays in.
+    /// The budget from which on it stays included.
     pub stays_from: Option<u64>,
     /// The first budgets, from the present one up, at which it is in.
     pub intervals: Vec<Interval>,
-    /// How many more intervals there are.
+    /// Number of further intervals.
     pub more: u64,
-    /// The items of the present plan that are not in it any longer at `enters_at`; messages that the target
-    /// demands (rule H5) are none.
+    /// The items of the present plan that are excluded at `enters_at`; messages that the target demands (rule
+    /// H5) are none.
     pub leaves_then: Vec<ItemId>,
-    /// Of an item that is in, the largest smaller budget at which it is not.
+    /// For an included item, the largest smaller budget at which it is excluded.
     pub leaves_at: Option<u64>,
-    /// Why no budget of this model lets it in, or none makes it leave; displayed as a sentence.
+    /// The reason why no budget of this model includes it, or none excludes it; displayed as a sentence.
     pub never: Option<Never>,
 }
 
-/// An explanation in JSON: each reason as a sentence, with its code and numbers beside it.
+/// An explanation in JSON: each reason as a sentence, and as its code with its numbers.
 #[derive(Serialize)]
 struct Written<'a> {
     id: &'a ItemId,
@@ -128,8 +129,8 @@ struct Written<'a> {
     never_code: &'a Option<Never>,
 }
 
-/// As an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the same as
-/// data.
+/// Writes an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the
+/// same as data.
 impl Serialize for Explanation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = Written {
@@ -159,8 +160,9 @@ impl Serialize for Explanation {
 }
 
 impl ContextPlan {
-    /// Why an item is in or out; none where this plan knows nothing of it. No planning is needed, and no more
-    /// is known than the plan holds: of a run of messages, its first and its last.
+    /// Returns the reason why an item is included or excluded. Returns `None` if this plan does not list it.
+    /// No planning is needed, and only ids in the plan are known: of a run of messages, its first and its
+    /// last.
     #[must_use]
     pub fn reason(&self, id: &str) -> Option<Reason> {
         self.find(id).map(reason_of)
@@ -168,24 +170,24 @@ impl ContextPlan {
 }
 
 impl Explainer<'_> {
-    /// Why this item is in or out, and which other budgets would change that. A run of messages is asked for
-    /// as reports name it, `m0..m77`.
+    /// Explains why this item is included or excluded, and the other budgets that would change that. Ask for
+    /// a run of messages by its name in reports, `m0..m77`.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` for an id that is nowhere in the request, and whatever planning runs into.
+    /// `ErrorKind::NotFound` for an id that is nowhere in the request, and any error of planning.
     pub fn explain(&self, id: &str) -> Result<Explanation, Error> {
         let plan = self.manager.plan(self.request)?;
         let (row, id) = row_of(&plan, self.request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
         Ok(self.explain_some(&plan, vec![(row, id)])?.remove(0))
     }
 
-    /// Why each row of the plan is in or out, in the order of the plan: what is in first. Of a run of
-    /// messages its last one, the first to come in, is asked about.
+    /// Explains each row of the plan, in the order of the plan: included items first. For a run of messages
+    /// it explains the last one, which is included first.
     ///
     /// # Errors
     ///
-    /// Whatever planning runs into.
+    /// Any error of planning.
     pub fn explain_all(&self) -> Result<Vec<Explanation>, Error> {
         let plan = self.manager.plan(self.request)?;
         let included = plan.included.iter().map(|row| (Decision::Included(row), row.id.clone()));
@@ -257,7 +259,8 @@ fn answer(
             let (tokens, certainty) = (Some(row.token_estimate.tokens), row.token_estimate.certainty);
             let always = match subject.key {
                 None => true,
-                // What a target demands, and what was sent again, may go at larger budgets too.
+                // Messages that a target demands, and items sent again, may be excluded at larger budgets
+                // too.
                 Some(key) => {
                     let leaves = track.leaves_at.is_some() || track.stays_from != Some(plan.prompt_budget);
                     sweep.minimum().contains(&key) || !leaves
@@ -299,12 +302,12 @@ fn answer(
     })
 }
 
-/// Why nothing brings it in.
+/// Returns the reason why no budget includes it.
 fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<Never, Error> {
     if !is_for_want_of_room(&row.reason) {
         return Ok(Never::Reason(row.reason.clone()));
     }
-    // What no walk examined may turn out to be nothing that could be sent.
+    // A message that no walk examined may have no content to send.
     if let Some(reason) = subject.key.map(|key| sweep.ineligible(key)).transpose()?.flatten() {
         return Ok(Never::Reason(reason));
     }

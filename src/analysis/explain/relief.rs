@@ -63,7 +63,7 @@ impl Explainer<'_> {
         Ok(confirmed)
     }
 
-    /// The plan with one change made; none where it cannot be.
+    /// Sets the plan with one change made; none where it cannot be.
     fn with_remedy(&self, remedy: &Remedy, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
         let Self { manager, request } = *self;
         let mut changed = request.clone();
@@ -82,7 +82,7 @@ impl Explainer<'_> {
         manager.plan_from(&changed, &manager.context(&changed)?, sticky).map(Some)
     }
 
-    /// The plan with an item's text cut at its end.
+    /// Sets the plan with an item's text cut at its end.
     fn with_less(&self, id: &ItemId, by: u64, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
         let Self { manager, request } = *self;
         let state = request.state.iter().position(|(name, _)| name == id);

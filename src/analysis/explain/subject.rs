@@ -79,7 +79,7 @@ impl<'a> Subjects<'a> {
             || self.may_rank_anew && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 
-    /// The key of a row's candidate; none for what is no candidate.
+    /// Returns the key of a row's candidate; none for what is no candidate.
     fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
         let source = match row {
             Decision::Included(row) => Some(row.source),
@@ -127,8 +127,8 @@ pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     )
 }
 
-/// The row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found by the
-/// log.
+/// Returns the row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found
+/// by the log.
 pub(super) fn row_of<'a>(
     plan: &'a ContextPlan,
     request: &PlanRequest<'_>,
@@ -150,7 +150,8 @@ pub(super) fn row_of<'a>(
     Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
 }
 
-/// The row of a run by its name in reports, `m0..m77`, and its last id; none if an item has that name.
+/// Returns the row of a run by its name in reports, `m0..m77`, and its last id; none if an item has that
+/// name.
 fn run_of<'a>(
     plan: &'a ContextPlan,
     request: &PlanRequest<'_>,
@@ -165,7 +166,7 @@ fn run_of<'a>(
     })
 }
 
-/// The row of a run of messages that a message is part of.
+/// Returns the row of a run of messages that a message is part of.
 fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
@@ -177,7 +178,7 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
     plan.excluded.iter().find(holds).map(Decision::Excluded)
 }
 
-/// An id that may have been meant.
+/// Returns an id that may have been meant.
 pub(super) fn near(plan: &ContextPlan, id: &str) -> Option<ItemId> {
     let ids = plan.included.iter().map(|row| &row.id).chain(plan.excluded.iter().map(|row| &row.id));
     plain::nearest(id, ids.map(ItemId::as_str)).map(ItemId::from)

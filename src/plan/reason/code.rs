@@ -1,4 +1,4 @@
-//! Reasons as data: a code that stays, and its numbers, beside the words for people.
+//! Reasons as data: a code that stays the same across versions, and its numbers.
 
 use super::{ExcludedReason, IncludedReason, LimitedBy, PolicyRule};
 use crate::{item::ItemId, text::plain::grouped};
@@ -75,15 +75,15 @@ struct Coded<'a> {
     up_to: Option<u64>,
 }
 
-/// As an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...) under the names
-/// that they have in a plan's JSON.
+/// Writes an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...)
+/// under the names that they have in a plan's JSON.
 impl Serialize for ExcludedReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Coded { code: self.name(), numbers: Numbers::new(self), up_to: None }.serialize(serializer)
     }
 }
 
-/// Why an item is in or out.
+/// The reason why an item is included or excluded.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -93,7 +93,8 @@ pub enum Reason {
     Excluded(ExcludedReason),
 }
 
-/// As an object with a `code`: `required`, `pinned`, `recent`, `question`, `relevant`, `summary`, or the code of what is out.
+/// Writes an object with a `code`: `required`, `pinned`, `recent`, `question`, `relevant`, `summary`, or the
+/// code of the exclusion.
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -123,8 +124,8 @@ pub enum Never {
     },
 }
 
-/// As an object with a `code`: `always_in`, or the code of what keeps it out, with `up_to` where that is every budget up to
-/// there.
+/// Writes an object with a `code`: `always_in`, or the code of the exclusion, with `up_to` if it holds at
+/// every budget up to that one.
 impl Serialize for Never {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -141,7 +142,7 @@ impl Serialize for Never {
     }
 }
 
-/// The name of what is in, the sentence of what is out.
+/// Writes the name of an inclusion, the sentence of an exclusion.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -168,7 +169,8 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "what one question's documents may take keeps it out at every"
             }
-            // With another budget than the last prompt's the window is not continued (rule S5), which is not told here.
+            // Under another budget than the last prompt's the window is not continued (rule S5); this text
+            // leaves that out.
             ExcludedReason::Budget { limited_by: LimitedBy::StickyWindow, .. } => {
                 return f.write_str(
                     "the sticky window keeps it out; a prompt with another budget begins a new one",

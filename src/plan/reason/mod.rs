@@ -1,4 +1,4 @@
-//! Why an item is in, why it is out: facts with their numbers, and the wording beside them.
+//! The reasons for including or excluding an item: facts with their numbers, and their wording.
 
 mod code;
 
@@ -8,7 +8,7 @@ pub use code::{Never, Reason};
 use serde::Serialize;
 use std::fmt;
 
-/// Why an item is in the prompt.
+/// The reason why an item is in the prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncludedReason {
@@ -18,7 +18,8 @@ pub enum IncludedReason {
     Pinned,
     /// It is in the kept window (rule S4).
     Recent,
-    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are kept (rules S4, S5).
+    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are
+    /// kept (rules S4, S5).
     Question,
     /// Its score (rule S8).
     Relevant,
@@ -27,7 +28,7 @@ pub enum IncludedReason {
 }
 
 impl IncludedReason {
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +58,7 @@ impl IncludedReason {
 // - crates/report: row.rs; crates/ratatui: filter.rs
 // - crates/plan-inspect/schema/plan.json
 
-/// Why an item is not in the prompt, with the numbers that decided it.
+/// The reason why an item is not in the prompt, with the numbers that decided it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ExcludedReason {
@@ -70,7 +71,7 @@ pub enum ExcludedReason {
     },
     /// Its TTL is used up (rules T1, T2).
     TtlExpired {
-        /// Whether it had its one more turn under the policy `ask`.
+        /// True if it had its one more turn under the policy `ask`.
         asked: bool,
     },
     /// Another document earlier in the list has this id or text (rule S9).
@@ -82,7 +83,7 @@ pub enum ExcludedReason {
     Policy(PolicyRule),
     /// It is archived: still in the log, no longer sent (rule C1).
     Archived {
-        /// The number of the compaction; none where the conversation was rewound to before it.
+        /// The number of the compaction; `None` if the conversation was rewound to before it.
         compaction: Option<u32>,
     },
 }
@@ -113,7 +114,7 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -148,14 +149,14 @@ pub enum PolicyRule {
     },
     /// `rag.max_items`: that many documents are in already.
     MaxItems {
-        /// How many.
+        /// The limit, in documents.
         limit: u64,
     },
     /// `rag.max_source_tokens`: the source's other items are in already.
     MaxSourceTokens {
-        /// What they cost.
+        /// Their tokens.
         used: u64,
-        /// The most one source may cost.
+        /// The most tokens of one source.
         limit: u64,
     },
     /// A note that was pinned while the model is at work: it is sent from the next question on (rule S10).
@@ -166,14 +167,14 @@ pub enum PolicyRule {
     SecondResult,
     /// A message with nothing in it (rule H3).
     EmptyMessage,
-    /// A message of the assistant that holds nothing but what another wire format knows (rule H6).
+    /// A message of the assistant with content in another wire format only (rule H6).
     ForeignMessage,
     /// An exchange whose call has no result, under `repair = "drop"` (rule H2).
     MissingResult,
 }
 
 impl PolicyRule {
-    /// The rule's name in JSON.
+    /// Returns the rule's name in JSON.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -209,7 +210,7 @@ pub enum ExcludedCode {
 }
 
 impl ExcludedCode {
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -223,7 +224,7 @@ impl ExcludedCode {
 }
 
 impl ExcludedReason {
-    /// The reason without its numbers.
+    /// Returns the reason without its numbers.
     #[must_use]
     pub fn code(&self) -> ExcludedCode {
         match self {
@@ -235,13 +236,13 @@ impl ExcludedReason {
         }
     }
 
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.code().name()
     }
 
-    /// The tokens that the rules had left, where there was no room.
+    /// Returns the tokens that the rules had left, where there was no room.
     pub(crate) fn room(&self) -> Option<u64> {
         match self {
             Self::Budget { room, .. } => Some(*room),

@@ -42,7 +42,7 @@ pub(crate) struct Changes {
     pub(crate) arguments: bool,
     /// Functions have names in the letters that the target takes (rule H6).
     pub(crate) functions: bool,
-    /// Thoughts are one text where the wire format has one field for them.
+    /// Reasoning is one text if the wire format has one field for it.
     thoughts: bool,
     /// Texts are one text where the wire format has no list for them.
     joined: bool,
@@ -57,12 +57,12 @@ enum Instead {
 }
 
 impl TargetProfile {
-    /// The message as this target takes it, itself where that is as it is.
+    /// Returns the message as this target takes it, itself where that is as it is.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
         self.adapted(message, turn_position).0
     }
 
-    /// The message as this target takes it, and what had to be changed.
+    /// Returns the message as this target takes it, and what had to be changed.
     pub(crate) fn adapted<'m>(
         &self,
         message: &'m Message,
@@ -84,7 +84,7 @@ impl TargetProfile {
         self.wire_format == WireFormat::Plain || text_alone()
     }
 
-    /// The message with these changes, which are its own.
+    /// Returns the message with these changes, which are its own.
     fn changed<'m>(
         &self,
         message: &'m Message,
@@ -217,7 +217,7 @@ impl TargetProfile {
             && !(0..message.reasoning().len()).any(is_chunk)
     }
 
-    /// The content as one text, with placeholders for parts that are not text.
+    /// Returns the content as one text, with placeholders for parts that are not text.
     fn one_text(&self, message: &Message) -> String {
         let parts = self.parts_of(message);
         let texts = parts.iter().filter_map(|part| match part {
@@ -233,7 +233,7 @@ impl TargetProfile {
         matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini)
     }
 
-    /// Whether content of this role is one text: what the assistant said in a body of Responses, a result of
+    /// Checks if content of this role is one text: the assistant's in a body of Responses, a tool result of
     /// Gemini.
     fn joins_texts(&self, role: Role) -> bool {
         matches!(
@@ -374,7 +374,7 @@ impl TargetProfile {
         }
     }
 
-    /// A part without cache marks of its own.
+    /// Returns a part without cache marks of its own.
     fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
         match part {
             Part::Opaque { wire_format, json } => match self.unmarked(json) {
@@ -404,7 +404,7 @@ impl TargetProfile {
     }
 }
 
-/// The plain text, without what is blank.
+/// Returns the plain text, without what is blank.
 fn text_of(message: &Message) -> Box<str> {
     if message.text().trim().is_empty() { "".into() } else { message.text().into() }
 }

@@ -109,8 +109,8 @@ fn is_items(message: &Message) -> bool {
     message.text().is_empty() && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
 }
 
-/// Returns true for instructions that say nothing and hold only what the provider reads: those that add or
-/// remove tools do (rule S12).
+/// Returns true for instructions without text that hold only items for the provider: those that add or remove
+/// tools do (rule S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
     const TOOLS: [&str; 3] = ["tool_addition", "tool_removal", "additional_tools"];
     let is_one =
@@ -140,7 +140,7 @@ pub(super) fn half(part: &Part) -> Option<Half> {
     Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
 }
 
-/// The id of a call of the provider's own tools, or that a result of one names.
+/// Returns the id of a call of the provider's own tools, or that a result of one names.
 fn server_tool_id(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let key = match text("type") {

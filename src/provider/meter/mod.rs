@@ -1,4 +1,5 @@
-//! Counter and wire format together: what a message, a document or a tool costs as it is sent (rule N3).
+//! The token costs of messages, documents and tools as they are sent: counter and wire format together (rule
+//! N3).
 
 use crate::{
     config::DocumentHeader,
@@ -28,8 +29,8 @@ pub(crate) use declared::{DeclarationNote, and_more};
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages (figures:
-/// `config/models.toml`).
+/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages
+/// (figures: `config/models.toml`).
 const IMAGE_MOST: u64 = 48_169;
 const MEDIUM_MOST: u64 = 26_501_000;
 /// Returns the most tokens of an image, or of another medium.
@@ -41,10 +42,11 @@ pub(crate) fn most_tokens(is_image: bool) -> u64 {
 /// The most that a wire format adds to a part, a call or a name, and that our own words add to a message.
 const FRAME_MOST: u64 = 3;
 const WORDS_MOST: u64 = 80;
-/// Bytes of sealed reasoning a token: what is sealed is not shown, and base64 is four bytes for three.
+/// Bytes of encrypted reasoning for one token: its text is not shown, and base64 is four bytes for three.
 const SEALED_BYTES: u64 = 4;
 
-/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an object.
+/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an
+/// object.
 const READ_ON_PUSH: usize = 1 << 16;
 
 /// In the order of their numbers, by which frames are found.
@@ -57,7 +59,7 @@ const _: () = {
     }
 };
 
-/// What is counted around texts; tokens.
+/// Tokens that are counted around texts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frames {
     /// A message without content, by role in the order of `ROLES`.
@@ -74,7 +76,7 @@ struct Frames {
     name: u64,
     /// A message of calls alone is none.
     calls_apart: bool,
-    /// What declaring any tool adds.
+    /// Tokens that declaring any tool adds.
     tools: u64,
 }
 
@@ -95,15 +97,15 @@ impl Frames {
     }
 }
 
-/// Weighs what is sent to one target.
+/// The meter of the texts that are sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     counter: TokenCounter,
     profile: TargetProfile,
     frames: Frames,
     media: MediaPrices,
-    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the live turn,
-    /// and elsewhere.
+    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the
+    /// live turn, and elsewhere.
     tags: [u32; 2],
     /// Which attributes the wrapper of a document has.
     header: DocumentHeader,
@@ -148,7 +150,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// What the target of the prompt takes.
+    /// Returns the constraints of the prompt's target.
     pub(crate) fn profile(&self) -> &TargetProfile {
         &self.profile
     }
@@ -157,23 +159,23 @@ impl Meter {
         &self.counter
     }
 
-    /// The certainty of a text that was counted in full. With a chat template it is an estimate: what the template adds is only
-    /// measured from examples.
+    /// Returns the certainty of a text that was counted in full. With a chat template it is an estimate: the
+    /// tokens that the template adds are only measured from examples.
     pub(crate) fn certainty(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
     }
 
-    /// The certainty of a text that was counted only up to a limit.
+    /// Returns the certainty of a text that was counted only up to a limit.
     pub(crate) fn at_least(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.limited_certainty() }
     }
 
-    /// A number of this counter's that was counted in full.
+    /// Returns a number of this counter as a count in full.
     pub(crate) fn counted(&self, n: u64) -> TokenCount {
         TokenCount { tokens: n, certainty: self.certainty() }
     }
 
-    /// The count of a message, with the certainty of what is not text in it.
+    /// Returns the count of a message, with the certainty of its parts that are no text.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
         TokenCount { tokens: n, certainty: self.certainty().max(self.not_text(message)) }
     }
@@ -189,7 +191,8 @@ impl Meter {
         }
     }
 
-    /// A message as one of its own, as it is sent; the exact count of its texts is remembered beside it.
+    /// Counts a message that is not joined with others, as it is sent; the exact count of its texts is
+    /// remembered with it.
     pub(crate) fn message(
         &self,
         message: &Message,
@@ -200,7 +203,7 @@ impl Meter {
         self.weigh(message, &sent, turn_position, limit)
     }
 
-    /// A message whose form for the target is known already: `sent`.
+    /// Counts a message whose form for the target is known already: `sent`.
     pub(crate) fn weigh(
         &self,
         message: &Message,
@@ -213,7 +216,7 @@ impl Meter {
         }
         let has_media = sent.may_have_media();
         let tag = match turn_position {
-            // What media cost hangs on the model, not on the counter alone.
+            // The price of media depends on the model, not on the counter alone.
             _ if sent.is(message) && !has_media => self.counter.id(),
             TurnPosition::Live => self.tags[0],
             _ => self.tags[1],
@@ -238,13 +241,13 @@ impl Meter {
         Ok(whole(sum))
     }
 
-    /// What joining texts into one adds to the sum of their counts, or saves.
+    /// Returns the tokens that joining texts into one adds to the sum of their counts, or saves.
     pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
         let whole = self.count_recurring(joined)?;
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
-    /// Returns the tokens that instructions cost as one text, beside those that they cost apart.
+    /// Returns the tokens that instructions cost as one text, in addition to those that they cost apart.
     ///
     /// # Errors
     ///
@@ -260,13 +263,13 @@ impl Meter {
         self.joins(&texts.join("\n\n"), std::iter::once(apart))
     }
 
-    /// A document in its fence, as it is sent.
+    /// Counts a document in its fence, as it is sent.
     pub(crate) fn fenced(&self, item: &RagItem) -> String {
         wording::document(item, self.header)
     }
 
-    /// One document of the block, with its fence; `hash` is the [`text_hash`](crate::text::hash::text_hash)
-    /// of its text.
+    /// Counts one document of the block, with its fence; `hash` is the
+    /// [`text_hash`](crate::text::hash::text_hash) of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
@@ -286,7 +289,7 @@ impl Meter {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }
 
-    /// A document as it was sent, with its fence; tokens.
+    /// Counts a document as it was sent, with its fence, in tokens.
     pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
         self.count_recurring(text)
     }
@@ -300,37 +303,37 @@ impl Meter {
         (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
     }
 
-    /// What the block around the documents costs, without any.
+    /// Returns the tokens of the block around the documents, without any.
     pub(crate) fn block(&self) -> u64 {
         self.block
     }
 
-    /// Whether the sum over the block and its documents is the count of the whole.
+    /// Returns true if the sum over the block and its documents is the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
         self.counter.adds_up_at_delimiters()
     }
 
-    /// Tokens saved by each message of this role that joins another one in place of standing by itself.
+    /// Returns the tokens saved by each message of this role that is joined with another one.
     pub(crate) fn saved_by_merging(&self, role: Role) -> u64 {
         self.role_frame(role)
     }
 
-    /// Tokens that the wire format adds around a message of one text.
+    /// Returns the tokens that the wire format adds around a message of one text.
     pub(crate) fn around_one_text(&self, role: Role) -> u64 {
         self.role_frame(role) + self.frames.part
     }
 
-    /// Tokens that the wire format puts before the first message.
+    /// Returns the tokens that the wire format puts before the first message.
     pub(crate) fn start(&self) -> u64 {
         self.frames.start
     }
 
-    /// What primes the reply.
+    /// Returns the tokens of the reply's header.
     pub(crate) fn priming(&self) -> u64 {
         self.frames.priming
     }
 
-    /// The tools as they are declared, and what they cost all together.
+    /// Returns the tools as they are declared, and their tokens all together.
     pub(crate) fn declared(&self, given: &[Tool]) -> Result<Arc<DeclaredTools>, Error> {
         if let Some(known) = self.last_declared(given) {
             return Ok(known);
@@ -355,7 +358,7 @@ impl Meter {
     }
 
     fn last_tools(&self) -> MutexGuard<'_, Option<Arc<DeclaredTools>>> {
-        // A panic elsewhere left a whole value behind.
+        // A poisoned lock still holds a whole value: it is replaced in one assignment.
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -377,7 +380,7 @@ impl Meter {
         Ok(TokenCount { tokens: n + self.frames.tools, certainty })
     }
 
-    /// Whether what is sent is known only once it is rendered as a whole.
+    /// Returns true if the sent text is known only once the whole prompt is rendered.
     #[cfg(feature = "chat-template")]
     pub(crate) fn is_rendered(&self) -> bool {
         self.rendered.is_some()
@@ -389,7 +392,7 @@ impl Meter {
         false
     }
 
-    /// Breaks what names a control token in a prompt that is rendered (rule N2).
+    /// Breaks the names of control tokens in a prompt that is rendered (rule N2).
     #[cfg(feature = "chat-template")]
     pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
         if let Some(rendered) = &self.rendered {
@@ -397,7 +400,7 @@ impl Meter {
         }
     }
 
-    /// A whole prompt as rendered, where that is how it is sent (rule N3).
+    /// Counts a whole prompt as rendered, if that is the form in which it is sent (rule N3).
     #[cfg(feature = "chat-template")]
     pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
@@ -413,7 +416,7 @@ impl Meter {
         self.frames.roles[role as usize]
     }
 
-    /// Everything that is counted for a message beside its texts and its media.
+    /// Returns all tokens that are counted for a message apart from its texts and its media.
     fn frame(&self, message: &Message) -> u64 {
         if message.is_plain() && !message.text().is_empty() {
             return self.role_frame(message.role()) + self.frames.part;
@@ -426,7 +429,8 @@ impl Meter {
         own + self.frames.part * parts + name + self.frames.call * calls + sealed(message)
     }
 
-    /// How sure the number of a message is for what is not text in it: that is counted at the most it can be, or guessed.
+    /// Returns the certainty of a message's count for its parts that are no text: they are counted at the
+    /// most they can be, or estimated.
     fn not_text(&self, message: &Message) -> Certainty {
         if sealed(message) > 0 {
             return Certainty::Estimate;
@@ -435,12 +439,12 @@ impl Meter {
         others.max(self.media_tokens(message).certainty)
     }
 
-    /// Whether anything is estimated of what the media of a message cost.
+    /// Returns true if any tokens of a message's media are estimated.
     pub(crate) fn estimates_media(&self, message: &Message) -> bool {
         message.may_have_media() && self.media_tokens(message).certainty == Certainty::Estimate
     }
 
-    /// The tokens of all media of a message.
+    /// Returns the tokens of all media of a message.
     fn media_tokens(&self, message: &Message) -> TokenCount {
         let none = TokenCount { tokens: 0, certainty: Certainty::Exact };
         let counts = message.media().map(|medium| self.media.tokens(medium));
@@ -451,8 +455,8 @@ impl Meter {
     }
 }
 
-/// Tokens of reasoning that is not shown, or only summed up: what its seal is longer than its text. A signature beside a
-/// thought that is shown holds nothing more.
+/// Returns the tokens of reasoning that is not shown, or only summed up: from the bytes by which its
+/// signature is longer than its text. A signature of reasoning that is shown holds nothing more.
 fn sealed(message: &Message) -> u64 {
     let hidden = |reasoning: &Reasoning| {
         if let Some(tokens) = reasoning.tokens {
@@ -470,8 +474,8 @@ fn sealed(message: &Message) -> u64 {
     message.reasoning().iter().map(hidden).sum()
 }
 
-/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to: texts, and room
-/// for parts, names, calls, media and our own words.
+/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to:
+/// texts, and room for parts, names, calls, media and our own words.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes(message: &Message) -> u64 {
@@ -506,8 +510,8 @@ pub fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
 }
 
-/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result of such a call
-/// (rule H9). It includes the lines around them.
+/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result
+/// of such a call (rule H9). It includes the lines around them.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes_of_a_user(message: &Message) -> u64 {

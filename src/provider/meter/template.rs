@@ -1,5 +1,6 @@
-//! What a chat template puts around messages, learnt by rendering a few small prompts; and what a whole prompt costs as
-//! rendered. The first is for weighing one message at a time, the second is the truth (rule N3).
+//! The tokens that a chat template puts around messages, learnt by rendering a few small prompts; and the
+//! tokens of a whole prompt as rendered. The first is for weighing one message at a time, the second is exact
+//! (rule N3).
 
 use super::{Frames, ROLES};
 use crate::{
@@ -18,12 +19,13 @@ pub(super) struct Rendered {
 }
 
 impl Rendered {
-    /// The template, and what content must not name: its own markers, and the control tokens of the counter.
+    /// Returns the template, and the markers that content must not name: its own, and the control tokens of
+    /// the counter.
     pub(super) fn new(template: &ChatTemplate, counter: &TokenCounter) -> Result<Self, Error> {
         Ok(Self { renderer: Renderer::new(template, counter.control_tokens())? })
     }
 
-    /// The prompt with texts that name no control token: what is sent, and counted.
+    /// Returns the prompt with texts that name no control token: it is sent and counted in this form.
     pub(super) fn neutral(&self, prompt: &mut Prompt) {
         self.renderer.neutralise(prompt);
     }
@@ -32,7 +34,7 @@ impl Rendered {
     ///
     /// # Errors
     ///
-    /// When the template renders not even one user message, or the counter fails.
+    /// If the template does not render even one user message, or the counter fails.
     pub(super) fn frames(&self, counter: &TokenCounter) -> Result<Frames, Error> {
         const TEXT: &str = "a";
         let text = counter.count(TEXT)?.tokens;
@@ -70,14 +72,14 @@ impl Rendered {
         })
     }
 
-    /// What the tool definitions add to a prompt.
+    /// Returns the tokens that the tool definitions add to a prompt.
     pub(super) fn tools(&self, counter: &TokenCounter, tools: &[Tool]) -> Result<u64, Error> {
         let user = [Message::user("a")];
         let without = self.size(counter, &user, &[], true)?;
         Ok(self.size(counter, &user, tools, true)?.saturating_sub(without))
     }
 
-    /// What a whole prompt costs.
+    /// Returns the tokens of a whole prompt.
     pub(super) fn prompt(&self, counter: &TokenCounter, prompt: &Prompt) -> Result<u64, Error> {
         self.size(counter, &prompt.messages, &prompt.tools, true)
     }

@@ -1,6 +1,6 @@
 //! Tool definitions by the published formula for flat schemas (cookbook, "How to count tokens with tiktoken",
-//! section on tools, read 2026-11-21). What the formula does not know is counted as its JSON text: an estimate, and
-//! rather too much than too little.
+//! section on tools, read 2026-11-21). Parts that the formula does not know are counted as their JSON text:
+//! an estimate, and rather too much than too little.
 
 use crate::{
     error::Error,
@@ -35,9 +35,9 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
         sum.n += per_tool;
         sum.text(&format!("{}:{}", tool.name, sentence(&tool.description)))?;
         let fields = tool.further_fields();
-        // A tool that is loaded on demand is known to the model by name and description until it is searched for (OpenAI, tool
-        // search: "only the name and description"; Anthropic, tool search: definitions are loaded when they are found; both
-        // read 2026-11-26).
+        // A tool that is loaded on demand is known to the model by name and description until it is searched
+        // for (OpenAI, tool search: "only the name and description"; Anthropic, tool search: definitions are
+        // loaded when they are found; both read 2026-11-26).
         if fields.iter().any(|(name, value)| name == "defer_loading" && value == "true") {
             sum.certainty = Certainty::Estimate;
             continue;
@@ -67,7 +67,7 @@ impl Sum<'_> {
         Ok(())
     }
 
-    /// Something that the formula does not know.
+    /// A part of a schema that the formula does not know.
     fn unknown(&mut self, text: &str) -> Result<(), Error> {
         self.certainty = Certainty::Estimate;
         self.text(text)
@@ -118,7 +118,7 @@ impl Sum<'_> {
     }
 }
 
-/// A description as the formula counts it: without its final full stop.
+/// Returns a description as the formula counts it: without its final full stop.
 fn sentence(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }

@@ -1,10 +1,10 @@
-//! What a target demands of the prompts it is sent, as data: `[provider]`, and `constraints` of a wire format
-//! or a model, in `config/models.toml`.
+//! A target's demands on its prompts, as data: `[provider]`, and `constraints` of a wire format or a model,
+//! in `config/models.toml`.
 
 use crate::{config::ThinkTags, message::WireFormat};
 use serde::{Deserialize, Serialize};
 
-/// Where a target takes instructions.
+/// The place where a target takes instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SystemPlace {
@@ -17,20 +17,20 @@ pub(crate) enum SystemPlace {
     Apart,
 }
 
-/// Which reasoning is sent back.
+/// The reasoning that is sent back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeptReasoning {
     /// None: the target has no field for it, or refuses it.
     Never,
-    /// That of the live turn, where the target needs it to go on.
+    /// That of the live turn, which the target needs to continue it.
     Live,
     /// All of it.
     #[default]
     Always,
 }
 
-/// Which ids of calls a target takes.
+/// The ids of calls that a target takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CallIds {
@@ -64,7 +64,7 @@ macro_rules! constraints {
                 Self { $($name: self.$name.or(other.$name),)* }
             }
 
-            /// Every constraint decided; one that is not set does not apply.
+            /// Returns every constraint decided; one that is not set does not apply.
             pub(crate) fn decided(self) -> Accepts {
                 Accepts { $($name: self.$name.unwrap_or($free),)* }
             }
@@ -81,48 +81,48 @@ macro_rules! constraints {
 // A constraint that can add or join messages must also be in `TargetProfile::may_demand` and `changes_at`, or
 // explain is wrong.
 constraints! {
-    /// Where instructions are accepted.
+    /// The place of instructions.
     system: SystemPlace = SystemPlace::Anywhere,
-    /// Whether a system message may be between others where a wire format has a field of its own for them:
-    /// after a user message, last or before an assistant message.
+    /// True if a system message may be between others although the wire format has a field of its own for
+    /// them: after a user message, last or before an assistant message.
     inner_system: bool = false,
-    /// Whether the developer role is known; otherwise it is sent as the system role.
+    /// True if the developer role is known; otherwise it is sent as the system role.
     developer: bool = true,
-    /// Whether the first message has to be the user's.
+    /// True if the first message has to be the user's.
     user_first: bool = false,
-    /// Whether the last message must not be the assistant's.
+    /// True if the last message must not be the assistant's.
     user_last: bool = false,
-    /// Whether neighbours of one role have to be one message.
+    /// True if neighbours of one role have to be one message.
     alternates: bool = false,
-    /// Whether a user message may follow tool results.
+    /// True if a user message may follow tool results.
     user_after_results: bool = true,
-    /// Whether a message may name its speaker.
+    /// True if a message may name its speaker.
     names: bool = true,
-    /// Whether the result of a tool may be empty.
+    /// True if the result of a tool may be empty.
     empty_results: bool = true,
-    /// Which ids of calls are taken.
+    /// The ids of calls that are taken.
     call_ids: CallIds = CallIds::Any,
-    /// Which reasoning is sent back.
+    /// The reasoning that is sent back.
     reasoning: KeptReasoning = KeptReasoning::Always,
     /// The treatment of text between `<think>` and `</think>` in a reply; `auto` is `keep`.
     think_tags: ThinkTags = ThinkTags::Keep,
-    /// Whether an assistant message of a prompt with tools has to bear reasoning, an empty one where it has
+    /// True if an assistant message of a prompt with tools has to bear reasoning, an empty one if it has
     /// none.
     fills_reasoning: bool = false,
-    /// Whether the first call of each step of the current turn has to bear a signature (Gemini 3).
+    /// True if the first call of each step of the current turn has to bear a signature (Gemini 3).
     signed_calls: bool = false,
-    /// Whether cache breakpoints may be marked in the prompt.
+    /// True if cache breakpoints may be marked in the prompt.
     breakpoints: bool = false,
 }
 
 impl ProviderConstraints {
-    /// Whether nothing is set.
+    /// Returns true if nothing is set.
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What the models of one provider demand in one wire format: one `[provider.NAME]`.
+/// The demands of one provider's models in one wire format: one `[provider.NAME]`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProviderEntry {

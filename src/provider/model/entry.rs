@@ -4,14 +4,14 @@ use super::{CacheRule, Price, ProviderConstraints, ThinkingRule, WireFormat};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What is known of one model: one `[[model]]` of a registry file. Lengths are in tokens.
+/// A model of a registry: one `[[model]]` of a registry file. Lengths are in tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelEntry {
     /// Its name.
     pub name: String,
-    /// Who makes or serves it (default: `openai`).
+    /// The provider that makes or serves it (default: `openai`).
     #[serde(default = "openai")]
     pub provider: String,
     /// Other names of it.
@@ -29,28 +29,28 @@ pub struct ModelEntry {
     /// The tokenizer that counts for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// Whether that is its own.
+    /// The fit of that tokenizer: the model's own, or a replacement.
     #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
     pub(crate) counts: TokenizerFit,
-    /// The wire format it is spoken to in.
+    /// The wire format of its requests.
     #[serde(default)]
     pub wire_format: WireFormat,
-    /// What it demands beyond what its wire format and its provider do.
+    /// Its demands beyond those of its wire format and its provider.
     #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
     pub(crate) constraints: ProviderConstraints,
-    /// How its provider caches prompts, where that is known.
+    /// The rule by which its provider caches prompts, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<CacheRule>,
-    /// What its provider checks of the reasoning that goes back.
+    /// The rule by which its provider checks reasoning that goes back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) thinking: Option<ThinkingRule>,
-    /// What it costs, where that is known.
+    /// The price of its tokens, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Where the figures come from; where two differ, both.
+    /// The sources of the figures; if two differ, both.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// When they were read: year, month and day.
+    /// The day they were read: year, month and day.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
 }
@@ -59,7 +59,7 @@ fn openai() -> String {
     "openai".into()
 }
 
-/// Whether a tokenizer counts as the model does.
+/// The fit of a tokenizer to its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenizerFit {
@@ -78,8 +78,8 @@ impl TokenizerFit {
 }
 
 impl ModelEntry {
-    /// Whether counts for this model are estimates: its tokenizer replaces another one or is not known, or nobody
-    /// publishes what its wire format adds.
+    /// Returns true if counts for this model are estimates: its tokenizer replaces another one or is not
+    /// known, or the tokens that its wire format adds are not published.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
         let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);

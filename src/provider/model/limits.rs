@@ -5,7 +5,7 @@ use crate::{config::Config, text::plain::grouped};
 use serde::{Deserialize, Serialize};
 
 impl Model {
-    /// Returns the limits that hold for one request, and where they come from (rules B2, B8).
+    /// Returns the limits that hold for one request, and their source (rules B2, B8).
     pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
         let default = &config.default_model;
         let unknown = asked.is_unknown();
@@ -24,7 +24,7 @@ impl Model {
         // A maximum that is not below the context length is a catalogue's way of saying "unknown".
         let known_output = self.max_output.filter(|most| *most < context_len);
         let usual = known_output.unwrap_or(default.max_completion).min(context_len / 4);
-        // A stated reply that leaves no tokens for the prompt says nothing about this window.
+        // A stated reply that leaves no tokens for the prompt is not meant for this window.
         let leaves_a_prompt = |reply: &u64| reply.saturating_add(safety_buffer) < context_len;
         let reasoning = asked.stated.reasoning.map(|reasoning| reasoning.max(usual));
         let stated_reply = asked.stated.max_completion_tokens.or(reasoning).filter(leaves_a_prompt);
@@ -50,7 +50,8 @@ impl Model {
     }
 }
 
-/// Limits that a request brings itself, in tokens; what is unset comes from the model or the configuration (rule B2).
+/// Limits that a request sets itself, in tokens; an unset limit comes from the model or the configuration
+/// (rule B2).
 ///
 /// ```
 /// use context_window::RequestLimits;
@@ -223,7 +224,7 @@ impl StatedLimits {
 pub struct Limits {
     /// Prompt and completion together.
     pub model_context_len: u64,
-    /// Input alone, where the model has such a limit.
+    /// Input alone, if the model has such a limit.
     pub max_input: Option<u64>,
     /// Kept free for the reply.
     pub max_completion_tokens: u64,
@@ -232,14 +233,16 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The most that the input may take: what the completion leaves of the context, and no more than the input limit.
+    /// Returns the most tokens that the input may take: those that the completion leaves of the context, and
+    /// no more than the input limit.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let left = self.model_context_len.saturating_sub(self.max_completion_tokens);
         left.min(self.max_input.unwrap_or(u64::MAX))
     }
 
-    /// The largest prompt budget there can be: nothing kept for the completion; tokens.
+    /// Returns the largest prompt budget that the limits allow, with nothing kept for the completion, in
+    /// tokens.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
         self.model_context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
@@ -259,12 +262,12 @@ pub enum LimitsSource {
     Registry,
     /// The configured defaults.
     Default,
-    /// The request says that nobody knows the context length: the sizes are those of the configured defaults.
+    /// The request marks the context length as unknown: the sizes are those of the configured defaults.
     Unknown,
 }
 
 impl LimitsSource {
-    /// The name in JSON and reports.
+    /// Returns the name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -284,7 +287,7 @@ impl LimitsSource {
         }
     }
 
-    /// Returns the most tokens that a report can say; the context length if it is known.
+    /// Returns the most tokens that a credible report can have; the context length if it is known.
     pub(crate) fn most_reported(self, limits: Limits) -> u64 {
         if self == Self::Unknown { u64::MAX } else { limits.model_context_len }
     }

@@ -39,7 +39,7 @@ pub use price::PriceStep;
 pub use registry::Registry;
 pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule};
 
-/// The model a plan is made for: its limits, its tokenizer and the wire format it is priced in.
+/// The model that a plan is made for: its limits, its tokenizer and its wire format.
 ///
 /// ```
 /// use context_window::{Model, WireFormat};
@@ -57,33 +57,33 @@ pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule}
 pub struct Model {
     /// Its name, as the caller gave it.
     pub name: String,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
-    /// Tokens of prompt and completion together; none reads as the configured default.
+    /// Tokens of prompt and completion together; `None` reads as the configured default.
     pub context_len: Option<u64>,
     /// The model's own limit of input tokens.
     pub max_input: Option<u64>,
     /// The most tokens it writes.
     pub max_output: Option<u64>,
-    /// Name of its tokenizer; none reads as the configured default.
+    /// Name of its tokenizer; `None` reads as the configured default.
     pub tokenizer: Option<String>,
     /// The wire format.
     pub wire_format: WireFormat,
-    /// What the model demands beyond what its wire format and its provider do.
+    /// The model's demands beyond those of its wire format and its provider.
     pub(crate) constraints: ProviderConstraints,
-    /// How its provider caches prompts, where that is known.
+    /// The rule by which its provider caches prompts, if it is known.
     pub(crate) cache: Option<CacheRule>,
-    /// What its provider checks of the reasoning that goes back; none where it checks nothing.
+    /// The rule by which its provider checks reasoning that goes back; `None` if it checks nothing.
     pub(crate) thinking: Option<ThinkingRule>,
-    /// What its tokens cost, where that is known.
+    /// The price of its tokens, if it is known.
     pub price: Option<Price>,
-    /// Whether the tokenizer replaces one that is not built in or not known, so that counts are estimates.
+    /// True if the tokenizer replaces one that is not built in or not known, so that counts are estimates.
     pub estimated: bool,
-    /// Whether the name was looked for and is not in the registry.
+    /// True if the name was looked for and is not in the registry.
     pub unknown: bool,
     /// For an unknown name, the known one that may have been meant.
     pub near: Option<String>,
-    /// The model's own chat template, where plans are to be priced by it.
+    /// The model's own chat template, if plans are to be priced by it.
     #[cfg(feature = "chat-template")]
     pub template: Option<ChatTemplate>,
 }
@@ -145,18 +145,18 @@ pub enum CacheLife {
 }
 
 impl Model {
-    /// The model of this name from the built-in registry; one that is not there gets the configured defaults,
-    /// and says so. [`Registry::model`] does the same for a registry of one's own.
+    /// Returns the model of this name from the built-in registry. An unknown name gets the configured
+    /// defaults, and plans have a notice of it. [`Registry::model`] does the same for your own registry.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` when the registry built into the crate cannot be read, which a test rules out.
+    /// `ErrorKind::Config` if the registry built into the crate cannot be read, which a test rules out.
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(Registry::built_in()?.model(name))
     }
 
-    /// A model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits and
-    /// tokenizer from `[model.default]` of the options until its fields say otherwise.
+    /// Creates a model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits
+    /// and tokenizer from `[model.default]` of the options until you set its fields.
     #[must_use]
     pub fn custom(name: &str) -> Self {
         Self {
@@ -179,54 +179,55 @@ impl Model {
         }
     }
 
-    /// Removes the rule by which the model's provider caches prompts: no least length limits breakpoints
-    /// then, and costs have no cached part.
+    /// Removes the rule by which the model's provider caches prompts: breakpoints then have no least length,
+    /// and costs no cached part.
     #[must_use]
     pub fn without_cache_rule(mut self) -> Self {
         self.cache = None;
         self
     }
 
-    /// This model, counted and sent in another wire format. What a wire format adds is published for `OpenAI`
-    /// Chat only, so counts in the others are estimates.
+    /// Returns this model, counted and sent in another wire format. The tokens that a wire format adds are
+    /// published for `OpenAI` Chat only, so counts in the others are estimates.
     #[must_use]
     pub fn with_wire_format(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         Self { wire_format, estimated: self.estimated || !published, ..self }
     }
 
-    /// This model, counted and sent with its own chat template. Its tokenizer is taken for the model's own,
-    /// so that counts are exact.
+    /// Returns this model, counted and sent with its own chat template. Its tokenizer is taken for the
+    /// model's own, so that counts are exact.
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
         Self { wire_format: WireFormat::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
-    /// How a request asks the provider to leave out reasoning that it would refuse: none for a model that
-    /// refuses nothing.
+    /// Returns the switch by which a request asks the provider to leave out reasoning that it would refuse.
+    /// Returns `None` for a model that refuses nothing.
     pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
         let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
         built_in::mismatch_switch(self.wire_format).filter(|_| refuses)
     }
 
-    /// How the provider is asked to compact; none where it is not.
+    /// Returns the form in which the provider is asked to compact. Returns `None` if it does not compact.
     pub(crate) fn on_demand_compaction(&self) -> Option<OnDemandRule> {
         built_in::on_demand_compaction(&self.provider)
     }
 
-    /// Whether tools may be added at the end of a prompt.
+    /// Returns true if tools may be added at the end of a prompt.
     pub(crate) fn takes_late_tools(&self) -> bool {
         let in_form = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         in_form && self.thinking.as_ref().is_some_and(|rule| rule.late_tools)
     }
 
-    /// The header that a prompt with tools at its end needs.
+    /// Returns the header that a prompt with tools at its end needs.
     pub(crate) fn late_tools_header(&self) -> Option<(String, String)> {
         built_in::late_tools_header(self.wire_format)
     }
 
-    /// What the provider edits of a prompt by itself; none where it does not, or not in this wire format.
+    /// Returns the edits that the provider makes by itself. Returns `None` if it makes none, or not in this
+    /// wire format.
     pub(crate) fn context_editing(&self) -> Option<EditingRule> {
         let has_it = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         built_in::context_editing(&self.provider).filter(|_| has_it)
@@ -238,18 +239,18 @@ impl Model {
         by == self.name || rule.reads(registry::known_name(&self.name), registry::known_name(by))
     }
 
-    /// What is counted around texts in the model's wire format.
+    /// Returns the tokens that are counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
         Form::of(self.wire_format)
     }
 
-    /// What its provider counts for images, documents, sound and video.
+    /// Returns its provider's prices of images, documents, sound and video.
     pub(crate) fn media_prices(&self) -> MediaPrices {
         let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&self.name));
         built_in::media_prices(entry.map_or(&self.name, |entry| &entry.name), self.wire_format)
     }
 
-    /// Sets what text in think tags is, unless the options leave that to the registry.
+    /// Sets the treatment of text in think tags, unless the options leave that to the registry.
     pub(crate) fn with_think_tags(mut self, think_tags: ThinkTags) -> Self {
         if think_tags != ThinkTags::Auto {
             self.constraints.think_tags = Some(think_tags);
@@ -257,7 +258,8 @@ impl Model {
         self
     }
 
-    /// What the model takes: as its wire format has it, its provider, and the model itself.
+    /// Returns the profile of the target: the constraints of its wire format, its provider, and the model
+    /// itself.
     pub(crate) fn accepts(&self) -> Accepts {
         let provider = built_in::provider_constraints(&self.provider, self.wire_format);
         self.constraints.over(provider).over(self.form().constraints).decided()

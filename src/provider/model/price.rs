@@ -1,9 +1,9 @@
-//! What tokens cost: the prices of a model as data, and as whole numbers for one prompt.
+//! Prices of tokens: those of a model as data, and as whole numbers for one prompt.
 
 use crate::text::plain::short;
 use serde::{Deserialize, Serialize};
 
-/// The price of tokens, in US dollars a million.
+/// The price of tokens, in US dollars for a million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -18,8 +18,8 @@ pub struct Price {
     /// Input that is written to the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts, for every token
-    /// of it. Model files set them.
+    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts,
+    /// for every token of it. Model files set them.
     #[doc(hidden)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PriceStep>,
@@ -57,9 +57,9 @@ pub(crate) struct Rates {
     pub(crate) input: u64,
     /// Output.
     pub(crate) output: u64,
-    /// Input that is read from the cache; as `input` where caching has no price of its own.
+    /// Input that is read from the cache; as `input` if caching has no price of its own.
     pub(crate) cache_read: u64,
-    /// Input that is written to the cache; as `input` where writing costs nothing more.
+    /// Input that is written to the cache; as `input` if writing costs nothing more.
     pub(crate) cache_write: u64,
 }
 
@@ -70,8 +70,8 @@ impl Price {
         Self { input, output, cache_read: None, cache_write: None, steps: Vec::new() }
     }
 
-    /// Returns the price of one token in a prompt of so many tokens. Without a day (`2026-11-24`) prices that
-    /// begin with one do not hold.
+    /// Returns the price of one token in a prompt of a number of tokens. Without a day (`2026-11-24`) prices
+    /// that begin with one do not hold.
     pub(crate) fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
         let long = |step: &PriceStep| step.above.is_none_or(|above| prompt > above);
         let begun =

@@ -60,11 +60,11 @@ pub(super) fn known_name(name: &str) -> &str {
 }
 
 impl Registry {
-    /// The models that this crate knows.
+    /// Returns the models that this crate knows.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` when the file built into the crate cannot be read, which a test rules out.
+    /// `ErrorKind::Config` if the file built into the crate cannot be read, which a test rules out.
     pub fn built_in() -> Result<&'static Self, Error> {
         BUILT_IN.as_ref().map_err(|error| {
             let (origin, detail) = (built_in::ORIGIN.into(), error.to_string());
@@ -76,14 +76,14 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, column, caret and what is allowed: for TOML that cannot be read, unknown keys,
-    /// names used twice and figures that cannot be.
+    /// `ErrorKind::Config` with line, column, caret and the allowed values: for TOML that cannot be read,
+    /// unknown keys, names used twice and figures that cannot be.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         let file: File = toml::from_str(text).map_err(|error| fault::unreadable(text, origin, &error))?;
         Self::of(file.model, text, origin)
     }
 
-    /// The registry of these entries of a text.
+    /// Builds the registry of these entries of a text.
     fn of(entries: Vec<toml::Spanned<ModelEntry>>, text: &str, origin: &str) -> Result<Self, Error> {
         let mut registry = Self::default();
         for entry in entries {
@@ -103,7 +103,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Registry::from_toml`], and when the file cannot be read.
+    /// As [`Registry::from_toml`], and if the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -116,7 +116,8 @@ impl Registry {
     /// holds.
     #[must_use]
     pub fn with_fallback(mut self, other: &Self) -> Self {
-        // A catalogue says nothing of what a model demands.
+        // Entries of a catalogue have no constraints and no checks of reasoning: they take those of the other
+        // registry.
         for own in &mut self.model {
             let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format)
             else {
@@ -135,7 +136,7 @@ impl Registry {
         self
     }
 
-    /// All entries, in the order of the file.
+    /// Returns all entries, in the order of the file.
     #[must_use]
     pub fn entries(&self) -> &[ModelEntry] {
         &self.model
@@ -163,7 +164,8 @@ impl Registry {
         })
     }
 
-    /// Returns the model of this name; one that is not known gets the configured defaults, and says so.
+    /// Returns the model of this name. An unknown name gets the configured defaults, and plans have a notice
+    /// of it.
     #[must_use]
     pub fn model(&self, name: &str) -> Model {
         let readings = built_in::readings(name);
@@ -191,7 +193,7 @@ impl Registry {
         }
     }
 
-    /// The known name nearest to this one, if it may be what was meant.
+    /// Returns the known name nearest to this one, if it may be the one that was meant.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let readings = built_in::readings(name);
@@ -208,7 +210,7 @@ impl Registry {
         plain::nearest(bare, names()).or_else(begun)
     }
 
-    /// The registry as the text of a file.
+    /// Writes the registry as the text of a file.
     ///
     /// # Errors
     ///
@@ -217,7 +219,7 @@ impl Registry {
         toml::to_string(self).map_err(|error| Error::config("model", error, "numbers that TOML can hold"))
     }
 
-    /// What is wrong with the names of a further entry.
+    /// Returns the fault of the names of a further entry, if any.
     fn clash(&self, entry: &ModelEntry) -> Option<String> {
         let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
         let taken = names.find(|name| self.by_name.contains_key(&name.to_ascii_lowercase()))?;

@@ -36,7 +36,8 @@ impl Tokens {
     }
 }
 
-/// A chat template in Jinja, as models on Hugging Face bring it, with what it needs beside the messages.
+/// A chat template in Jinja, as models on Hugging Face bring it, with the special tokens and the day that it
+/// uses.
 ///
 /// Give it to [`crate::Model::with_template`]: plans are then priced by rendering it.
 ///
@@ -66,19 +67,19 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// A template from its Jinja source. `origin` names it in errors.
+    /// Creates a template from its Jinja source. `origin` names it in errors.
     #[must_use]
     pub fn new(origin: &str, source: &str) -> Self {
         let (origin, source) = (origin.into(), source.into());
         Self { origin, source, variables: BTreeMap::new(), control: Vec::new(), date: (2025, 1, 1) }
     }
 
-    /// The template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the only one) in
-    /// `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
+    /// Reads the template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the
+    /// only one) in `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Template` when neither file is there, or they cannot be read.
+    /// `ErrorKind::Template` if neither file is there, or they cannot be read.
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let folder = folder.as_ref();
         let own = folder.join("chat_template.jinja");
@@ -124,15 +125,15 @@ impl ChatTemplate {
         self
     }
 
-    /// Sets the day that templates which ask for today's date are told (default: 1 January 2025). There is no clock
-    /// here: the same plan has to come out tomorrow.
+    /// Sets the date for templates that ask for today's (default: 1 January 2025). There is no clock here:
+    /// the same plan has to come out tomorrow.
     #[must_use]
     pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         self.date = (year, month, day);
         self
     }
 
-    /// The Jinja source.
+    /// Returns the Jinja source.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -146,9 +147,9 @@ impl ChatTemplate {
         &self.variables
     }
 
-    /// What content must not name, or the model would obey it: the control tokens of the tokenizer's settings, the
-    /// template's own `_token` variables, and whatever in its source looks like a marker: `<|im_start|>`, `[INST]`,
-    /// `<tool_call>`.
+    /// Returns the markers that content must not name, or the model would obey them: the control tokens of
+    /// the tokenizer's settings, the template's own `_token` variables, and anything in its source that looks
+    /// like a marker: `<|im_start|>`, `[INST]`, `<tool_call>`.
     pub(crate) fn markers(&self) -> Vec<String> {
         let variables = self.variables.iter().filter(|(name, _)| name.ends_with("_token"));
         let variables = variables.filter_map(|(_, value)| value.as_str().map(str::to_owned));
@@ -160,7 +161,7 @@ impl ChatTemplate {
         markers
     }
 
-    /// The day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
+    /// Writes the day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
     pub(crate) fn day(&self, format: &str) -> String {
         const MONTHS: [&str; 12] = [
             "January",
@@ -193,7 +194,7 @@ impl fmt::Debug for ChatTemplate {
     }
 }
 
-/// What looks like a marker in a template's source: up to 40 characters without white space, quotes or braces between
+/// Finds markers in a template's source: up to 40 characters without white space, quotes or braces between
 /// angle brackets, or capital letters between square ones.
 fn marks_in(source: &str) -> impl Iterator<Item = String> {
     let marker = |(at, open): (usize, &str)| {
@@ -210,7 +211,7 @@ fn marks_in(source: &str) -> impl Iterator<Item = String> {
     source.match_indices(['<', '[']).filter_map(marker)
 }
 
-/// The template in a `tokenizer_config.json`: a text, or a list of named ones.
+/// Returns the template in a `tokenizer_config.json`: a text, or a list of named ones.
 fn in_settings(settings: &Value) -> Option<&str> {
     let given = settings.get("chat_template")?;
     let list = given.as_array().map_or(&[][..], Vec::as_slice);

@@ -1,29 +1,31 @@
-//! What a provider checks of the reasoning that it takes back, as data: `thinking` of a model in `config/models.toml`.
+//! A provider's checks of reasoning that goes back to it, as data: `thinking` of a model in
+//! `config/models.toml`.
 
 use serde::{Deserialize, Serialize};
 
-/// How a model treats reasoning that goes back to it (rules K1 to K4). A model without this rule checks nothing.
-/// Model files set it.
+/// The rule by which a model treats reasoning that goes back to it (rules K1 to K4). A model without this
+/// rule checks nothing. Model files set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ThinkingRule {
-    /// For whom it compares what stands before a block of reasoning with what stood there when the block was made: tools,
-    /// system texts and messages, reasoning and cache marks apart.
+    /// The accounts for which it compares the prompt before a block of reasoning with the prompt that the
+    /// block was made for: tools, system texts and messages, reasoning and cache marks apart.
     pub(crate) check: PrefixCheck,
-    /// What it does where they differ.
+    /// Its reaction if they differ.
     pub(crate) mismatch: PrefixMismatch,
-    /// The models whose reasoning it reads beside its own. A `*` at the end of a name stands for anything.
+    /// The models whose reasoning it reads in addition to its own. A `*` at the end of a name matches any
+    /// ending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) reads: Vec<String>,
-    /// To whom a block is bound: no other account, or end user, may send it.
+    /// The senders that a block is bound to: no other account, or end user, may send it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) bound_to: Vec<BoundTo>,
-    /// Whether a prompt may add tools at its end, so that those before it stay as they were.
+    /// True if a prompt may add tools at its end, so that those before it stay as they were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) late_tools: bool,
 }
 
-/// For whom a model checks the prefix of reasoning.
+/// The accounts for which a model checks the prefix of reasoning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrefixCheck {
@@ -33,17 +35,17 @@ pub(crate) enum PrefixCheck {
     Always,
 }
 
-/// What a provider does with reasoning whose prefix changed.
+/// A provider's reaction to reasoning whose prefix changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrefixMismatch {
     /// It refuses the request.
     Refused,
-    /// It leaves the block and all later ones out, and says so in its reply.
+    /// It leaves the block and all later ones out, and reports that in its reply.
     Dropped,
 }
 
-/// How a request asks its provider to leave out reasoning that it would refuse.
+/// The switch by which a request asks its provider to leave out reasoning that it would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MismatchSwitch {
@@ -51,11 +53,11 @@ pub(crate) struct MismatchSwitch {
     pub(crate) header: String,
     /// Its value.
     pub(crate) value: String,
-    /// What goes into the object `thinking` of the body, as JSON; beside the types `adaptive` and `enabled` only.
+    /// JSON for the object `thinking` of the body, for the types `adaptive` and `enabled` only.
     pub(crate) thinking: String,
 }
 
-/// Whom a block of reasoning is bound to.
+/// The sender that a block of reasoning is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BoundTo {
@@ -66,7 +68,7 @@ pub(crate) enum BoundTo {
 }
 
 impl ThinkingRule {
-    /// Whether a model of this rule and name reads what another one thought.
+    /// Checks if a model of this rule and name reads the reasoning of another one.
     pub(crate) fn reads(&self, own: &str, other: &str) -> bool {
         let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         let other = bare(other);

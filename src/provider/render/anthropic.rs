@@ -1,4 +1,5 @@
-//! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache marks.
+//! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache
+//! marks.
 
 use super::{
     fill::{Fill, filled, json as to_json},
@@ -49,7 +50,7 @@ impl AnthropicBody<'_> {
         wire
     }
 
-    /// A message's blocks, those after which something is marked with their marks.
+    /// Returns a message's blocks, those after which something is marked with their marks.
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
         let control = self.breakpoints.filter(|_| !marked.is_empty()).map(Control::new);

@@ -1,6 +1,6 @@
-//! Messages that keep what a provider wrote of them, where the wire format would write the neutral fields
-//! otherwise (rule H6). Input: a message and the JSON of its pieces in their order; output: the message, with
-//! no more than it needs.
+//! Messages that keep the JSON that a provider wrote, if the wire format would write the neutral fields
+//! differently (rule H6). Input: a message and the JSON of its pieces in their order; output: the message,
+//! with no more JSON than it needs.
 
 use super::{
     anthropic,
@@ -108,7 +108,7 @@ fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, Stri
     (T::fills(tool), json(&T::from(tool)))
 }
 
-/// The place of a kind in the order that every wire format knows.
+/// Returns the place of a kind in the order that every wire format knows.
 fn rank(kind: PieceKind) -> u8 {
     match kind {
         PieceKind::Around => 0,

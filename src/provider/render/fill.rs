@@ -1,4 +1,4 @@
-//! JSON that a provider wrote, without what the neutral fields hold, and filled with it again (rule H6).
+//! JSON that a provider wrote, with the values of neutral fields taken out and filled in again (rule H6).
 
 use crate::text::object::Object;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Empties the keys that hold what the neutral fields give them.
+/// Empties the keys that hold the values of neutral fields.
 pub(super) fn empty(object: &mut Object, fills: &[Fill<'_>]) {
     for fill in fills {
         match fill {

@@ -13,14 +13,15 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters. Calls and results
-/// have the ids that they came with, if any: results stand in the order of their calls (Vertex refuses ids: vercel/ai#15664).
+/// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
+/// Calls and results have the ids that they came with, if any: results stand in the order of their calls
+/// (Vertex refuses ids: vercel/ai#15664).
 #[derive(Debug)]
 pub(super) struct GeminiBody<'a> {
     pub(super) prompt: &'a Prompt,
 }
 
-/// What replaces the signature of a call that has none, where one is demanded: the provider's own word for it
+/// The replacement of a missing signature of a call that has to bear one: the provider's own word for it
 /// (ai.google.dev, thought signatures, read 2026-11-22).
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
@@ -30,8 +31,8 @@ impl GeminiBody<'_> {
         head.flat_map(parts).collect()
     }
 
-    /// Returns all functions as one tool, at the place of the first or beside what came in one tool with them, and the tools
-    /// that the provider runs itself.
+    /// Returns all functions as one tool, at the place of the first or in the tool that they came in with
+    /// others, and the tools that the provider runs itself.
     fn tools(&self) -> Vec<WireTool<'_>> {
         let tools = &self.prompt.tools;
         let declarations: Vec<_> =
@@ -150,7 +151,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds what the model said and called; the first call bears a signature if it has one or has to.
+    /// Adds the model's text and calls; the first call bears a signature if it has one or has to.
     fn add_reply(&mut self, message: &'a Message, signed: bool) {
         self.begin("model", None);
         let mut signature = if signed { Signature::Demanded } else { Signature::Own };
@@ -166,7 +167,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds results and what the user says beside them.
+    /// Adds results and the user's text with them.
     fn add_answers(&mut self, answers: Vec<Answer<'a>>, said: Option<&'a Message>) {
         let components = said.map(|said| said.components(WireFormat::Gemini)).unwrap_or_default();
         let is_place = |component: &Component<'_>| component.json().is_some_and(|json| json == RESULT_PLACE);
@@ -193,8 +194,8 @@ impl<'a> Contents<'a> {
                 _ => {}
             }
         }
-        // Text after results ends a request as if the model had spoken last; before them it does not (dive#287). So it is
-        // written only where it came in that order.
+        // Text after results ends a request as if the model had spoken last; before them it does not
+        // (dive#287). So it is written only where it came in that order.
         answers.for_each(|answer| self.add_answer(answer));
     }
 
@@ -265,7 +266,8 @@ struct Response<'a> {
     response: Output<'a>,
 }
 
-/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read 2026-11-22).
+/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read
+/// 2026-11-22).
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Output<'a> {
@@ -287,8 +289,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// How many steps of the current turn begin with a call that has no signature, where the target wants one; none where
-/// there is no such step.
+/// Counts the steps of the current turn that begin with a call without a signature, if the target wants one.
+/// Returns `None` if there is no such step.
 pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     let steps = prompt.messages.iter().skip(current_turn(&prompt.messages));
     let unsigned =
@@ -296,7 +298,8 @@ pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     Some(unsigned.count()).filter(|count| prompt.wants.signed_calls && *count > 0)
 }
 
-/// Where the current turn begins: at the last content of the user that holds no results, which is a content of its own.
+/// Returns the start of the current turn: the last content of the user that holds no results, which is a
+/// content of its own.
 fn current_turn(messages: &[Message]) -> usize {
     let after_results = |at: usize| at > 0 && messages[at - 1].role() == Role::Tool;
     let begins = |at: &usize| messages[*at].role() == Role::User && !after_results(*at);
@@ -321,17 +324,17 @@ fn is_sent(component: &Component<'_>) -> bool {
 /// The signature of a call that nobody wrote as a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Signature {
-    /// None: the first call of a message bears it.
+    /// No signature: the first call of a message bears it.
     #[default]
     Elsewhere,
     /// Its own, if it has one.
     Own,
-    /// Its own, or the word that skips the check.
+    /// Its own, or the replacement that skips the check.
     Demanded,
 }
 
-/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without a signature
-/// gets the word that skips the check if one is demanded.
+/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without
+/// a signature gets the replacement that skips the check if one is demanded.
 fn wire_part<'a>(component: &Component<'a>, signature: Signature) -> WirePart<'a> {
     let signed = signature == Signature::Demanded;
     if let Some(raw) = component.json().and_then(|json| filled(json, &fills(component), None)) {
@@ -423,7 +426,7 @@ pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     }
 }
 
-/// What an address says about the image behind it.
+/// Returns the media type of an image by the ending of its address.
 #[must_use]
 pub fn kind_of(url: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
@@ -445,8 +448,8 @@ pub fn is_inline_image(url: &str) -> bool {
     inline_image(url).is_some()
 }
 
-/// Results in the order of their calls, each by its function's name: of several results with one id, the first. Results
-/// that came in another form than ours stand in their own order.
+/// Returns results in the order of their calls, each by its function's name: of several results with one id,
+/// the first. Results that came in another form than ours keep their own order.
 fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
     let by_call = results.iter().rev().filter_map(|result| Some((result.answers()?, result)));
@@ -528,7 +531,7 @@ enum WireTool<'a> {
 #[doc(hidden)]
 pub const FUNCTIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
 
-/// Returns a tool that has functions beside what the provider runs itself, and their key.
+/// Returns a tool that has functions and tools that the provider runs itself, and their key.
 fn functions_key(json: &str) -> Option<(&'static str, Object)> {
     let key = FUNCTIONS.into_iter().find(|key| json.contains(key))?;
     let object = Object::parse(json)?;
@@ -570,7 +573,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A call's result is the first that answers it, in the order of the calls: as a search from the first result finds it.
+        /// A call's result is the first that answers it, in the order of the calls: as a search from the
+        /// first result finds it.
         #[test]
         fn results_are_those_that_a_search_finds(
             calls in prop::collection::vec(0u8..6, 0..8),

@@ -1,8 +1,8 @@
 //! Neutral messages → a provider's wire format.
 //!
-//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are first
-//! brought into a form that every model behind that wire format takes (rules H3 to H7): that can add messages, and the count
-//! of the plan is not the count of such a prompt.
+//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are
+//! first brought into a form that every model behind that wire format takes (rules H3 to H7): that can add
+//! messages, and the count of the plan is not the count of such a prompt.
 
 use crate::{
     message::{Mark, Prompt, Role, WireFormat},
@@ -69,9 +69,9 @@ pub struct Body<'a> {
 
 impl Body<'_> {
     /// Marks cache breakpoints at the end of the stable parts, if the wire format and the model know them;
-    /// elsewhere it changes nothing. Anthropic takes at most four, none below the model's least length where
-    /// that is known and none on reasoning, and is the only one that asks for a lifetime. `OpenAI` knows them
-    /// from GPT-5.6 on.
+    /// otherwise it changes nothing. Anthropic takes at most four, none on reasoning and none below the
+    /// model's least length, and is the only one that asks for a lifetime. `OpenAI` knows them from GPT-5.6
+    /// on.
     #[must_use]
     pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
         self.breakpoints = Some(life);
@@ -187,7 +187,8 @@ fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
 ///
 /// # Errors
 ///
-/// `ErrorKind::Template` with the template's line and own words, when it cannot be read or refuses the messages.
+/// `ErrorKind::Template` with the template's line and own words, if it cannot be read or refuses the
+/// messages.
 #[cfg(feature = "chat-template")]
 pub fn chat_template(
     prompt: &impl AsRef<Prompt>,

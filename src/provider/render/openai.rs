@@ -73,7 +73,7 @@ pub(super) struct Usual<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// `fills`: the assistant's reasoning is sent even where there is none.
+    /// `fills`: the key of the assistant's reasoning is sent even if it has none.
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let usual = Usual::new(message, marked, fills);
         let around = message.written_in(WireFormat::OpenAiChat).and_then(Written::around);
@@ -107,8 +107,8 @@ impl<'a> Usual<'a> {
         }
     }
 
-    /// Returns the message with the keys that it came with, in their order; what came since stands behind
-    /// them. A key with what is not sent any more is left out.
+    /// Returns the message with the keys that it came with, in their order; later keys come after them. A key
+    /// whose content is not sent any more is left out.
     fn in_keys(&self, around: &str) -> Option<Box<RawValue>> {
         let mut object = Object::parse(around)?;
         object.set("role", json(&self.role));
@@ -154,7 +154,7 @@ impl<'a> Usual<'a> {
         RawValue::from_string(object.to_json()).ok()
     }
 
-    /// Sets the images that stand beside the content to those that are still sent.
+    /// Sets the images in a key of their own to those that are still sent.
     fn set_images(&self, object: &mut Object) {
         if object.get("images") != Some("[]") {
             return;
@@ -170,26 +170,26 @@ impl<'a> Usual<'a> {
     }
 }
 
-/// Returns true for a thought that stands in the content (Mistral).
+/// Returns true for reasoning in the content (Mistral).
 fn is_chunk(component: &Component<'_>) -> bool {
     matches!(component, Component::Reasoning { json: Some(_), .. })
 }
 
-/// Returns true for a component that stands in a content that is a list.
+/// Returns true for a component of a content that is a list.
 fn is_listed(component: &Component<'_>) -> bool {
     component.is_content() || is_chunk(component)
 }
 
-/// Returns true for an image that stands beside the content (Ollama).
+/// Returns true for an image in a key of its own (Ollama).
 fn is_beside_text(component: &Component<'_>) -> bool {
     matches!(component, Component::Image { json: Some(json), .. } if *json == IMAGE_BESIDE_TEXT)
 }
 
-/// The JSON of an image that stands beside the content.
+/// The JSON of an image in a key of its own.
 #[doc(hidden)]
 pub const IMAGE_BESIDE_TEXT: &str = r#"{"images":""}"#;
 
-/// Returns true for the part that stands for what the assistant said aloud, by its id.
+/// Returns true for the part that refers to the assistant's speech by its id (`OpenAI`).
 fn is_audio(part: &Component<'_>) -> bool {
     matches!(part, Component::Opaque { json, .. } if json.starts_with("{\"type\":\"audio\""))
 }
@@ -359,7 +359,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match *component {
         Component::Call { call, .. } => (call_fills(call), json(&WireCall { call, json: None })),
-        // A thought in the content goes back only as it came.
+        // Reasoning in the content goes back only as it came.
         Component::Reasoning { .. } => (Vec::new(), "{}".into()),
         ref part => (fills(part), json(&WirePart { part, marked: false })),
     }

@@ -1,4 +1,5 @@
-//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its own.
+//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its
+//! own.
 
 use super::{
     fill::{Fill, filled, json as to_json},
@@ -17,8 +18,8 @@ use serde_json::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions stand in `input`,
-/// in their position, as messages of the system or developer role.
+/// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions
+/// are in `input`, in their position, as messages of the system or developer role.
 #[derive(Debug)]
 pub(super) struct ResponsesBody<'a> {
     pub(super) prompt: &'a Prompt,
@@ -87,8 +88,8 @@ impl<'a> Said<'a, '_> {
         }
     }
 
-    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other than the
-    /// assistant's, what adds tools does.
+    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other
+    /// than the assistant's, messages that add tools do.
     fn is_own_items(&self, components: &[Component<'_>]) -> bool {
         let may_be = self.message.role() == Role::Assistant || self.message.role().instructs();
         let mut content = components.iter().filter(|component| is_content(component));
@@ -148,7 +149,7 @@ fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
     ]
 }
 
-/// Returns the item of a thought: as it was written, its keys filled, or as this renderer writes it.
+/// Returns the item of reasoning: as it was written, its keys filled, or as this renderer writes it.
 fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
     match json.and_then(|json| filled(json, &reasoning_fills(own), None)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
@@ -190,7 +191,7 @@ fn result<'a>(
     }
 }
 
-/// Returns a result that was made up, of the type that a call of no function is answered by. Returns `None` for a call that
+/// Returns a synthetic result, of the type that answers a call of no function. Returns `None` for a call that
 /// takes the result of a function.
 fn own_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
     let text = message.plain_texts().collect::<Vec<&str>>().join("\n\n");
@@ -246,7 +247,7 @@ enum Item<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
-    /// What one of the provider's own tools did, as it came.
+    /// The record of one of the provider's own tools, as it came.
     #[serde(untagged)]
     Own(Raw<'a>),
 }

@@ -168,7 +168,8 @@ fn encoded(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Returns the bytes of base64, in either alphabet, with or without padding. Returns `None` for any other text.
+/// Returns the bytes of base64, in either alphabet, with or without padding. Returns `None` for any other
+/// text.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let standard = text.chars().filter(|c| !matches!(c, '\r' | '\n')).map(|c| match c {

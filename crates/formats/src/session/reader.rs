@@ -378,7 +378,8 @@ impl<'a> Reader<'a> {
         self.open.answered_by(Some(name)).unwrap_or_else(|| format!("call_of_{name}"))
     }
 
-    /// Returns the id of the call that a result without an id and a name answers. Returns `None` if no call is open.
+    /// Returns the id of the call that a result without an id and a name answers. Returns `None` if no call
+    /// is open.
     fn answered_by_place(&mut self) -> Option<String> {
         self.open.catch_up(self.log.messages());
         self.open.answered_by(None)

@@ -10,7 +10,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one token.
+/// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one
+/// token.
 const WORDS: [[&str; 2]; 11] = [
     [" a", " I"],
     [" of", " in"],
@@ -28,11 +29,13 @@ const WORDS: [[&str; 2]; 11] = [
 /// Where the keys of an entry's JSON hold texts.
 const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
 
-/// Keys of a part of an unknown type that decide where it is sent and what it costs, and hold nothing that anybody said.
+/// Keys of a part of an unknown type that decide where it is sent and what it costs, and hold nothing that
+/// anybody said.
 const KEPT_KEYS: [&str; 9] =
     ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType", "format", "detail", "level"];
 
-/// Ends of a text, each of which most tokenizers have as one token: where words alone do not come to the tokens.
+/// Ends of a text, each of which most tokenizers have as one token: where words alone do not come to the
+/// tokens.
 const ENDS: [&str; 9] = [".", "?", "!", "1", "-", ":", "a", " -", ")"];
 
 /// The most of these ends in a row.
@@ -132,8 +135,8 @@ impl<'m> Redactor<'m> {
         serde_json::from_value(json).map_err(unreadable)
     }
 
-    /// Brings a message that counts otherwise than the original to its count: by the longest of its texts with which that
-    /// can be done. What is counted of a message depends on more than its texts alone.
+    /// Brings a message that counts otherwise than the original to its count: by the longest of its texts
+    /// with which that can be done. What is counted of a message depends on more than its texts alone.
     fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
         let count = |json: &Value| -> Result<Option<u64>, Error> {
             let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };
@@ -237,8 +240,8 @@ impl<'m> Redactor<'m> {
         Ok(spelt(&with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0)))
     }
 
-    /// Replaces every text of a part, and finds the longest: its pointer, and what it was. The data of media have their own
-    /// replacements.
+    /// Replaces every text of a part, and finds the longest: its pointer, and what it was. The data of media
+    /// have their own replacements.
     fn leaves(
         &self,
         json: &mut Value,
@@ -344,8 +347,8 @@ fn data_of(text: &str) -> &str {
     text.strip_prefix("data:").and_then(|url| url.split_once(',')).map_or(text, |(_, data)| data)
 }
 
-/// A text of about as many bytes that counts `tokens` and that `is_free`, and whether there is one; otherwise one that
-/// comes near.
+/// A text of about as many bytes that counts `tokens` and that `is_free`, and whether there is one; otherwise
+/// one that comes near.
 fn filler(
     text: &str,
     tokens: u64,
@@ -385,7 +388,8 @@ fn filler(
     Ok((words(text, low, tokens, 0), false))
 }
 
-/// So many words, of which as many as the text has tokens come to the bytes of the text; others with another `choice`.
+/// So many words, of which as many as the text has tokens come to the bytes of the text; others with another
+/// `choice`.
 fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     let (bytes, tokens) = (text.len() as u64, tokens.max(1));
     let (mean, longer) = (bytes / tokens, bytes % tokens);
@@ -402,7 +406,8 @@ fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     filler
 }
 
-/// Returns JSON of the same shape with its numbers as they are spelt in the original: their tokens stay the same.
+/// Returns JSON of the same shape with its numbers as they are spelt in the original: their tokens stay the
+/// same.
 fn with_numbers_of(original: &str, json: &str) -> String {
     let mut numbers = numbers(original);
     let mut out = String::with_capacity(json.len());

@@ -1,4 +1,5 @@
-//! Bodies of Gemini and of the dialects of `OpenAI` Chat go back as they came; elsewhere the assistant says nothing new (H6).
+//! Bodies of Gemini and of the dialects of `OpenAI` Chat go back as they came; elsewhere the assistant says
+//! nothing new (H6).
 
 use context_window::{
     Config, ContextWindowManager, Model, Part, PlanRequest, Role, TokenCounter, WireFormat, render,
@@ -13,7 +14,8 @@ const PNG: &str =
 const GEMINI: &str = "gemini-3-pro-preview";
 const CHAT: &str = "mistral-large-latest";
 
-/// Plans a session for a wire format, with room for all of it, and returns the body and the texts of the notices.
+/// Plans a session for a wire format, with room for all of it, and returns the body and the texts of the
+/// notices.
 fn planned(session: &Session, model: Model) -> (String, Vec<String>) {
     let wire_format = model.wire_format;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();

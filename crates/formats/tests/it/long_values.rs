@@ -18,7 +18,8 @@ use std::fmt::Display;
 /// The longest error, notice or note, in characters.
 const LONGEST: usize = 2_000;
 
-/// Values of a megabyte: of letters, of what readers write around a value, of what a terminal acts on, of wide letters.
+/// Values of a megabyte: of letters, of what readers write around a value, of what a terminal acts on, of
+/// wide letters.
 fn long_values() -> Vec<String> {
     let bytes = if is_full() { 1_000_000 } else { 20_000 };
     ["x", "`, expected \"", "\u{1b}[31m\n\"", "é🦀"]
@@ -64,7 +65,8 @@ fn session() -> Value {
     })
 }
 
-/// Bodies as providers take them, a session that was written, transcripts, answers that are wrong in themselves.
+/// Bodies as providers take them, a session that was written, transcripts, answers that are wrong in
+/// themselves.
 fn bodies() -> Vec<(String, Vec<Value>)> {
     let mut log = Conversation::from([
         Message::user("Hello?"),

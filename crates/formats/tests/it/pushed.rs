@@ -1,4 +1,5 @@
-//! What an application with messages of its own uses: messages in a provider's form, prompts item by item, counts alone.
+//! What an application with messages of its own uses: messages in a provider's form, prompts item by item,
+//! counts alone.
 
 use crate::support::{data, generate};
 use context_window::{
@@ -132,8 +133,8 @@ fn real_sessions_are_pushed_as_they_are_read() {
 proptest! {
     #![proptest_config(generate::cases(64, 1_000))]
 
-    /// Item by item, a prompt has every item that is in, once and in its order; what is no document says what it says in the
-    /// conversation, or is listed as shortened.
+    /// Item by item, a prompt has every item that is in, once and in its order; what is no document says what
+    /// it says in the conversation, or is listed as shortened.
     #[test]
     fn a_prompt_item_by_item_is_the_prompt(session in generate::crowded()) {
         let Ok(plan) = session.plan() else { return Ok(()) };

@@ -367,7 +367,8 @@ fn silent_losses_are_read_or_refused() {
     assert!(error.starts_with("f:1: is an empty session"), "{error}");
 }
 
-/// Values that applications keep beside a message of another tool are noted if they are short, and refused if not.
+/// Values that applications keep beside a message of another tool are noted if they are short, and refused if
+/// not.
 #[test]
 fn metadata_of_other_tools_is_noted_or_refused() {
     let read = |beside: &str| {

@@ -1,4 +1,5 @@
-//! Limits that a logged body states, and context that its provider adds (rule B8): one small body for each spelling.
+//! Limits that a logged body states, and context that its provider adds (rule B8): one small body for each
+//! spelling.
 
 use context_window::{Config, ContextPlan, ContextWindowManager, Model, TokenCounter, plan::NoticeCode};
 use context_window_formats::{Session, SessionTexts, session_json};

@@ -1,5 +1,6 @@
-//! Summaries by a model, against a provider that answers over real HTTP as providers do on their good and their bad days.
-//! Whatever it does: on success there is one summary, an error changes nothing, and no message is ever lost.
+//! Summaries by a model, against a provider that answers over real HTTP as providers do on their good and
+//! their bad days. Whatever it does: on success there is one summary, an error changes nothing, and no
+//! message is ever lost.
 
 mod server;
 
@@ -409,7 +410,8 @@ async fn what_is_always_too_long_ends() {
     }
 }
 
-/// A redirect would take the key in a header of the provider's own (`x-api-key`), and the prompt, to whom it names.
+/// A redirect would take the key in a header of the provider's own (`x-api-key`), and the prompt, to whom it
+/// names.
 #[tokio::test]
 async fn a_key_follows_no_redirect() {
     for wire in BOTH {

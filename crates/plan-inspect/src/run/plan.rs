@@ -75,8 +75,8 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
 
-/// The sessions of a file: id, model, messages, tokens of all of them together. Of a store: tokens of the newest prompt, and
-/// when it was last written.
+/// The sessions of a file: id, model, messages, tokens of all of them together. Of a store: tokens of the
+/// newest prompt, and when it was last written.
 fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let sessions = Listed::of(&args.request)?;
     let is_store = stored::address(&args.request.session).is_some();
@@ -142,7 +142,8 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     )
 }
 
-/// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template does not.
+/// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template
+/// does not.
 fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
     args.format == Format::Messages && has_template(model)
 }

@@ -1,4 +1,5 @@
-//! `plan-inspect vectors`: sessions of given sizes, planned and compared with what they expect. See tests/vectors/README.md.
+//! `plan-inspect vectors`: sessions of given sizes, planned and compared with what they expect. See
+//! tests/vectors/README.md.
 
 use crate::stdout::print;
 use crate::{
@@ -137,7 +138,8 @@ impl Vector {
     }
 }
 
-/// The session with texts that say their sizes. What shares a `text` says the same; everything else says its own.
+/// The session with texts that say their sizes. What shares a `text` says the same; everything else says its
+/// own.
 fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
     let mut session = session.clone();
     for (key, value) in &mut session {

@@ -378,8 +378,8 @@ impl Seen {
     }
 }
 
-/// Reads the session again whenever its file has changed. One that is being written, and cannot be read yet, is read at
-/// the next look.
+/// Reads the session again whenever its file has changed. One that is being written, and cannot be read yet,
+/// is read at the next look.
 fn watch(args: &Tui, answers: &Guard) {
     const BETWEEN: Duration = Duration::from_millis(400);
     let mut store = None;

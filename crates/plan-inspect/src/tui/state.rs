@@ -183,7 +183,8 @@ pub(crate) struct App {
     pub(crate) listed: Loadable<Arc<ContextPlan>>,
     /// The order of the other one of the two views.
     pub(crate) other_order: SortBy,
-    /// Whether the last row is to be selected as soon as the rows are known: a session that grows is followed.
+    /// Whether the last row is to be selected as soon as the rows are known: a session that grows is
+    /// followed.
     pub(crate) to_end: bool,
     pub(crate) section: usize,
     /// Where there is little room: whether the overview is shown, not the sections.

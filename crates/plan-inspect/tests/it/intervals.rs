@@ -37,8 +37,8 @@ impl Dice {
     }
 }
 
-/// Real conversations with real passages: the end of a conversation, some of the passages of one query, a few of its
-/// messages pinned or kept as notes, under the model's own limits less whatever leaves `MOST`.
+/// Real conversations with real passages: the end of a conversation, some of the passages of one query, a few
+/// of its messages pinned or kept as notes, under the model's own limits less whatever leaves `MOST`.
 fn sessions() -> Vec<Value> {
     fn lines(texts: &[String]) -> Vec<&str> {
         texts.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty()).collect()
@@ -296,7 +296,8 @@ fn check(value: &Value) -> Result<u64, String> {
     Ok(compared)
 }
 
-/// Where results of the open exchange are clipped, the prompt is another one at each budget, and the map has each of them.
+/// Where results of the open exchange are clipped, the prompt is another one at each budget, and the map has
+/// each of them.
 #[test]
 fn a_map_has_every_clip() {
     let result = "The kettle whistles when the water boils; take it off the stove, and pour. ".repeat(20);

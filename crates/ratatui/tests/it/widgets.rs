@@ -187,7 +187,8 @@ fn a_preview_shows_every_row_once_as_it_is_scrolled() {
     }
 }
 
-/// A row that is out and selected has the terminal's own colours, reversed: dark grey on grey could not be read.
+/// A row that is out and selected has the terminal's own colours, reversed: dark grey on grey could not be
+/// read.
 #[test]
 fn a_selected_row_can_be_read() {
     let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));

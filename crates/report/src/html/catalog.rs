@@ -1,5 +1,5 @@
-//! The items that a page knows, each by one number: what the script needs to draw the prompt at another budget, or an earlier
-//! prompt.
+//! The items that a page knows, each by one number: what the script needs to draw the prompt at another
+//! budget, or an earlier prompt.
 
 use super::shown::visible;
 use crate::{palette, row::short, words};
@@ -11,7 +11,8 @@ use context_window::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An item as the script knows it: its id, the number of its kind, the name of its section, and its score in billionths.
+/// An item as the script knows it: its id, the number of its kind, the name of its section, and its score in
+/// billionths.
 #[derive(Debug, Serialize)]
 struct Known(String, usize, &'static str, Option<i64>);
 
@@ -81,7 +82,8 @@ impl Catalog {
         number
     }
 
-    /// The number of an item that is in some prompt: what it is there holds, whatever was guessed of it before.
+    /// The number of an item that is in some prompt: what it is there holds, whatever was guessed of it
+    /// before.
     fn of_a_prompt(&mut self, key: RowKey, kind: &Kind) -> usize {
         let number = self.number(key, kind, None, None);
         self.items[number].1 = self.kind(kind);
@@ -139,8 +141,8 @@ pub(super) struct Finished {
     rank: Vec<usize>,
 }
 
-/// How one state differs from the one before: what enters or has other tokens there (number, tokens, tokens of reasoning, one
-/// behind the other), and what leaves.
+/// How one state differs from the one before: what enters or has other tokens there (number, tokens, tokens
+/// of reasoning, one behind the other), and what leaves.
 pub(super) fn difference(before: &Held, now: &Held) -> (Vec<u64>, Vec<usize>) {
     let enters = now.iter().filter(|(number, tokens)| before.get(number) != Some(tokens));
     let enters = enters.flat_map(|(number, (tokens, thought))| [*number as u64, *tokens, *thought]).collect();

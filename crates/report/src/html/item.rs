@@ -274,7 +274,8 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Where something that is out stands in the session: behind the last row of its section that is before it.
+    /// Where something that is out stands in the session: behind the last row of its section that is before
+    /// it.
     fn place(&self, section: Section, position: Option<u32>, nth: usize) -> Place {
         let last = |section| self.last_rows.get(&section).copied();
         let behind = match (section, position) {

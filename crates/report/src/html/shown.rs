@@ -1,5 +1,5 @@
-//! Texts of a session as a page shows them: what cannot be seen is written out, what is too long is cut and says so, and what
-//! is not to be shown at all is a hash and a size.
+//! Texts of a session as a page shows them: what cannot be seen is written out, what is too long is cut and
+//! says so, and what is not to be shown at all is a hash and a size.
 
 use crate::message::LEFT;
 use context_window::{Message, Part, text::plain::grouped};
@@ -140,8 +140,9 @@ fn beginning(text: &str, most: usize) -> (&str, bool) {
     text.char_indices().nth(most).map_or((text, false), |(at, _)| (&text[..at], true))
 }
 
-/// A text in which everything can be seen: controls, direction marks and other characters without a shape of their own are
-/// written out, as in ⟦U+202E⟧. Line breaks and tabs stay, and so does what joins letters and emoji.
+/// A text in which everything can be seen: controls, direction marks and other characters without a shape of
+/// their own are written out, as in ⟦U+202E⟧. Line breaks and tabs stay, and so does what joins letters and
+/// emoji.
 pub(super) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

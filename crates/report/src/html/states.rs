@@ -1,5 +1,5 @@
-//! The states of the prompt that a page can show beside its plan: at other budgets, and earlier prompts. Each is written as what
-//! changes from the one before it.
+//! The states of the prompt that a page can show beside its plan: at other budgets, and earlier prompts. Each
+//! is written as what changes from the one before it.
 
 use super::{
     Html,
@@ -65,7 +65,8 @@ fn mark(total: TokenCount) -> &'static str {
 /// The prompt at other budgets.
 #[derive(Debug, Serialize)]
 struct Budgets {
-    /// Where the last step ends, and the largest budget of the model: beyond the first there may be more changes.
+    /// Where the last step ends, and the largest budget of the model: beyond the first there may be more
+    /// changes.
     to: u64,
     largest: u64,
     /// The budgets that the slider and the lanes go over.
@@ -153,7 +154,8 @@ impl Budgets {
     }
 }
 
-/// The budgets that are drawn: those at which something changes and the present one, with a twentieth on either side.
+/// The budgets that are drawn: those at which something changes and the present one, with a twentieth on
+/// either side.
 fn drawn(map: &BudgetMap, to: u64) -> (u64, u64) {
     let changes = map.steps.iter().skip(1).map(|step| step.from);
     let low = changes.clone().min().unwrap_or(map.prompt_budget).min(map.prompt_budget);

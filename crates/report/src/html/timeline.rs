@@ -1,5 +1,5 @@
-//! Earlier prompts and this one as a picture: a bar a prompt in time order, stacked by kind, with a line for the budget and marks
-//! for what happened; and the same as a table.
+//! Earlier prompts and this one as a picture: a bar a prompt in time order, stacked by kind, with a line for
+//! the budget and marks for what happened; and the same as a table.
 
 use super::{Html, shown::visible};
 use crate::{

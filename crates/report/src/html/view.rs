@@ -291,7 +291,8 @@ impl Over {
     }
 }
 
-/// A notice: its rule and its sentence. What one quotes stands between grave accents, and may be a speaker's name.
+/// A notice: its rule and its sentence. What one quotes stands between grave accents, and may be a speaker's
+/// name.
 fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
     let quoted = notice.text.find('`').zip(notice.text.rfind('`')).filter(|(from, to)| redact && from < to);
     let sentence = match quoted {

@@ -1,4 +1,5 @@
-//! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are left out.
+//! The page of a plan: nothing is missing, nothing of a session becomes markup, nothing leaks when texts are
+//! left out.
 
 use crate::support::page::{is_sound, unescaped};
 use context_window::{
@@ -522,8 +523,9 @@ fn figures(plan: &ContextPlan) -> serde_json::Value {
     })
 }
 
-/// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves the slider over all of them
-/// and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a folder.
+/// Pages with a slider, and beside each what planning at every budget shows: `tests/browser/check.py` moves
+/// the slider over all of them and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a
+/// folder.
 #[test]
 fn pages_with_a_slider_and_what_planning_shows() {
     let folder = std::env::var_os("CONTEXT_WINDOW_PAGES").map(std::path::PathBuf::from);

@@ -1,6 +1,6 @@
-//! A conversation that lives long: everything that can happen to one, in any order. After each step the log holds every
-//! message in order, the display shows all of it, what is active is what a naive fold over the entries finds, and the next
-//! plan can be sent. `FULL=1` runs 1,000,000 steps in place of 8,000.
+//! A conversation that lives long: everything that can happen to one, in any order. After each step the log
+//! holds every message in order, the display shows all of it, what is active is what a naive fold over the
+//! entries finds, and the next plan can be sent. `FULL=1` runs 1,000,000 steps in place of 8,000.
 
 mod fold;
 

@@ -351,8 +351,8 @@ fn every_kind_of_entry() -> Conversation {
     log
 }
 
-/// A file of version 1 gives the conversation that it was written from, and writing that gives the file again. It holds
-/// every kind of entry, so a type that is renamed or a field without a default shows.
+/// A file of version 1 gives the conversation that it was written from, and writing that gives the file
+/// again. It holds every kind of entry, so a type that is renamed or a field without a default shows.
 #[test]
 fn a_log_of_version_1_is_read_and_written_as_it_was() {
     let path = "tests/logs/version-1.log";

@@ -1,5 +1,5 @@
-//! Logs with a flipped bit, a cut, or bytes of something else: an error, or nothing is lost. Everything on `FULL=1`, a part of
-//! it otherwise.
+//! Logs with a flipped bit, a cut, or bytes of something else: an error, or nothing is lost. Everything on
+//! `FULL=1`, a part of it otherwise.
 
 use crate::support::generate::{is_full, session};
 use context_window::*;
@@ -47,7 +47,8 @@ impl OnDisk {
     }
 }
 
-/// Twenty sessions (without `FULL=1` eight) with a prompt, a reply and characters of several bytes, and a log without entries.
+/// Twenty sessions (without `FULL=1` eight) with a prompt, a reply and characters of several bytes, and a log
+/// without entries.
 fn generated_logs() -> Vec<OnDisk> {
     let mut runner = TestRunner::deterministic();
     let made = (0..if is_full() { 20 } else { 8 }).map(|at| {

@@ -131,7 +131,8 @@ fn store_that_lost_its_name_confirms_nothing() {
     }
 }
 
-/// A process may go to another folder: relative names are those of the beginning. The test starts itself for that.
+/// A process may go to another folder: relative names are those of the beginning. The test starts itself for
+/// that.
 #[test]
 fn relative_names_are_those_of_the_folder_they_were_opened_in() {
     const TEST: &str = "names::relative_names_are_those_of_the_folder_they_were_opened_in";
@@ -229,7 +230,8 @@ fn leftover_partial_file_is_no_hindrance() {
     assert_eq!(fs::read(&long).unwrap(), b"long");
 }
 
-/// Writers of one name, and of one process number where two containers share a folder: each has a partial file of its own.
+/// Writers of one name, and of one process number where two containers share a folder: each has a partial
+/// file of its own.
 #[test]
 fn writers_of_one_file_do_not_write_into_each_others() {
     let folder = Folder::new();

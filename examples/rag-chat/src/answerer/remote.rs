@@ -1,5 +1,5 @@
 //! A model behind HTTP. The crate `genai` connects, streams and reads; what is sent is the plan as `context_window::render`
-//! writes it, byte for byte: messages, cache marks, and thoughts with their seals.
+//! writes it, byte for byte: messages, cache marks, and reasoning with its signatures.
 
 use super::{Piece, Prompt, Reply};
 use context_window::message::Reasoning;

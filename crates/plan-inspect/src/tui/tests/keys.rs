@@ -154,8 +154,8 @@ fn listed(it: &Script) -> Vec<(String, String)> {
     it.app.list.rows().iter().map(row).collect()
 }
 
-/// Every message is there once, in the order of the session, between them where it was compacted; and what is selected in
-/// one list is in the other.
+/// Every message is there once, in the order of the session, between them where it was compacted; and what is
+/// selected in one list is in the other.
 #[test]
 fn the_items_are_the_session() {
     for arguments in [CHAT, TALK, TALK_SMALL, super::OVER, "examples/agent-parallel-tools.json --budget 200"]
@@ -255,7 +255,8 @@ fn what_is_found_is_in_sight() {
     assert!(found >= 20 && further_on > 0, "{found} {further_on}");
 }
 
-/// Capitals or not, letter by letter; and when the filter is gone the same row is selected, among all the others.
+/// Capitals or not, letter by letter; and when the filter is gone the same row is selected, among all the
+/// others.
 #[test]
 fn looking_for_something_keeps_the_row() {
     let mut it = screen(TALK, (80, 24), "5g");
@@ -387,7 +388,8 @@ fn names_of_keys_that_are_none_are_refused() {
     }
 }
 
-/// `x` leaves an item out as a what-if, whatever it is; the rows say what that changes, and it can be saved and taken back.
+/// `x` leaves an item out as a what-if, whatever it is; the rows say what that changes, and it can be saved
+/// and taken back.
 #[test]
 fn an_item_is_excluded_as_a_what_if() {
     let mut it = screen(CHAT, (120, 40), "/id:postage<Enter>x<Esc>");
@@ -516,7 +518,8 @@ fn the_overview_gives_way_to_the_sections() {
     assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
 }
 
-/// A fix is tried beside what is tried already, also where only that is over the budget; again, the next one in its place.
+/// A fix is tried beside what is tried already, also where only that is over the budget; again, the next one
+/// in its place.
 #[test]
 fn fixes_go_beside_other_changes() {
     let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");

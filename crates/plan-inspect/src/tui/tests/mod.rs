@@ -183,7 +183,8 @@ fn without_colour_there_is_none_and_the_text_is_the_same() {
     }
 }
 
-/// What has no room in the head is not there, rather than half there; the prompt and what the file does always are.
+/// What has no room in the head is not there, rather than half there; the prompt and what the file does
+/// always are.
 #[test]
 fn the_head_is_never_cut() {
     for width in (60..=100).chain([119, 120, 140]) {

@@ -8,7 +8,8 @@ use super::{
     CHAT, OVER, TALK, TALK_SMALL, screen,
 };
 
-/// What `w` writes is tried again with `--what-if`: the same plan at the same prompt, and undone the same way.
+/// What `w` writes is tried again with `--what-if`: the same plan at the same prompt, and undone the same
+/// way.
 #[test]
 fn what_was_written_is_tried_again() {
     let path = std::env::temp_dir().join(format!("context-window-{}-what-if.json", std::process::id()));
@@ -41,7 +42,8 @@ fn what_was_written_is_tried_again() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// `d` goes through everything there is to compare with, and each comparison is what the planner says of the two.
+/// `d` goes through everything there is to compare with, and each comparison is what the planner says of the
+/// two.
 #[test]
 fn every_comparison_is_reached() {
     let other = "--against examples/agent-parallel-tools.json";
@@ -84,8 +86,8 @@ fn every_comparison_is_reached() {
     assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }
 
-/// Where there are more prompts than columns, a column shows the worst of its own: a break, a compaction, a budget that is exceeded, the
-/// largest prompt.
+/// Where there are more prompts than columns, a column shows the worst of its own: a break, a compaction, a
+/// budget that is exceeded, the largest prompt.
 #[test]
 fn nothing_is_lost_in_a_crowded_timeline() {
     let mut it = screen(TALK, (80, 24), "2");

@@ -70,8 +70,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Line::styled(format!("{} {changes}", diff.changes.len()), app.theme.faint), foot);
 }
 
-/// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut where there is
-/// no room.
+/// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut
+/// where there is no room.
 fn columns(diff: &Diff, room: usize) -> [usize; 5] {
     let mut columns = report::ChangeText::HEADINGS.map(UnicodeWidthStr::width);
     for change in &diff.changes {

@@ -628,8 +628,8 @@ fn a_preview_is_the_first_line_of_the_text() {
     assert!(first(&ItemTexts::new(), "m3").is_some() && first(&ItemTexts::new(), "hours").is_none());
 }
 
-/// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of neighbours too that are
-/// out for different reasons.
+/// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of
+/// neighbours too that are out for different reasons.
 #[test]
 fn a_filter_finds_texts_and_reasons_of_what_is_out() {
     let mut log = Conversation::new();

@@ -321,7 +321,8 @@ fn take(log: &mut Conversation, step: &Step) {
     }
 }
 
-/// What both orders have to agree on. Where a note was pinned is not part of it: it is pinned where its entry stands.
+/// What both orders have to agree on. Where a note was pinned is not part of it: it is pinned where its entry
+/// stands.
 fn state(log: &Conversation) -> impl PartialEq + std::fmt::Debug {
     let messages: Vec<String> = log.messages().iter().map(|message| format!("{message:?}")).collect();
     let notes: BTreeMap<String, String> =
@@ -335,8 +336,8 @@ fn state(log: &Conversation) -> impl PartialEq + std::fmt::Debug {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if std::env::var_os("FULL").is_some() { 20_000 } else { 400 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Two writers, from one conversation: where both are saved, the other order would have come to the same, and where they
-    /// are not, the second one has a conflict and changed nothing.
+    /// Two writers, from one conversation: where both are saved, the other order would have come to the same,
+    /// and where they are not, the second one has a conflict and changed nothing.
     #[test]
     fn what_is_merged_would_be_the_same_in_the_other_order(
         before in prop::collection::vec(step(), 0..10),
