@@ -1,4 +1,4 @@
-//! `plan-inspect retrieval`: how many tokens documents could take, before they are retrieved.
+//! `plan-inspect retrieval`: the number of tokens available for documents, before they are retrieved.
 
 use crate::stdout::print;
 use crate::{

@@ -1,4 +1,4 @@
-//! The mouse: what is clicked is chosen, what is under a wheel moves.
+//! The mouse: a click selects, the wheel scrolls the pane under it.
 
 use super::super::{
     ask::Question,
@@ -12,6 +12,7 @@ use ratatui::{
     layout::{Position, Rect},
 };
 
+/// Handles a mouse event.
 pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
     let at = Position::new(mouse.column, mouse.row);
     let by = match mouse.kind {
@@ -23,6 +24,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
     if app.size.width < SMALLEST.0 || app.size.height < SMALLEST.1 {
         return Vec::new();
     }
+    // A click closes the popup and has no other effect, because the user cannot see the view below.
     if app.popup.is_some() && by == 0 {
         app.popup = None;
         return Vec::new();
@@ -50,6 +52,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         let Some(budget) = view::budget_at(app, places.what_if, at.x) else { return Vec::new() };
         return try_out(app, |what_if| what_if.set_budget(budget));
     }
+    // The index of the clicked line in a list, below the border and `used` heading lines.
     let row = |area: Rect, used: u16| usize::from(at.y.saturating_sub(area.y + 1 + used));
     match app.view {
         View::Plan if places.items.contains(at) => {

@@ -1,4 +1,4 @@
-//! Up and down, from pane to pane.
+//! Movement of the selection and the focus.
 
 use super::super::{
     ask::Question,
@@ -11,6 +11,7 @@ use super::compaction;
 use context_window_ratatui::Move;
 use std::mem;
 
+/// Moves the focus to the next or previous pane. A narrow screen has no detail pane.
 pub(super) fn turn_pane(app: &mut App, forward: bool) {
     let panes = [Pane::Sections, Pane::Items, Pane::Detail];
     let panes = if app.places().is_wide() { &panes[..] } else { &panes[..2] };
@@ -19,15 +20,16 @@ pub(super) fn turn_pane(app: &mut App, forward: bool) {
     app.pane = panes[next % panes.len()];
 }
 
-/// Lines of the list in use.
+/// Returns the number of lines of the current list, at least 1.
 pub(super) fn page(app: &App) -> isize {
     let places = app.places();
     let area = if app.view == View::Plan { places.items } else { places.body };
     isize::try_from(inside(area).height.saturating_sub(1)).unwrap_or(1).max(1)
 }
 
-/// Moves the selection of the focused pane by a number of rows.
+/// Moves the selection or scroll position of the focused pane by a number of rows.
 pub(super) fn step(app: &mut App, by: isize) {
+    // `isize::MIN` means the first row.
     let moved = |at: usize| if by == isize::MIN { 0 } else { at.saturating_add_signed(by) };
     let in_list = if by == isize::MIN { Move::First } else { Move::By(by) };
     if app.popup == Some(Popup::Notices) {
@@ -40,6 +42,7 @@ pub(super) fn step(app: &mut App, by: isize) {
     let in_pane = app.popup.is_none() && app.pane == Pane::Detail && app.view == View::Plan;
     let is_item = app.row().is_some();
     if is_item && (in_pane || app.popup == Some(Popup::Detail)) {
+        // The state is taken out, because `scroll_detail` borrows the whole app.
         let mut state = mem::take(&mut app.detail);
         view::scroll_detail(app, &mut state);
         state.apply_move(in_list);
@@ -60,11 +63,12 @@ pub(super) fn step(app: &mut App, by: isize) {
     }
 }
 
+/// Handles left and right, which depend on the popup and the view.
 pub(super) fn sideways(app: &mut App, right: bool) -> Vec<Question> {
     match (app.popup, app.view) {
         (Some(Popup::Notices), _) if right => app.notices.next_action(),
         (Some(Popup::Notices), _) => app.notices.previous_action(),
-        // There are two to choose from: either way leads to the other.
+        // There are only two actions, so either direction leads to the other.
         (Some(Popup::Compaction), _) => return compaction::other(app),
         (_, View::Plan) => turn_pane(app, right),
         (_, View::Timeline) => step(app, if right { 1 } else { -1 }),
@@ -73,7 +77,7 @@ pub(super) fn sideways(app: &mut App, right: bool) -> Vec<Question> {
     Vec::new()
 }
 
-/// Whether an action moves up or down.
+/// Checks if an action moves up or down.
 pub(super) fn scrolls(action: Action) -> bool {
     use Action::{Bottom, Down, HalfDown, HalfUp, PageDown, PageUp, Top, Up};
     matches!(action, Down | Up | PageDown | PageUp | HalfDown | HalfUp | Top | Bottom)

@@ -1,4 +1,4 @@
-//! The plan: sections, items, detail, and the prompts before it.
+//! The plan view: overview, sections, items, detail and timeline.
 
 use super::{
     super::{
@@ -56,6 +56,7 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }
     }
+    // The rows below the three sections.
     let mut y = inner.top() + 3;
     let mut row = |text: String| {
         if y < inner.bottom() {
@@ -68,7 +69,7 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     row(format!("· {:<14}{:>7}", "Free", report::grouped(plan.left_over())));
 }
 
-/// What is in and out; in the view of items every message by itself.
+/// Draws the list of included and excluded items. The items view lists each message separately.
 pub(super) fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let focused = app.view == View::Items || app.pane == Pane::Items;
     let inner = inside(area);
