@@ -96,6 +96,7 @@ impl Terms {
             let beside = beside.into_iter().filter(|_| path.is_file()).collect::<Vec<_>>();
             [path].into_iter().chain(beside)
         });
+        // All of these are inputs, so no result may overwrite them.
         let named = self.options.file().into_iter().chain(self.models.models.clone());
         Ok(named.chain(tokenizers).collect())
     }
@@ -228,10 +229,12 @@ impl Models {
             Some(path) => {
                 let own = Registry::from_file(path)?;
                 let tokenizers = own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect();
+                // The user's own entries are looked up before the built-in ones.
                 (own.with_fallback(built_in), tokenizers)
             }
             None => (built_in.clone(), Vec::new()),
         };
+        // `OnceLock` has no stable fallible initialiser, so the value is set after it is loaded.
         Ok(self.known.get_or_init(|| Box::new(known)))
     }
 }
@@ -299,6 +302,7 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
         None => (plain.as_str(), 1),
     };
     let number: Result<u64, _> = digits.parse();
+    // Overflow is an invalid number, not a wrapped one.
     let number = number.ok().and_then(|number| number.checked_mul(thousand));
     number.ok_or_else(|| "expected a number of tokens, as in 8000, 8,000 or 8k".into())
 }
@@ -357,6 +361,7 @@ impl Screen {
     pub(crate) fn limit(&self) -> Option<usize> {
         let terminal =
             || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
+        // A pipe has no width, so the length of its lines is not limited.
         self.width.or_else(terminal)
     }
 
@@ -408,6 +413,7 @@ impl Costs {
 /// Parses a date of the form YYYY-MM-DD. Only the form is checked.
 fn day(text: &str) -> Result<String, String> {
     let is_day = text.len() == 10
+        // Dates of prices are compared as strings, which needs no more than this form.
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),

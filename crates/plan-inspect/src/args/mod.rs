@@ -109,6 +109,7 @@ impl Cli {
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let mut arguments: Vec<OsString> = env::args_os().collect();
         let at = first_word(&arguments);
+        // A command name has priority over a file of the same name.
         let bare = arguments.get(at).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
@@ -120,6 +121,7 @@ impl Cli {
         if bare {
             arguments.insert(at, "plan".into());
         } else if arguments.len() == at && !io::stdin().is_terminal() {
+            // Without arguments, input from a pipe is planned. At a terminal, clap prints the help.
             arguments.extend(["plan".into(), "-".into()]);
         }
         if arguments.get(at).is_some_and(|first| first == "help") {
@@ -130,6 +132,7 @@ impl Cli {
         match colour {
             ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+            // `anstream` checks the terminal and the environment itself.
             ColorChoice::Auto => {}
         }
         let mut command = Self::command().color(colour);
@@ -146,6 +149,7 @@ impl Cli {
 fn first_word(arguments: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(flag) = arguments.get(at).and_then(|argument| argument.to_str()) {
+        // A flag at the end without a value is left to clap, which reports it.
         at += match flag {
             "--color" | "--width" if at + 1 < arguments.len() => 2,
             _ if flag.starts_with("--color=") || flag.starts_with("--width=") => 1,
@@ -188,6 +192,7 @@ fn colour_asked(arguments: &[OsString]) -> ColorChoice {
 /// Returns the last value of a flag in arguments that are not parsed yet.
 fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> Option<&'a str> {
     let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+    // A value can be the next argument or follow an equals sign.
     let apart = texts().zip(texts().skip(1)).filter(|(name, _)| *name == flag).map(|(_, value)| value);
     let joined = texts().filter_map(|argument| argument.strip_prefix(flag)?.strip_prefix('='));
     apart.chain(joined).last()
@@ -562,6 +567,7 @@ pub(crate) enum ModelsCommand {
 pub(crate) fn picture_size(text: &str) -> Result<(u16, u16), String> {
     let sides =
         text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    // The limit bounds the memory of the drawing.
     let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));
     sides.ok_or_else(|| "expected columns and lines up to 1000, as in 120x40".into())
 }

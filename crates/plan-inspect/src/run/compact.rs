@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         CompactFormat::Markdown => markdown(&compacted.text(state)?),
         CompactFormat::Json => compacted.json(state, prepared.model.wire_format)?,
     };
+    // The file is written before the output, so a failed write prints no result.
     if let Some(path) = &args.apply {
         compaction::write(path, &args.request, &[&compacted])?;
         stderr::note(&format!("written to {}", path.display()));
@@ -78,6 +79,7 @@ fn labelled(text: &str, colour: bool) -> String {
 
 /// Converts the figures to a Markdown table, and the summary to a quotation.
 fn markdown(text: &str) -> String {
+    // A blank line separates the figures from the summary.
     let (figures, summary) = text.split_once("\n\n").unwrap_or((text, ""));
     let cell = |text: &str| report::markdown_cell(text.trim());
     let mut lines = vec!["| compaction | |".to_owned(), "| --- | --- |".to_owned()];

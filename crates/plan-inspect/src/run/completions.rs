@@ -40,6 +40,7 @@ fn command() -> Command {
     let plan = command.find_subcommand("plan");
     let options = plan.into_iter().flat_map(Command::get_arguments).filter(|arg| !arg.is_positional());
     let options: Vec<clap::Arg> = options.cloned().collect();
+    // Positional arguments are left out, because the scripts complete the session file themselves.
     command.args(options)
 }
 

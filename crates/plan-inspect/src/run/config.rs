@@ -33,6 +33,7 @@ fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: b
     let mut out = String::new();
     let mut table = "";
     let lines = LoadedConfig::keys().map(|key| {
+        // Keys of one table are adjacent, so each table gets one heading.
         let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
         let line = settings
             .get(key)

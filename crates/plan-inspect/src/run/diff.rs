@@ -71,6 +71,7 @@ fn failure(on: FailOn, diff: &analysis::Diff, [_, after]: &[ContextPlan; 2]) -> 
 fn within(text: &str, screen: &Screen) -> String {
     let Some(limit) = screen.limit() else { return text.into() };
     let lines = text.lines().flat_map(|line| {
+        // Every line begins with a label of 8 columns.
         let (name, said) = line.split_at_checked(8).unwrap_or((line, ""));
         let said = report::wrapped(said, limit.saturating_sub(8).max(1)).into_iter().enumerate();
         said.map(move |(number, said)| format!("{}{said}\n", if number == 0 { name } else { "        " }))
@@ -182,6 +183,7 @@ fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
             over => format!(", over budget by {}", report::grouped(over)),
         };
         let count = |rows: u64| report::grouped(rows);
+        // An excluded row can represent a run of messages, so the counts are summed.
         let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
         let included = count(plan.included.len() as u64);
         format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))

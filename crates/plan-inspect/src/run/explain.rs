@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
         }
         (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
         (None, DataFormat::Text) => {
+            // The remedies are planned again, unlike those of the plan, so their totals are known.
             let remedies = prepared.manager.explainer(&request).remedies()?;
             table(&prepared.manager.explainer(&request).explain_all()?, screen)
                 + &Tone::Alarm.paint(&folded(&confirmed(&remedies), screen.limit()), screen.colour())
@@ -119,6 +120,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
             ],
         );
     }
+    // All explanations have the same prompt budget.
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());
     let said = "\nOf a run of messages (a..b): tokens of all of it, budgets of its newest exchange.\n";

@@ -45,6 +45,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
             _ => None,
         })
         .collect();
+    // Ids are cut together, so that different ids stay different.
     let mut ids = report::cut_ids((1..).zip(ids.iter().map(String::as_str)), column).into_iter();
     for row in log.history() {
         match row {

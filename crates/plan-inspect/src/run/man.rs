@@ -46,6 +46,7 @@ fn title(command: &Command) -> &str {
 /// Writes the page of a command and those of its subcommands, each to a file.
 fn write(command: &Command, folder: &Path) -> Result<()> {
     let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));
+    // Manual pages contain no private text, so other users can read them.
     save_public(&folder.join(name), &page(command)?)?;
     command.get_subcommands().try_for_each(|inner| write(inner, folder))
 }

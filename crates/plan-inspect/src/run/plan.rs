@@ -62,6 +62,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     match output {
         Some(output) => output.save(&text)?,
+        // A file or a program gets the exact text, only a terminal gets the safe one.
         None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => print(&shown(&text))?,
         None => print(&text)?,
     }
@@ -134,6 +135,7 @@ const FOLDED_FROM: usize = 60;
 /// Renders the plan as a web page.
 fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    // A page of standard input needs a readable title.
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
     web_page::render_page(

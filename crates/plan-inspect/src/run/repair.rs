@@ -48,6 +48,7 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
             "{name}:{line}: is unfinished, as a crash leaves it: nothing of it was confirmed, and the next writer drops it\n"
         ),
     };
+    // The first line is the same in every log, so it can be restored without a loss.
     if damage.is_first_line {
         let next = match &checked.copy {
             Some(copy) => {

@@ -81,6 +81,7 @@ impl Sums {
             sums.overflows += u64::from(prompt.over > 0);
             sums.tokens += u128::from(prompt.tokens);
             sums.budgets += u128::from(prompt.budget);
+            // Tuples compare by tokens first, so the budget belongs to the largest prompt.
             sums.largest = sums.largest.max((prompt.tokens, prompt.budget));
             sums.thoughts_sent += prompt.thoughts_sent;
             sums.thoughts_lost += prompt.thoughts_lost;
@@ -228,6 +229,7 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
 fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
     let shown = Progress::bar("replaying sessions", sessions.len());
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // More threads than sessions would be idle.
     let workers = cores.min(sessions.len());
     let waiting = Mutex::new(sessions.into_iter().enumerate());
     let work = || {
@@ -270,6 +272,7 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     for step in explainer.replay_newest(newest) {
         prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
     }
+    // The total counts all compactions of the session, not only those of the planned prompts.
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
     Ok(Played { session: name.into(), not_examined, prompts, sums })
@@ -343,6 +346,7 @@ fn not_examined(played: &[Played]) -> usize {
 
 /// Returns a ratio of two sums with four decimals. Returns `None` if `whole` is 0.
 fn ratio(part: u128, whole: u128) -> Option<f64> {
+    // Dividing whole numbers avoids rounding differences between machines.
     let parts = u32::try_from((part * 10_000).checked_div(whole)?).ok()?;
     Some(f64::from(parts) / 10_000.0)
 }

@@ -57,6 +57,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
         };
         id.clone_into(name);
     }
+    // Two sessions with one id cannot both be imported, so this is checked before the first write.
     let mut ids = BTreeSet::new();
     for (id, _) in &sessions {
         ensure!(
@@ -66,6 +67,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
         );
     }
     for id in ids {
+        // The limits of the store are checked before the first session is written.
         let fits = !id.is_empty() && id.len() <= 1_000 && !id.contains('\0');
         ensure!(fits, "a session's id has 1 to 1,000 bytes and no NUL character; nothing was written");
     }
@@ -182,6 +184,7 @@ fn check(address: &str, id: Option<&str>, format: DataFormat, screen: &Screen) -
         Some(id) => vec![id.to_owned()],
         None => Stored::open(address)?.summaries()?.into_iter().map(|one: SessionSummary| one.id).collect(),
     };
+    // A check never writes, not even a migration.
     let mut store = SessionStore::open_read_only(address)?;
     let shown = Progress::bar("checking sessions", ids.len());
     let mut all = Vec::new();
@@ -213,6 +216,7 @@ fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
         let (active, _) = store.load_active(&id)?;
         // If another process wrote in between, the two states are not comparable.
         if active.event_count() == log.event_count() {
+            // Archived texts must not influence a plan, so both plans have to be equal.
             let [whole, without] = [&log, &active].map(next_plan);
             if whole != without {
                 faults.push("its plan is another one without the texts of what is archived".into());

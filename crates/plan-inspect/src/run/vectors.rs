@@ -110,6 +110,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if inside.is_empty() {
             bail!("{} holds no .json file; expected vectors", path.display());
         }
+        // The order of a directory differs between machines.
         inside.sort();
         files.extend(inside);
     }
@@ -152,6 +153,7 @@ fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
             }
             Value::Object(_) if key == "focus" => {
                 word(value, field, key)?;
+                // The session format has a plain string for the focus.
                 *value = value[field].take();
             }
             _ => {}

@@ -194,6 +194,8 @@ fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<
     if let Some(why) = compacted.refusal() {
         anyhow::bail!("nothing to compact: {why}");
     }
+    // The subject after the compaction is built here, on the worker thread, because counting its prompts
+    // takes time.
     let after = Arc::new(subject.with_log(compacted.log.clone()));
     Ok(Some(Offer { text: compacted.text(state)?, after, compacted: Arc::new(compacted) }))
 }
@@ -314,6 +316,7 @@ impl Asker {
             let _ = self.questions.send((subject.clone(), question));
             return;
         };
+        // The epoch protects no other memory, so relaxed ordering is enough.
         self.epoch.store(epoch, Ordering::Relaxed);
         let (wanted, subject, answers) =
             (self.epoch.clone(), subject.clone(), Guard(self.happenings.clone()));
@@ -376,12 +379,14 @@ impl Seen {
     /// Reads the present state. `store` keeps a store open between calls.
     fn now(args: &Tui, store: &mut Option<Stored>) -> Self {
         let (path, id) = (&args.request.session, &args.request.id);
+        // A changed length or time is reason enough to read the file again.
         let Some(address) = stored::address(path) else {
             return Self::File(fs::metadata(path).ok().map(|data| (data.len(), data.modified().ok())));
         };
         if store.is_none() {
             *store = Stored::open(address).ok();
         }
+        // The number of entries is a cheap query, so the session itself is loaded only if it has grown.
         let revision = store.as_mut().and_then(|store| match id {
             Some(id) => store.revision(id),
             None => store.only().ok().and_then(|id| store.revision(&id)),
@@ -406,6 +411,7 @@ fn watch(args: &Tui, answers: &Guard) {
         if now == seen {
             continue;
         }
+        // The new state is kept even if the read fails. A write that is still in progress changes it again.
         seen = now;
         let answer = Subject::read(args).map(Arc::new).map_err(said);
         if answers.0.send(Event::Answer(Answer::Reloaded(answer))).is_err() {

@@ -150,6 +150,7 @@ pub(crate) fn action(key: KeyEvent) -> Option<Action> {
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
     }
+    // About 50 bindings, so a linear search per key is fast enough.
     let all = BINDINGS.iter().chain(ALSO);
     all.clone()
         .find(|binding| binding.control == control && binding.keys.contains(&key.code))

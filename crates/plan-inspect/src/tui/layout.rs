@@ -43,6 +43,7 @@ impl Places {
         let [title, fill, facts, banner, body, what_if, keys] = Layout::vertical(rows).areas(area);
         let places = Self { title, fill, facts, banner, body, what_if, keys, ..Self::default() };
         if area.width < WIDE {
+            // The overview is shown only if at least two rows of items remain inside their frame.
             let overview = overview && body.height >= GRID + 4;
             let above = Constraint::Length(if overview { GRID } else { SECTIONS });
             let [above, items] = Layout::vertical([above, Constraint::Fill(1)]).areas(body);
@@ -78,6 +79,7 @@ impl Places {
     /// Returns a centred area for a popup with this many columns and lines of text, limited to the screen.
     pub(crate) fn popup_for(area: Rect, columns: u16, lines: u16) -> Rect {
         let width = columns.saturating_add(2).min(area.width);
+        // Two more lines and columns for the border.
         let height = lines.saturating_add(2).min(area.height.saturating_sub(2));
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
     }

@@ -60,6 +60,8 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     terminal::expect_one()?;
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
     let picker = Picker::of(args, theme, Rect::default())?;
+    // Without a choice, the session is read before the terminal is taken over, so that errors are printed
+    // normally.
     let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };
     let (happenings, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
@@ -94,6 +96,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     app.size = screen.size()?;
     app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
     let first = app.start();
+    // The terminal is restored before an error of the loop is returned and printed.
     let ended = serve(&mut app, &mut screen, &asker, &queue, first);
     screen.close()?;
     Ok(match ended? {
@@ -138,6 +141,7 @@ fn serve(
     let mut questions = first;
     loop {
         for question in questions.drain(..) {
+            // Questions are sent before the drawing, so the worker is busy meanwhile.
             asker.ask(&app.subject, question);
         }
         screen.draw(app)?;

@@ -79,6 +79,7 @@ impl Picker {
             Input::Key(key) if key.kind != KeyEventKind::Release => return self.pressed(*key, page),
             Input::Resize(width, height) => {
                 self.size = Rect::new(0, 0, *width, *height);
+                // Moves the selected row back into a smaller window.
                 self.step(0);
             }
             Input::Mouse(mouse) => match mouse.kind {
@@ -143,6 +144,7 @@ impl Picker {
         let rows =
             self.sessions.iter().enumerate().skip(self.cursor.offset).zip(inner.top() + 1..inner.bottom());
         let rows: Vec<_> = rows.map(|((at, session), y)| (at, session.cells(), y)).collect();
+        // Visible ids are cut together, so that different ids look different.
         let cut = report::cut_ids(rows.iter().map(|(at, cells, _)| (at + 1, cells[0].as_str())), ids);
         for ((at, mut cells, y), id) in rows.into_iter().zip(cut) {
             let line = Rect { y, height: 1, ..inner };

@@ -87,6 +87,7 @@ impl Script {
 fn text_of(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in 0..buffer.area.height {
+        // `covered` is the number of cells that the last character still covers.
         let (mut line, mut covered) = (String::new(), 0);
         for x in 0..buffer.area.width {
             let symbol = buffer[(x, y)].symbol();

@@ -77,6 +77,7 @@ impl Cursor {
     pub(crate) fn settle(&mut self, len: usize, height: usize) {
         self.selected = self.selected.min(len.saturating_sub(1));
         self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
+        // The last page is full, even after the list became shorter.
         self.offset = self.offset.min(len.saturating_sub(height));
     }
 }
@@ -277,6 +278,7 @@ impl App {
         if saved.session != self.subject.name {
             self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
+        // The last prompt is already on the screen.
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
         self.what_if.set_changes(saved.what_if());
     }
@@ -360,6 +362,7 @@ impl App {
     /// Changes the view. The plan view and the items view share the selected item, but each has its own
     /// order.
     pub(crate) fn go_to(&mut self, view: View) {
+        // Changes between views without a list leave the rows as they are.
         let is_other_list = (view == View::Items) != (self.view == View::Items);
         if is_other_list {
             self.remember_item();

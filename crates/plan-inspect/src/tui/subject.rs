@@ -39,6 +39,7 @@ impl Subject {
         let against = match &args.against {
             Some(path) => {
                 let session = input::sessions(path, args.request.reading.options())?.session(
+                    // An id chosen from a list is one of the session's own file, not of the other file.
                     args.against_id.as_deref().or(args.request.id.as_deref().filter(|_| !args.picked)),
                 )?;
                 let model = args.request.terms.target.model.as_deref();

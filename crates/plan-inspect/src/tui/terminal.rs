@@ -48,6 +48,7 @@ impl Screen {
     /// Takes the terminal over. After a panic, it is restored before the message is printed.
     pub(crate) fn open() -> Result<Self> {
         let terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+        // The hook of ratatui restores the screen, but not the mouse.
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             let _ = execute!(io::stdout(), DisableMouseCapture);
@@ -134,6 +135,7 @@ pub(super) fn write_session(folder: &Path, new: &NewSession) -> Result<String> {
     let compactions: Vec<&Compacted> = new.compactions.iter().map(|one| &**one).collect();
     let name = source.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| name != "-").unwrap_or_else(|| "session.jsonl".into());
+    // The extension begins at the first dot, so that `.jsonl.gz` stays together.
     let (stem, extension) = name.split_at(name.find('.').filter(|at| *at > 0).unwrap_or(name.len()));
     write_new(folder, &format!("{stem}-compacted"), extension, |path| {
         compaction::write(path, source, &compactions)
@@ -165,6 +167,7 @@ pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
     let to = happenings.clone();
     thread::spawn(move || {
         for signal in &mut signals {
+            // The receiver is gone after the main loop has ended.
             if to.send(Event::Signal(signal)).is_err() {
                 return;
             }

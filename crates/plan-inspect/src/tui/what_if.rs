@@ -67,6 +67,7 @@ impl Saved {
             ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
         }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
+        // The session can have been shortened since the file was written.
         let prompts = subject.prompts;
         ensure!(
             (1..=prompts).contains(&saved.prompt),

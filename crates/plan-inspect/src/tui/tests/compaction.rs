@@ -85,6 +85,7 @@ fn what_is_saved_is_what_was_shown() {
             it.press("<Enter>").unwrap();
         }
         let mut saved = subject(&path).prepared;
+        // The file has no anchor of the last prompt, which also influences the plan.
         saved.session.previous.clone_from(&it.app.subject.session().previous);
         let plan = saved.manager.build_plan(&saved.request().with_excluded_counts()).unwrap();
         assert_eq!(plan.fingerprint(), fingerprint(&it), "{keys}");

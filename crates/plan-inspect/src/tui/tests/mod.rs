@@ -169,6 +169,7 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
     assert_eq!(fill(OVER), Color::Red);
     for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5G"), (TALK, "d")] {
         let used = colours(&screen(arguments, (120, 40), keys));
+        // Only the 16 named colours work on every terminal.
         let more = |colour: &Color| matches!(colour, Color::Indexed(_) | Color::Rgb(..));
         assert!(!used.iter().any(more), "{used:?}");
         assert!(used.len() > 1, "{keys}: no colour at all");

@@ -90,6 +90,7 @@ fn every_comparison_is_reached() {
 #[test]
 fn nothing_is_lost_in_a_crowded_timeline() {
     let mut it = screen(TALK, (80, 24), "2");
+    // 1,000 marks without events, except at known prompts.
     let calm = it.app.marks[0].clone();
     it.app.marks = (0..1_000)
         .map(|place| {
@@ -159,6 +160,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
                 let budget: u64 = budget.replace(',', "").parse().unwrap();
                 let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
                 for (budget, enters) in [(budget, true), (budget - 1, false)] {
+                    // One token less than the reported budget must not include the item.
                     let what_if = context_window_ratatui::WhatIf::new().with_budget(Some(budget));
                     let question =
                         super::super::ask::Question::Plan { ticket: 0, at: it.app.at.clone(), what_if };

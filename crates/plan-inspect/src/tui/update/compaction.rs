@@ -36,6 +36,7 @@ pub(super) fn apply(app: &mut App) -> Vec<Question> {
     let Loadable::Answered(Some(offer)) = std::mem::replace(&mut app.offered, Loadable::Nothing) else {
         return Vec::new();
     };
+    // Undo compares this number to decide if a later what-if change is undone first.
     let changes = app.what_if.undos();
     let before = std::mem::replace(&mut app.subject, offer.after);
     app.applied.push(Applied { compacted: offer.compacted, before, changes });

@@ -38,6 +38,7 @@ pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
             Vec::new()
         }
         Event::Paste(text) if app.input.is_some() => {
+            // Pasted text is edited like typed text, character by character.
             text.chars().for_each(|c| edit(app, InputRequest::InsertChar(c)));
             Vec::new()
         }
@@ -62,6 +63,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
                 }
                 Err(error) => app.planned = Loadable::Failed(error),
             }
+            // The rows of the items view and the explanation belong to the old plan.
             app.listed = Loadable::Nothing;
             app.list_anew();
             app.explained = (String::new(), Loadable::Nothing);
@@ -131,6 +133,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
                 app.applied.clear();
                 app.note = "the session has grown: the applied compaction was taken back".into();
             }
+            // The preview was made for the old session.
             app.popup.take_if(|popup| *popup == Popup::Compaction);
             app.unread = false;
             app.start()
@@ -170,6 +173,7 @@ fn listing(app: &mut App) -> Option<Question> {
 
 /// Returns the question for the explanation of the selected row, if it is not known.
 fn explanation(app: &mut App) -> Option<Question> {
+    // A qualified id is unique, even if a document shares the id of a message.
     let name = app.row()?.qualified_id();
     if app.explained.0 == name && !matches!(app.explained.1, Loadable::Nothing) {
         return None;
@@ -357,6 +361,7 @@ fn open(app: &mut App) -> Vec<Question> {
     match app.view {
         View::Plan if app.pane == Pane::Sections => {
             let section = report::section(Section::ALL[app.section]).to_lowercase();
+            // The filter accepts the first word of a section's name.
             let section = section.split(' ').next().unwrap_or_default();
             filter(app, &format!("section:{section}"));
             app.pane = Pane::Items;
@@ -389,6 +394,7 @@ fn open(app: &mut App) -> Vec<Question> {
 
 /// Pauses or resumes following the session file.
 fn pause(app: &mut App) -> Vec<Question> {
+    // Taking the state out moves a waiting session without a clone.
     match mem::replace(&mut app.follow, Follow::Yes) {
         Follow::No => {
             app.follow = Follow::No;

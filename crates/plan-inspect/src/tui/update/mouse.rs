@@ -21,6 +21,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => 0,
         _ => return Vec::new(),
     };
+    // A screen that is too small shows only a message, so there is nothing to click.
     if app.size.width < SMALLEST.0 || app.size.height < SMALLEST.1 {
         return Vec::new();
     }
@@ -66,6 +67,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         }
         View::Timeline => {
             let area = view::prompts_area(places.body);
+            // The first line below the border is the heading.
             if area.contains(at) && at.y > area.y + 1 {
                 app.prompt.selected = app.prompt.offset + row(area, 1);
             } else if let Some(place) = view::prompt_at(app, at) {

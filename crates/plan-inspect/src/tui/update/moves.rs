@@ -16,6 +16,7 @@ pub(super) fn turn_pane(app: &mut App, forward: bool) {
     let panes = [Pane::Sections, Pane::Items, Pane::Detail];
     let panes = if app.places().is_wide() { &panes[..] } else { &panes[..2] };
     let at = panes.iter().position(|pane| *pane == app.pane).unwrap_or_default();
+    // Adding the number of panes avoids an underflow.
     let next = if forward { at + 1 } else { at + panes.len() - 1 };
     app.pane = panes[next % panes.len()];
 }
@@ -50,6 +51,7 @@ pub(super) fn step(app: &mut App, by: isize) {
         return;
     }
     if app.popup.is_some() {
+        // A jump to the first or last line exceeds the range of lines.
         let by = i16::try_from(by).unwrap_or(if by < 0 { i16::MIN } else { i16::MAX });
         app.scrolled = app.scrolled.saturating_add_signed(by).min(view::last_line(app));
         return;

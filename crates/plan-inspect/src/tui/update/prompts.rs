@@ -65,6 +65,7 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
         if forward { (place + 1..len).find(is_one) } else { (0..place).rev().find(is_one) }
     };
     let questions = to_prompt(app, found);
+    // A message about the running replay is more useful than this one.
     if questions.is_empty() && !app.note.contains("being planned") {
         app.note = if forward { "no later compaction" } else { "no earlier compaction" }.into();
     }

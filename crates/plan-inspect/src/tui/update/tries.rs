@@ -43,6 +43,7 @@ pub(super) fn try_with_item(
     app: &mut App,
     attempt: impl FnOnce(&mut WhatIfState, Decision<'_>, &ItemTexts<'_>) -> Attempt,
 ) -> Vec<Question> {
+    // The attempt needs the changes mutably and the app's texts at once, so it works on a copy.
     let mut what_if = app.what_if.clone();
     let attempt = match (app.list.selected_row(), app.row()) {
         (Some(ListRow::LeftOut(nth)), _) => what_if.bring_back(nth),

@@ -40,6 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     match &app.offered {
         Loadable::Answered(Some(offer)) => {
             let text = folded(&offer.text, Some(body.width.into()));
+            // The window can have grown since the last scroll.
             let from = usize::from(app.scrolled.min(last_line(app, area)));
             for (line, y) in text.lines().skip(from).zip(body.top()..body.bottom()) {
                 frame.render_widget(Line::raw(report::printable(line)), Rect { y, height: 1, ..body });

@@ -23,6 +23,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         );
         frame.render_widget(Line::styled(text, app.theme.heading), Rect { height: 1, ..inner });
     }
+    // The first line shows the limits.
     inner = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
     let settings = app.subject.config.config.settings();
     let rows = LoadedConfig::keys().enumerate().skip(app.config.offset).zip(inner.top()..inner.bottom());

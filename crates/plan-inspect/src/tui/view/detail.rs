@@ -42,6 +42,7 @@ fn content(frame: &mut Frame<'_>, app: &App, area: Rect) {
 pub(crate) fn popup_area(app: &App) -> Rect {
     let most = Places::popup(app.size);
     let columns = inside(most).width;
+    // At least three lines, so that a short text does not look like an empty popup.
     Places::popup_for(app.size, columns, u16::try_from(lines(app, columns)).unwrap_or(u16::MAX).max(3))
 }
 

@@ -72,6 +72,7 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let (prompt, prompts) = (report::grouped(prompt as u64), report::grouped(prompts as u64));
         left.push(Span::raw(format!(" · prompt {prompt}/{prompts}")));
     }
+    // The name and the number of the prompt are always shown.
     let always = left.len();
     if let Some(planned) = app.known() {
         left.push(Span::raw(format!(" · {}", report::brief(&planned.plan.model))));
@@ -190,6 +191,7 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         parts.push(Span::raw(format!("{} {compactions}", report::grouped(usage.compactions))));
     }
     parts.push(Span::raw(format!("context length {}", report::grouped(usage.model_context_len))));
+    // The separator belongs to the part after it, so a part that does not fit takes its separator along.
     for part in parts.iter_mut().skip(1) {
         part.content = format!(" · {}", part.content).into();
     }
@@ -236,6 +238,7 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let line =
             [Span::styled(label, app.theme.heading), Span::raw(shown), Span::styled(hint, app.theme.alarm)];
         frame.render_widget(Line::from_iter(line), area);
+        // The cursor is relative to the visible part of the text.
         let x = label.len() + input.visual_cursor().saturating_sub(scroll);
         frame.set_cursor_position((area.x + u16::try_from(x).unwrap_or_default(), area.y));
         return;

@@ -31,6 +31,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         frame.render_widget(line, Rect { y, height: 1, ..inner });
     }
+    // One blank line separates the fixes from the grid.
     let used = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(1);
     // The grid is drawn only as a whole, because a part of it would be misleading.
     if inner.height >= used + PromptGrid::ROWS {

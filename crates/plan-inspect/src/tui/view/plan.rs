@@ -50,6 +50,7 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     for (at, (section, y)) in plan.sections.iter().zip(inner.top()..inner.bottom()).enumerate() {
         let line = Rect { y, height: 1, ..inner };
         frame.render_widget(super::head::sign(section.section), line);
+        // The sign and a space come before the gauge.
         let gauge = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
         frame.render_widget(SectionGauge::new(section).with_theme(app.theme), gauge);
         if focused && at == app.section {

@@ -101,6 +101,7 @@ impl Columns {
 
     /// Returns the indexes of the prompts that a bar represents.
     fn prompts(self, column: usize) -> Range<usize> {
+        // Whole numbers divide the prompts evenly, and every prompt belongs to exactly one bar.
         let first_of = |column: usize| column * self.marks / self.count;
         first_of(column)..first_of(column + 1)
     }
@@ -175,6 +176,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     };
     let buffer = frame.buffer_mut();
     if bars.x > area.x {
+        // The labels are at the top, in the middle and at the bottom.
         let labels = [(0, whole), (bars.height / 2, whole / 2), (bars.height - 1, 0)];
         let shown = if bars.height < 3 { 1 } else { labels.len() };
         for (row, tokens) in labels.into_iter().take(shown) {
@@ -194,6 +196,7 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let (mut filled, mut below): (Vec<&Kind>, u64) = (Vec::new(), 0);
         for (kind, tokens) in &mark.kinds {
             below += tokens;
+            // Rounding the sum and not each part keeps the height of the bar exact.
             filled.resize(eighths(below).max(filled.len()), kind);
         }
         let limit =
