@@ -37,8 +37,7 @@ pub(crate) struct Compacted {
 const NAMED: usize = 4;
 
 impl Compacted {
-    /// Compacts a copy of the conversation with this summary. Without a summary, it uses the strategies that
-    /// need no model.
+    /// Compacts a copy of the conversation with this summary. Without a summary, it compacts without a model.
     pub(crate) fn by(prepared: &Prepared, job: CompactionRequest, summary: Option<&str>) -> Result<Self> {
         let (mut log, compactor) = (prepared.session.log.clone(), prepared.manager.compactor());
         let record = match summary {

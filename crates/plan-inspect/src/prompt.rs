@@ -39,8 +39,8 @@ pub(crate) struct Figures {
     pub(crate) thoughts_lost: u64,
     /// The cost of the prompt's input. `None` if the model has no price.
     pub(crate) cost: Option<Cost>,
-    /// The additional cost of the cache break, in billionths of a US dollar: the difference from a prompt
-    /// that reads all of the previous prompt from the cache.
+    /// The additional cost of the cache break, in billionths of a US dollar. It is the difference from the
+    /// same prompt with the whole previous prompt read from the cache.
     #[serde(rename = "cache_break_billionths")]
     pub(crate) break_cost: Option<u64>,
 }

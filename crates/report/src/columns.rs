@@ -139,7 +139,8 @@ pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
 }
 
 /// Returns a text of at most `characters` characters: the beginning and the end of `text` with an ellipsis
-/// between them. Returns `None` if the text is not longer than that.
+/// between them. Returns `None` if the text is not longer than that, or if `characters` is
+/// less than 3.
 pub(super) fn middle_cut(text: &str, characters: usize) -> Option<String> {
     text.char_indices().nth(characters)?;
     let end = (characters - 1) / 2;

@@ -22,7 +22,7 @@ pub struct RowText {
     pub why: String,
 }
 
-/// Builds the text of one row of this plan. The cost is linear in the rows of the plan for a document,
+/// Builds the text of one row of this plan. For a document, this takes linear time in the rows of the plan,
 /// because its id is compared with all others.
 #[must_use]
 pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {

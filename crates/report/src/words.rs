@@ -130,7 +130,7 @@ fn what_it_is(item: &LargeItem) -> String {
     printable(&cut(&format!("{what}{about}"), 40))
 }
 
-/// Describes the cost of documents retained from earlier questions (retention cost, rule S11).
+/// Describes the cost of documents and state retained from earlier questions (retention cost, rule S11).
 pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \

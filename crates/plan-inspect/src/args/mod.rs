@@ -104,7 +104,7 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// Returns an error in the arguments, or the requested help or version. Print it to apply the requested
+    /// Returns an error in the arguments, or the requested help or version, to be printed in the requested
     /// colours.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let mut arguments: Vec<OsString> = env::args_os().collect();

@@ -24,7 +24,7 @@ fn script(shell: Shell) -> Result<String> {
     let names = names.join(" ");
     Ok(match shell {
         // The hyphen in the tool's name makes clap_complete 4.6.11 use two different names in the bash
-        // script, so parts of it would never match (github.com/clap-rs/clap/issues/6421).
+        // script. Parts of it would never match (github.com/clap-rs/clap/issues/6421).
         Shell::Bash => script.replace("plan__subcmd__inspect", "plan__inspect") + BASH,
         Shell::Zsh => script
             .replacen(ZSH_START, &format!("{ZSH_START}{}", ZSH.replace("NAMES", &names)), 1)

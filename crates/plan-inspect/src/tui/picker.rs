@@ -103,7 +103,7 @@ impl Picker {
             }
             KeyCode::Char('j') | KeyCode::Down => self.step(1),
             KeyCode::Char('k') | KeyCode::Up => self.step(-1),
-            // Half of the range avoids an overflow in `saturating_add_signed` and exceeds any list.
+            // A step larger than any list selects the first or the last row.
             KeyCode::Char('g') | KeyCode::Home => self.step(isize::MIN / 2),
             KeyCode::Char('G') | KeyCode::End => self.step(isize::MAX / 2),
             KeyCode::PageDown => self.step(page),

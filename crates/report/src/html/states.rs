@@ -159,8 +159,8 @@ impl Budgets {
     }
 }
 
-/// Returns the range of budgets to draw: from the first to the last change and the present budget, with a
-/// margin of 5 per cent on either side.
+/// Returns the range of budgets to draw. It reaches from the first to the last change and includes the
+/// present budget, with a margin of 5 per cent on either side.
 fn drawn(map: &BudgetMap, to: u64) -> (u64, u64) {
     let changes = map.steps.iter().skip(1).map(|step| step.from);
     let low = changes.clone().min().unwrap_or(map.prompt_budget).min(map.prompt_budget);

@@ -57,7 +57,7 @@ pub(super) struct View {
     slider: bool,
     /// The data for the script, as JSON.
     data: String,
-    /// The number of rows.
+    /// The number of rows on the page.
     rows: String,
     /// True if a browser should not lay out all rows at once.
     many: bool,

@@ -70,7 +70,7 @@ fn late_answers_change_nothing() {
     assert_eq!(it.app.marks, marks);
 }
 
-/// No control character of a session reaches the screen.
+/// No control character or direction mark of a session reaches the screen.
 #[test]
 fn hostile_texts_stay_text() {
     let hostile = "a\u{1b}[31m\u{7}\u{202e}b\r\n\u{0}\u{9b}31m\u{200f}c\u{1b}]52;c;aGk=\u{7}";

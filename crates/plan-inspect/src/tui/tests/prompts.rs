@@ -85,8 +85,8 @@ fn every_comparison_is_reached() {
     assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }
 
-/// If there are more prompts than columns, a column shows the worst of its prompts: one over budget, a
-/// compaction, a cache break, or otherwise the largest.
+/// If there are more prompts than columns, a column shows the worst of its prompts. This is one over budget,
+/// with a compaction or with a cache break, or otherwise the largest.
 #[test]
 fn nothing_is_lost_in_a_crowded_timeline() {
     let mut it = screen(TALK, (80, 24), "2");

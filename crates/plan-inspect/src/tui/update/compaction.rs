@@ -36,7 +36,7 @@ pub(super) fn apply(app: &mut App) -> Vec<Question> {
     let Loadable::Answered(Some(offer)) = std::mem::replace(&mut app.offered, Loadable::Nothing) else {
         return Vec::new();
     };
-    // Undo compares this number to decide if a later what-if change is undone first.
+    // Undo compares this number to decide if a later tried change is undone first.
     let changes = app.what_if.undos();
     let before = std::mem::replace(&mut app.subject, offer.after);
     app.applied.push(Applied { compacted: offer.compacted, before, changes });
@@ -44,7 +44,7 @@ pub(super) fn apply(app: &mut App) -> Vec<Question> {
     changed(app)
 }
 
-/// Undoes the last compaction, unless tried changes were made after it. Returns `None` if there is none to
+/// Undoes the last compaction, unless changes were tried after it. Returns `None` if there is none to
 /// undo.
 pub(super) fn undo(app: &mut App) -> Option<Vec<Question>> {
     let last = app.applied.pop_if(|last| last.changes >= app.what_if.undos())?;

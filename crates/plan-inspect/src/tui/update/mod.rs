@@ -85,7 +85,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             app.diff = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Step { epoch, mark } if epoch == app.epoch => {
-            // If the newest prompt is selected, the selection moves to the newest one.
+            // If the last prompt is selected, the selection moves along to the new one.
             let at_end = app.prompt.selected + 1 >= app.marks.len();
             app.marks.push(*mark);
             if at_end && app.at == At::Now {

@@ -123,8 +123,8 @@ fn event(app: &App, place: usize) -> Option<char> {
     }
 }
 
-/// Returns the prompt that a bar shows if it represents several: the one with the worst event, otherwise the
-/// largest, and the last of equal ones.
+/// Returns the prompt that a bar shows if it represents several. This is the one with the worst event,
+/// otherwise the largest, and the last of equal ones.
 fn worst(app: &App, prompts: Range<usize>) -> usize {
     let rank = |place: &usize| {
         let event = event(app, *place).and_then(|event| EVENTS.find(event));
