@@ -1,4 +1,5 @@
-//! A compaction of a session, made in a copy of its conversation: as text, as JSON, and as a new file.
+//! A compaction of a session, made in a copy of its conversation. The result is shown as text or JSON, or
+//! written to a new file.
 
 use crate::{args, input, json, output, prepared::Prepared};
 use anyhow::{Result, bail};
@@ -16,31 +17,32 @@ use serde_json::Value;
 use serde_json::json;
 use std::{collections::BTreeSet, fmt::Write as _, io::Write as _, path::Path};
 
-/// What would happen, or has.
+/// A compaction that was made in a copy of the conversation.
 #[derive(Debug)]
 pub(crate) struct Compacted {
-    /// None for a fresh start.
+    /// The compaction request. `None` for a fresh start.
     job: Option<CompactionRequest>,
-    /// The conversation after it.
+    /// The conversation after the compaction.
     pub(crate) log: Conversation,
     record: Compaction,
-    /// The tokens of the full conversation before it, and after it.
+    /// The tokens of the full conversation before and after the compaction.
     tokens: (u64, u64),
-    /// The tokens of the next prompt without it, and with it.
+    /// The tokens of the next prompt without and with the compaction.
     prompt: (u64, u64),
-    /// Why it is refused, if it is.
+    /// The reason for a refusal, if the compaction is refused.
     refusal: Option<String>,
 }
 
-/// Documents that a refusal names.
+/// The maximum number of documents that a refusal names.
 const NAMED: usize = 4;
 
 impl Compacted {
-    /// Does a job with this summary, or else without a model.
+    /// Compacts a copy of the conversation with this summary. Without a summary, it compacts without a model.
     pub(crate) fn by(prepared: &Prepared, job: CompactionRequest, summary: Option<&str>) -> Result<Self> {
         let (mut log, compactor) = (prepared.session.log.clone(), prepared.manager.compactor());
         let record = match summary {
-            // Whoever wrote it has read more than the request for one holds.
+            // The author of the given summary may have read more than the messages of the request, so the
+            // summary is taken as it is.
             Some(summary) => {
                 let summary = summary_text(summary)?.to_owned();
                 compactor.archive_by(&mut log, &job, CompactionKind::Summary, Some(summary))?
@@ -57,18 +59,19 @@ impl Compacted {
         Ok(Self { job: Some(job), log, record, tokens, prompt, refusal })
     }
 
-    /// Returns why it is refused: the next prompt would be no smaller (rule C5).
+    /// Returns the reason for a refusal: the next prompt would not be smaller (useless compaction, rule C5).
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }
 
-    /// Starts fresh; none where nothing is active.
+    /// Archives all messages for a fresh start. Returns `None` if there are no active messages.
     pub(crate) fn fresh(prepared: &Prepared) -> Result<Option<Self>> {
         let full = |prepared: &Prepared| -> Result<u64> {
             Ok(prepared.manager.usage(&prepared.request())?.conversation_tokens.tokens)
         };
         let mut log = prepared.session.log.clone();
         log.start_fresh();
+        // A fresh start without active messages leaves no record with archived messages.
         let Some(record) = log.compactions().last().filter(|record| record.messages_archived > 0).cloned()
         else {
             return Ok(None);
@@ -80,7 +83,8 @@ impl Compacted {
         Ok(Some(Self { job: None, log, record, tokens, prompt, refusal: None }))
     }
 
-    /// What it is due to, what it archives, keeps and frees, the request for a summary, and the summary.
+    /// Describes the compaction as text: its trigger, the archived and retained messages, the freed tokens,
+    /// the request for a summary, and the summary.
     pub(crate) fn text(&self, state: CompactionState) -> Result<String> {
         let Self { record, tokens: (before, after), prompt, .. } = self;
         let tokens = report::grouped;
@@ -117,12 +121,14 @@ impl Compacted {
             }
             None => writeln!(text, "{}: no summary", record.kind.name())?,
         }
+        // Ids and summaries come from the session, so the whole text is made printable.
         Ok(text.lines().map(|line| report::printable(line.trim_end()) + "\n").collect())
     }
 
-    /// The same as data, with the request as messages of a wire format.
+    /// Describes the compaction as JSON. The request is shown as messages of the wire format.
     pub(crate) fn json(&self, state: CompactionState, form: WireFormat) -> Result<String> {
         let job = self.job.as_ref();
+        // Only the summary strategy sends a request to a model.
         let asks = job.filter(|job| job.strategy() == CompactionStrategy::Summary);
         let body = asks.map(|job| json!(render::body(job, form)));
         let all = json!({
@@ -144,14 +150,16 @@ impl Compacted {
     }
 }
 
-/// Plans the next prompt of another conversation.
+/// Plans the next prompt with another conversation.
 fn plan_with(prepared: &Prepared, log: &Conversation) -> Result<ContextPlan> {
     let changed = prepared.with_log(log.clone());
     Ok(changed.manager.build_plan(&changed.request())?)
 }
 
-/// Returns why a compaction is refused that leaves the prompt no smaller. If messages have no room in the
-/// prompt without it, its summary stands for them: then it is not refused.
+/// Returns the reason to refuse a compaction: the prompt does not become smaller.
+///
+/// If the prompt without it drops messages, the compaction is accepted, because its summary replaces those
+/// messages.
 fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     let is_dropped = |row: &ExcludedItem| {
         row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
@@ -162,6 +170,7 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
         return None;
     }
     let was_in = |id: &ItemId| before.included.iter().any(|row| row.kind.is_document() && row.id == *id);
+    // Documents that fit after the compaction are the usual cause of a prompt of the same size.
     let joins = after.included.iter().filter(|row| row.kind.is_document() && !was_in(&row.id));
     let joins: Vec<String> = joins.take(NAMED).map(|row| report::brief(row.id.as_str())).collect();
     let joins = match joins.len() {
@@ -176,15 +185,16 @@ fn refusal(before: &ContextPlan, after: &ContextPlan) -> Option<String> {
     Some(format!("the prompt has {before} tokens, and would have {after}{joins}"))
 }
 
-/// Writes the session with these compactions in it, one after another, to a new file: its own text where that
-/// is a list of messages, a log otherwise.
+/// Writes the session with these compactions, in order, to a new file. If the session is a list of messages,
+/// its own text is kept; otherwise a log is written.
 pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compacted]) -> Result<()> {
-    // Looked at again when it is written: another process may be faster.
+    // This check only gives an early error. The write itself checks again, because another process can create
+    // the file in between.
     if path.exists() {
         return Err(output::exists(path));
     }
     let [.., last] = compactions else { bail!("no compaction to write") };
-    // Standard input and other pipes are read once.
+    // Standard input and other pipes can be read only once.
     let is_pipe = !source.session.is_file();
     let text = if is_pipe { None } else { text_with(source, compactions)? };
     match text {
@@ -194,13 +204,15 @@ pub(crate) fn write(path: &Path, source: &args::Request, compactions: &[&Compact
     }
 }
 
-/// The session's own text with the compactions in it; none where it is no list of messages.
+/// Returns the session's own text with the compactions added. Returns `None` if the session is not a list of
+/// messages.
 fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Option<String>> {
     let mut sessions = input::file(&source.session, source.reading.options())?;
     let mut text = None;
     for one in compactions {
         text = sessions.with_compaction(source.id.as_deref(), &one.record)?;
         let Some(text) = &text else { return Ok(None) };
+        // Each compaction refers to the text with the compactions before it, so the new text is parsed again.
         sessions = {
             let (name, options) = (source.session.display().to_string(), source.reading.options());
             SessionFile::with_options(&name, text.clone().into_bytes(), options)?
@@ -209,7 +221,7 @@ fn text_with(source: &args::Request, compactions: &[&Compacted]) -> Result<Optio
     Ok(text)
 }
 
-/// What is asked for a summary: nothing where the strategy does without a model.
+/// Describes the request for a summary, or the reason for sending none.
 fn asked(job: &CompactionRequest) -> String {
     if job.strategy() != CompactionStrategy::Summary {
         return format!("none: the strategy {} asks no model", job.strategy().name());
@@ -230,14 +242,14 @@ fn asked(job: &CompactionRequest) -> String {
     }
 }
 
-/// What was packed stays so; the same text gives the same bytes.
+/// Compresses a text with gzip, as its source was. Equal texts give equal bytes.
 fn packed(text: &str) -> Result<Vec<u8>> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     packer.write_all(text.as_bytes())?;
     Ok(packer.finish()?)
 }
 
-/// The id of an active message.
+/// Returns the id of an active message.
 fn id(part: HistoryRow<'_>) -> Option<ItemId> {
     match part {
         HistoryRow::Message { id, .. } => Some(id),
@@ -245,13 +257,15 @@ fn id(part: HistoryRow<'_>) -> Option<ItemId> {
     }
 }
 
-/// The messages that are still sent, in runs; those that only a pin keeps last.
+/// Returns the retained messages in runs. Archived messages that are retained because they are pinned come
+/// last.
 fn kept(log: &Conversation) -> String {
     let mut found: Vec<(ItemId, ItemId, u64)> = Vec::new();
     let mut archived_ids = BTreeSet::new();
     let mut open = false;
     for row in log.history() {
         let HistoryRow::Message { id, is_archived, .. } = row else { continue };
+        // A run ends at an archived message.
         match found.last_mut().filter(|_| open && !is_archived) {
             Some((_, last, count)) => (*last, *count) = (id, *count + 1),
             None if !is_archived => found.push((id.clone(), id, 1)),
@@ -265,7 +279,7 @@ fn kept(log: &Conversation) -> String {
     [runs(found)].into_iter().filter(|runs| !runs.is_empty()).chain(pinned).collect::<Vec<_>>().join(", ")
 }
 
-/// `m3..m9 (7), m12`.
+/// Formats runs of messages as in `m3..m9 (7), m12`.
 fn runs<'a>(runs: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
     let run = |(first, last, count): (&str, &str, u64)| {
         if count == 1 { first.to_owned() } else { format!("{first}..{last} ({count})") }
@@ -273,11 +287,12 @@ fn runs<'a>(runs: impl Iterator<Item = (&'a str, &'a str, u64)>) -> String {
     runs.map(run).collect::<Vec<_>>().join(", ")
 }
 
+/// Formats a count with its noun in the singular or plural.
 fn plural(count: u64, what: &str) -> String {
     format!("{} {what}{}", report::grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// The messages of a body, whatever its form calls them.
+/// Returns the messages of a request body. Their key depends on the wire format.
 fn messages(body: &Value) -> &Value {
     ["messages", "input", "contents"].iter().find_map(|key| body.get(key)).unwrap_or(&Value::Null)
 }

@@ -1,5 +1,5 @@
-//! Files, standard input and stores → text and sessions. Gzip is recognised by its first bytes, whatever the
-//! file is called.
+//! Reading of files, standard input and stores. Gzip is recognised by its first bytes, regardless of the
+//! file's name.
 
 use crate::{
     progress::Progress,
@@ -17,7 +17,7 @@ use std::{
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The most that is read of a text that is no session, in bytes, unpacked.
+/// The maximum unpacked size, in bytes, of an input file that is not a session.
 const MOST: u64 = 256 << 20;
 
 /// The sessions of a file or a store.
@@ -28,7 +28,7 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
-    /// The session of this id, or the only one.
+    /// Loads the session with this id, or the only session if there is no id.
     pub(crate) fn session(&mut self, id: Option<&str>) -> Result<Session> {
         match self {
             Self::File(file) => Ok(file.session(id)?),
@@ -36,7 +36,7 @@ impl Sessions {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of sessions.
     pub(crate) fn len(&mut self) -> Result<usize> {
         match self {
             Self::File(file) => Ok(file.len()),
@@ -45,7 +45,7 @@ impl Sessions {
     }
 }
 
-/// The sessions of a file or a store.
+/// Opens the sessions of a file or a store.
 pub(crate) fn sessions(path: &Path, options: ReadOptions) -> Result<Sessions> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
     match stored::address(path) {
@@ -54,15 +54,16 @@ pub(crate) fn sessions(path: &Path, options: ReadOptions) -> Result<Sessions> {
     }
 }
 
-/// Whether a path is that of an SQLite file.
+/// Checks if a file is an SQLite database.
 pub(crate) fn is_sqlite(path: &Path) -> bool {
     const MAGIC: &[u8] = b"SQLite format 3\0";
     let mut head = Vec::new();
+    // Only a regular file is read here: reading from a pipe would consume its contents.
     let file = if path.is_file() { File::open(path).ok() } else { None };
     file.is_some_and(|file| file.take(MAGIC.len() as u64).read_to_end(&mut head).is_ok()) && head == MAGIC
 }
 
-/// The sessions of a file.
+/// Reads the sessions of a file.
 pub(crate) fn file(path: &Path, options: ReadOptions) -> Result<SessionFile> {
     if is_sqlite(path) {
         bail!("{0} is an SQLite file; a store is named by its address: sqlite:{0}", path.display());
@@ -71,11 +72,12 @@ pub(crate) fn file(path: &Path, options: ReadOptions) -> Result<SessionFile> {
     Ok(SessionFile::from_reader_with_options(&name, from, options)?)
 }
 
-/// The name of a file, and its text.
+/// Returns the name and the text of a file.
 pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     let _shown = Progress::spinner(&format!("reading {}", name(path)));
     let (name, from, _) = open(path)?;
     let mut bytes = Vec::new();
+    // One byte more than the limit shows that the file is too large.
     from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("{name} cannot be read"))?;
     if bytes.len() as u64 > MOST {
         bail!("{name} is larger than {} bytes, unpacked; expected less", report::grouped(MOST));
@@ -85,17 +87,17 @@ pub(crate) fn text(path: &Path) -> Result<(String, String)> {
     Ok((name, text))
 }
 
-/// Whether a file is packed with gzip.
+/// Checks if a file is compressed with gzip.
 pub(crate) fn is_packed(path: &Path) -> Result<bool> {
     Ok(open(path)?.2)
 }
 
-/// What names a file or a store to a person.
+/// Returns the name of a file or store for messages. It contains no password.
 pub(crate) fn name(path: &Path) -> String {
     match stored::address(path) {
         Some(address) => stored::name(address),
         None if path.as_os_str() == "-" => "standard input".into(),
-        // An address of something else, with a password perhaps.
+        // The path can be an address of another kind of database, which may contain a password.
         None if ["://", "password="].iter().any(|part| path.to_string_lossy().contains(part)) => {
             "an address that is not understood".into()
         }
@@ -103,7 +105,7 @@ pub(crate) fn name(path: &Path) -> String {
     }
 }
 
-/// The name of a file, its bytes, unpacked, and whether they were packed.
+/// Opens a file. Returns its name, a reader of its unpacked bytes, and true if it is compressed.
 fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
     let name = name(path);
     let mut file: Box<dyn Read> = if path.as_os_str() == "-" {
@@ -118,13 +120,14 @@ fn open(path: &Path) -> Result<(String, Box<dyn Read>, bool)> {
     let begun = file.by_ref().take(GZIP.len() as u64).read_to_end(&mut head);
     begun.with_context(|| format!("{name} cannot be read"))?;
     let packed = head == GZIP;
+    // The bytes read for the check come first again.
     let whole = Cursor::new(head).chain(BufReader::new(file));
     let bytes: Box<dyn Read> =
         if packed { Box::new(Unpacked(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
     Ok((name, bytes, packed))
 }
 
-/// What a packed file holds.
+/// A reader of unpacked bytes. Its errors mention gzip.
 struct Unpacked<R>(MultiGzDecoder<R>);
 
 impl<R: BufRead> Read for Unpacked<R> {

@@ -1,4 +1,5 @@
-//! Ctrl-C and the other ways to be ended: what is being written is finished first, and what shows progress is cleared.
+//! Handling of Ctrl-C and other termination signals. A file that is being written is completed first, and a
+//! progress line is cleared.
 
 use indicatif::ProgressBar;
 use std::{
@@ -10,23 +11,25 @@ use std::{
     time::Duration,
 };
 
-/// Held while a file is written.
+/// The lock that is held while a file is written.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// What shows progress.
+/// The visible progress bar, if any.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Whether the process has been told to end.
+/// True if the process has received a termination signal.
 static TOLD: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// More than any thread takes to end the process.
+/// A time in which the signal thread certainly ends the process.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
+/// Locks a mutex. A panic of another holder is ignored, because the values stay valid.
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nothing ends the process while this is held; what was told to end it meanwhile does so right after.
+/// A guard that delays termination while a file is written. If a signal arrives in the meantime, the process
+/// ends when the guard is dropped.
 pub(crate) struct Writing(Option<MutexGuard<'static, ()>>);
 
 impl Writing {
@@ -40,18 +43,20 @@ impl Drop for Writing {
     fn drop(&mut self) {
         drop(self.0.take());
         if TOLD.load(Ordering::SeqCst) && !has_a_screen() {
+            // The signal thread now has the lock and ends the process. Without the wait, the caller could go
+            // on and print a result.
             thread::sleep(AT_ONCE);
         }
     }
 }
 
-/// Clears this line before the process ends.
+/// Registers a progress bar, which is cleared before the process ends.
 pub(crate) fn clears(bar: &ProgressBar) {
     watch();
     *held(&SHOWN) = Some(bar.clone());
 }
 
-/// A screen of its own ends itself.
+/// Checks if the interactive screen is active. It handles signals itself.
 fn has_a_screen() -> bool {
     ratatui::crossterm::terminal::is_raw_mode_enabled().unwrap_or_default()
 }
@@ -62,6 +67,7 @@ fn watch() {
     use std::{io::Read, os::unix::net::UnixStream, sync::Once};
 
     static ONCE: Once = Once::new();
+    // A signal handler may not lock or print. It writes a byte to a socket, and a thread does the rest.
     let watch = |signal: i32| -> std::io::Result<()> {
         let (mut told, tell) = UnixStream::pair()?;
         flag::register(signal, TOLD.clone())?;
@@ -80,7 +86,7 @@ fn watch() {
         });
         Ok(())
     };
-    // Where signals cannot be watched they do what they always do.
+    // If signals cannot be watched, their default effect remains.
     let all = [consts::SIGINT, consts::SIGTERM, consts::SIGHUP];
     ONCE.call_once(|| all.into_iter().for_each(|signal| drop(watch(signal))));
 }

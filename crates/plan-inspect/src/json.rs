@@ -1,16 +1,17 @@
-//! JSON as it is printed: the same values, and nothing that a terminal acts on (rule V3).
+//! JSON output. It has the same values as the input, but no characters that a terminal would interpret
+//! (control characters, rule V3).
 
 use anyhow::Result;
 use context_window_report as report;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// An indented value and a line break.
+/// Returns a value as indented JSON with a final line break.
 pub(crate) fn indented(value: &impl Serialize) -> Result<String> {
     Ok(inert(&serde_json::to_string_pretty(value)?) + "\n")
 }
 
-/// Returns JSON text of one line with indents and a line break, every value as it is spelt.
+/// Indents JSON text and adds a final line break. The spelling of every value is kept, such as `1e2`.
 pub(crate) fn indented_text(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
@@ -19,6 +20,8 @@ pub(crate) fn indented_text(json: &str) -> String {
     while let Some(c) = characters.next() {
         if quoted {
             out.push(c);
+            // A quotation mark ends the string unless a backslash precedes it. Two backslashes cancel each
+            // other.
             quoted = c != '"' || escaped;
             escaped = c == '\\' && !escaped;
             before = c;
@@ -35,6 +38,7 @@ pub(crate) fn indented_text(json: &str) -> String {
             }
             ']' | '}' => {
                 depth -= 1;
+                // Empty arrays and objects stay on one line.
                 if !matches!(before, '[' | '{') {
                     begin_line(&mut out, depth);
                 }
@@ -56,18 +60,19 @@ pub(crate) fn indented_text(json: &str) -> String {
     inert(&out) + "\n"
 }
 
+/// Begins a new line with two spaces for each level of `depth`.
 fn begin_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A value on a line of its own.
+/// Returns a value as JSON in one line, with a final line break.
 pub(crate) fn on_a_line(value: &impl Serialize) -> Result<String> {
     Ok(inert(&serde_json::to_string(value)?) + "\n")
 }
 
-/// JSON with controls and direction marks, which stand in texts only, as the escapes that mean them. Line breaks are those
-/// between values.
+/// Escapes controls and direction marks in JSON text. They occur only inside strings, so the values remain
+/// the same. Line breaks between values are kept.
 pub(crate) fn inert(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for (c, shown) in json.chars().zip(report::printable(json).chars()) {
@@ -75,8 +80,9 @@ pub(crate) fn inert(json: &str) -> String {
             out.push(c);
             continue;
         }
+        // JSON escapes are UTF-16 code units, so some characters need two.
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a text never fails.
+            // Writing to a string cannot fail.
             let _ = write!(out, "\\u{unit:04x}");
         }
     }

@@ -1,4 +1,4 @@
-//! The sessions of a file or a store, as they are listed.
+//! The list of the sessions of a file or a store.
 
 use crate::{
     args::Request,
@@ -12,28 +12,28 @@ use context_window_report as report;
 use context_window_store::SessionSummary;
 use serde::Serialize;
 
-/// One of the sessions of a file or a store.
+/// A session in the list.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Listed {
-    /// Its id, or its line number if it has none: what `--id` takes.
+    /// The id for `--id`: the session's id, or its line number if it has none.
     pub(crate) id: String,
     pub(crate) model: Option<String>,
-    /// None where it cannot be read: what is wrong, `--id` says.
+    /// The number of messages. `None` if the session cannot be read; `--id` reports the error.
     pub(crate) messages: Option<usize>,
-    /// The tokens of its next prompt as `plan` plans it, and how sure that is; of a store, those of its
-    /// newest prompt.
+    /// The token count of its next prompt, as `plan` plans it, with its certainty. For a session in a store,
+    /// the tokens of its newest prompt.
     tokens: Option<TokenCount>,
-    /// Of a store: when it was last written.
+    /// The time of the last write. Only for a session in a store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) updated: Option<String>,
-    /// Of a store: whether it was put away.
+    /// True if the session is archived. Only for a session in a store.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) archived: bool,
 }
 
 impl Listed {
-    /// All sessions of the file or store that is asked about. Of one that cannot be read or planned, as much
-    /// as is known.
+    /// Lists all sessions of the requested file or store. If a session cannot be read or planned, the unknown
+    /// fields are empty.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>> {
         let file = match input::sessions(&request.session, request.reading.options())? {
             Sessions::File(file) => file,
@@ -46,6 +46,7 @@ impl Listed {
         Ok(all.map(|(id, session)| Self::one(id, session.ok(), request)).collect())
     }
 
+    /// Plans the next prompt of one session and describes it.
     fn one(id: String, session: Option<Session>, request: &Request) -> Self {
         let Some(session) = session else { return Self { id, ..Self::default() } };
         let named = request.terms.target.model.as_deref();
@@ -58,7 +59,7 @@ impl Listed {
     }
 
     fn of_store(summary: SessionSummary) -> Self {
-        // Whatever it was counted with.
+        // The store does not record the certainty of its counts, so they are taken for estimates.
         let tokens = summary.tokens.map(|n| TokenCount { tokens: n, certainty: Certainty::Estimate });
         Self {
             id: summary.id,
@@ -70,7 +71,7 @@ impl Listed {
         }
     }
 
-    /// Its cells: id, model, messages, tokens.
+    /// Returns the table cells: id, model, messages, tokens.
     pub(crate) fn cells(&self) -> [String; 4] {
         let none = || "-".to_owned();
         let model = self.model.as_deref().map_or_else(none, report::brief);

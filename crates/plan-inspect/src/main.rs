@@ -1,4 +1,5 @@
-//! Shows what a planner makes of a session: what goes into the prompt, what does not, and why.
+//! A command-line tool that shows the planned prompt of a session: the included items, the excluded items,
+//! and the reasons.
 
 mod wrap;
 #[cfg(not(all(feature = "html", feature = "chat-template")))]
@@ -45,13 +46,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help or version, which are results, or what is wrong with the arguments.
+/// Prints help or the version to standard output, or an error in the arguments to standard error.
 fn shown(instead: &clap::Error) -> Result<ExitCode, Error> {
     if instead.use_stderr() {
         let said = instead.render().to_string();
         let masked = secrets::masked(&said);
         if masked == said {
-            // In colours, where there are any.
+            // Printing the error itself keeps its colours, if any.
             drop(instead.print());
         } else {
             drop(write!(io::stderr(), "{masked}"));
@@ -63,7 +64,7 @@ fn shown(instead: &clap::Error) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Log records go to standard error, and only when `RUST_LOG` asks for them.
+/// Sends log records to standard error if `RUST_LOG` is set.
 fn log_to_stderr() {
     if std::env::var_os("RUST_LOG").is_some() {
         let filter = tracing_subscriber::EnvFilter::from_default_env();
@@ -71,7 +72,8 @@ fn log_to_stderr() {
     }
 }
 
-/// The reader of our output went away: that is its business, and no error of ours.
+/// Checks if an error is a closed output pipe. The reader has ended, for example `head`, which is not an
+/// error of this tool.
 fn is_broken_pipe(error: &Error) -> bool {
     let io = error.downcast_ref::<io::Error>();
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

@@ -1,6 +1,6 @@
-//! Forms that a smaller build of the tool lacks.
+//! Errors for functions that this build of the tool does not contain.
 
-/// Fails because this build lacks the feature that a form needs.
+/// Returns an error that names the missing feature and the command to build with it.
 pub(crate) fn fail<T>(form: &str, feature: &str) -> anyhow::Result<T> {
     anyhow::bail!(
         "{form}: this plan-inspect was built without it; build it with `--features {feature}`, or with everything by \

@@ -1,5 +1,5 @@
-//! Files that are written: none that is read, and none for two results. Whatever is to be written is claimed before
-//! anything is.
+//! Output files. A result never replaces an input file, and two results never go into one file. All output
+//! paths are checked before the first write.
 
 use crate::{input, interrupt::Writing, stored};
 use anyhow::{Context, Result, bail, ensure};
@@ -12,25 +12,25 @@ use std::{
 };
 use tempfile::TempPath;
 
-/// What a run reads, and what it is going to write.
+/// The input files of a run, and its output files.
 #[derive(Debug)]
 pub(crate) struct Outputs {
-    /// Files and folders: of a folder, every file in it.
+    /// Input files and folders. A folder includes all files in it.
     read: Vec<PathBuf>,
     claimed: Vec<(&'static str, PathBuf)>,
 }
 
-/// A file that may be written.
+/// A checked output file.
 #[derive(Debug)]
 pub(crate) struct Output(PathBuf);
 
 impl Outputs {
-    /// Of a run that reads these.
+    /// Creates the outputs of a run that reads these paths.
     pub(crate) fn beside(read: impl IntoIterator<Item = impl AsRef<Path>>) -> Self {
         let mut files = Vec::new();
         for path in read {
             match stored::address(path.as_ref()) {
-                // What stands beside a store's file is part of it: confirmed sessions may be there alone.
+                // The files next to a SQLite database belong to it and can contain committed sessions.
                 Some(address) => {
                     let file = stored::file(address).into_iter();
                     let all =
@@ -43,16 +43,17 @@ impl Outputs {
         Self { read: files, claimed: Vec::new() }
     }
 
-    /// The file that a flag names for its result, where it names one.
+    /// Checks the output file of a flag. Returns `None` if the flag names no file.
     ///
     /// # Errors
     ///
-    /// Where that file is read, or is another flag's, or is standard output.
+    /// Returns an error if the path is an input file, the file of another flag, a store, or standard output.
     pub(crate) fn claim(&mut self, flag: &'static str, path: Option<&Path>) -> Result<Option<Output>> {
         self.claim_over(flag, path, None)
     }
 
-    /// Like [`Outputs::claim`], but the result may replace a file that is read, such as the anchor.
+    /// Checks an output file like [`Outputs::claim`], but permits it to replace the input file `old`, such as
+    /// the anchor.
     pub(crate) fn claim_over(
         &mut self,
         flag: &'static str,
@@ -65,12 +66,13 @@ impl Outputs {
             "{flag} -: `-` is standard output, which holds the result; expected a file"
         );
         ensure_no_store(path)?;
-        // What is no file (a pipe, a device) is nobody's, and is written to as often as anybody likes.
+        // Pipes and devices are not files. Several results can go to the same one.
         if path.exists() && !path.is_file() {
             return Ok(Some(Output(path.into())));
         }
         let (whole, name) = (whole(path), path.display());
         let may_go = old.and_then(|old| old.canonicalize().ok());
+        // A new file in an input folder is permitted; an existing one may be an input.
         let is_read = |read: &PathBuf| *read == whole || whole.exists() && whole.parent() == Some(read);
         if self.read.iter().any(is_read) && may_go.as_ref() != Some(&whole) {
             bail!("{flag}: {name} is read, and what is read is never changed; expected another file");
@@ -83,13 +85,14 @@ impl Outputs {
     }
 }
 
+/// Appends `end` to the name of a path.
 fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-/// A store is written by `store import` alone, and by no result.
+/// Checks that a path is not a store. Only `store import` writes to stores.
 fn ensure_no_store(path: &Path) -> Result<()> {
     ensure!(
         stored::address(path).is_none(),
@@ -104,7 +107,7 @@ fn ensure_no_store(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A file by a name that no other file has, whether it is there or not.
+/// Returns a unique path of a file, with links resolved. The file itself does not have to exist.
 fn whole(path: &Path) -> PathBuf {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
@@ -112,36 +115,38 @@ fn whole(path: &Path) -> PathBuf {
 }
 
 impl Output {
-    /// Writes the file so that it is either the old one or the new one, never half of it.
+    /// Writes the file atomically: it has either the old or the new contents.
     pub(crate) fn save(&self, text: &str) -> Result<()> {
         save(&self.0, text)
     }
 
-    /// Writes the file like [`Output::save`], with nothing of a conversation in it.
+    /// Writes the file atomically, like [`Output::save`]. The contents are not private, so other users can
+    /// read a new file.
     pub(crate) fn save_public(&self, text: &str) -> Result<()> {
         save_public(&self.0, text)
     }
 }
 
-/// Writes a file so that it is either the old one or the new one, never half of it. A new one can be read by
-/// its owner alone: it holds texts of a conversation.
+/// Writes a file atomically: it has either the old or the new contents. A new file can be read only by its
+/// owner, because it contains texts of a conversation.
 fn save(path: &Path, text: &str) -> Result<()> {
     save_by(path, |path| save_whole(path, text.as_bytes()))
 }
 
-/// Writes a file like [`save`] that holds nothing of a conversation.
+/// Writes a file atomically, like [`save`]. Its contents are not private.
 pub(crate) fn save_public(path: &Path, text: &str) -> Result<()> {
     save_by(path, |path| save_whole_public(path, text.as_bytes()))
 }
 
 fn save_by(path: &Path, save: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
     ensure_no_store(path)?;
-    // A pipe or a device takes its time, and cannot be left half-written.
+    // A write to a pipe or device can block, and has no partial file to protect, so a signal may end it.
     let _whole = (!path.exists() || path.is_file()).then(Writing::begin);
     save(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-/// Writes a file that is not there yet, whole or not at all. Of several processes that write it at once, one does.
+/// Writes a new file atomically. If several processes write the same file, one succeeds, and the others get
+/// an error.
 pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
     create_by(path, |_, mut file| {
         file.write_all(contents)?;
@@ -149,7 +154,7 @@ pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<()> {
     })
 }
 
-/// Writes a new log, atomically. Fails where the file exists.
+/// Writes a new log atomically. Returns an error if the file exists.
 pub(crate) fn create_log(path: &Path, log: &Conversation) -> Result<()> {
     create_by(path, |beside, file| Ok(Journal::begin(file, beside, log).map(drop)?))
 }
@@ -161,9 +166,10 @@ fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<(
     ensure!(path.file_name().is_some(), "{} is no file", path.display());
     let cannot = || format!("{} cannot be written", path.display());
     let (beside, file) = create_part(path).with_context(cannot)?;
-    // It is removed where it does not get the name: it holds nothing that was confirmed.
+    // The temporary file is removed if it does not get the final name. It contains no confirmed data.
     let part = TempPath::try_from_path(&beside).with_context(cannot)?;
     write(&beside, file).with_context(cannot)?;
+    // The rename fails if the file exists, so no check before it can become outdated.
     match part.persist_noclobber(path) {
         Ok(()) => sync_folder(path).with_context(cannot),
         Err(refused) if refused.error.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
@@ -171,7 +177,7 @@ fn create_by(path: &Path, write: impl Fn(&Path, File) -> Result<()>) -> Result<(
     }
 }
 
-/// A file that should be new is there.
+/// Returns the error for an existing file where a new one is expected.
 pub(crate) fn exists(path: &Path) -> anyhow::Error {
     anyhow::anyhow!("{} exists; expected a new file", path.display())
 }

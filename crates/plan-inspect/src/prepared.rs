@@ -1,4 +1,4 @@
-//! A session file and flags → a manager and a request.
+//! The conversion of a session and flags to a manager and a request.
 
 use crate::{
     args::{self, Documents, FormatName, Terms},
@@ -13,7 +13,7 @@ use context_window_formats::Session;
 use context_window_report as report;
 use std::path::Path;
 
-/// What every subcommand that plans begins with.
+/// The common basis of all subcommands that plan prompts.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) model: Model,
@@ -23,6 +23,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
+    /// Reads the session and the other input files of the flags.
     pub(crate) fn read(args: &args::Request) -> Result<Self> {
         let mut session =
             input::sessions(&args.session, args.reading.options())?.session(args.id.as_deref())?;
@@ -35,7 +36,7 @@ impl Prepared {
         Self::new(session, &args.terms, args.terms.target.model.as_deref())
     }
 
-    /// A session as it is, for a model where one is named.
+    /// Prepares a session for a model. Without a model name, the session's own model is used.
     pub(crate) fn new(session: Session, terms: &Terms, model: Option<&str>) -> Result<Self> {
         if terms.target.tokenizer.is_none() && !terms.target.allow_tokenizer_file {
             let hint = "--allow-tokenizer-file opens it, --tokenizer takes another";
@@ -46,7 +47,8 @@ impl Prepared {
             None => terms.options.config()?,
         };
         let model = target(terms, model, &session)?;
-        // Only here it is known whether the options' tokenizer is asked for at all.
+        // The tokenizer from the options is used only if neither flags nor session name one. Only this call
+        // shows if it is needed.
         let manager = ContextWindowManager::configured(model.clone(), loaded.config.clone());
         let manager = manager.map_err(|error| match error.kind() {
             ErrorKind::Config => anyhow!("{}: {error}", loaded.origin("model.default.tokenizer")),
@@ -56,14 +58,14 @@ impl Prepared {
         Ok(Self { model, manager, session, limits })
     }
 
-    /// The same with another conversation.
+    /// Returns a copy with another conversation.
     pub(crate) fn with_log(&self, log: Conversation) -> Self {
         let mut changed = self.clone();
         changed.session.log = log;
         changed
     }
 
-    /// Sets the prompt budget, if one is given.
+    /// Sets the prompt budget in tokens, if there is one.
     pub(crate) fn budget(mut self, budget: Option<u64>) -> Self {
         self.limits.prompt_budget = budget.or(self.limits.prompt_budget);
         self
@@ -73,7 +75,7 @@ impl Prepared {
         self.session.request().with_limits(self.limits)
     }
 
-    /// Bytes of the texts that can be left out: messages and documents.
+    /// Returns the total size in bytes of the texts that can be excluded: messages and documents.
     pub(crate) fn bytes(&self) -> usize {
         let messages = self.session.log.messages().iter();
         let messages = messages.map(|message| {
@@ -87,12 +89,12 @@ impl Prepared {
         messages.sum::<usize>() + self.session.rag.iter().map(|document| document.text().len()).sum::<usize>()
     }
 
-    /// The limits of the session, and of the flags over them.
+    /// Returns the limits of the session, overridden by those of the flags.
     pub(crate) fn limits(&self) -> RequestLimits {
         self.limits
     }
 
-    /// A model that is not known, where no report says so.
+    /// Prints a note if the model is unknown. For commands whose report does not contain it.
     pub(crate) fn say_of_the_model(&self) {
         if self.model.unknown {
             let name = report::brief(&self.model.name);
@@ -102,7 +104,7 @@ impl Prepared {
         }
     }
 
-    /// Keys of the session that are not read, where one that is may have been meant.
+    /// Prints notes on unknown session keys that resemble known ones, and on ignored parts of the session.
     pub(crate) fn hint(&self) {
         for (key, meant) in self.session.unread_keys() {
             let key = plain::short(&key);
@@ -112,12 +114,12 @@ impl Prepared {
     }
 }
 
-/// What of a session is not used.
+/// Prints a note for each part of a session that is ignored.
 pub(crate) fn say_ignored(session: &Session) {
     session.ignored().iter().for_each(|what| stderr::note(what));
 }
 
-/// What a retriever answered.
+/// Reads the documents of a retriever's answer.
 fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
     let (name, text) = input::text(path)?;
     let fields = how.rag_from.fields();
@@ -125,9 +127,10 @@ fn documents(path: &Path, how: &Documents) -> Result<Vec<RagItem>> {
     Ok(fields.with_name(&name).read_hits(&text)?)
 }
 
-/// What an earlier run saved with `--save-anchor`.
+/// Reads the anchor that an earlier run saved with `--save-anchor`.
 fn previous(path: &Path) -> Result<Anchor> {
     let (name, text) = input::text(path)?;
+    // Every field of an anchor is optional, so another JSON object would be accepted without this check.
     let known: Result<serde_json::Map<String, serde_json::Value>, _> = serde_json::from_str(&text);
     if !known.is_ok_and(|object| object.contains_key("window_start")) {
         bail!("{name}: not an anchor; expected an object with `window_start`, as --save-anchor writes it");
@@ -141,7 +144,7 @@ fn previous(path: &Path) -> Result<Anchor> {
     })
 }
 
-/// The model that is named, or else the session's; without either, the defaults.
+/// Returns the named model, else the session's model, else a model with default limits.
 fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model> {
     let target = &terms.target;
     let name = named.or(session.model.as_deref());
@@ -163,8 +166,8 @@ fn target(terms: &Terms, named: Option<&str>, session: &Session) -> Result<Model
     Ok(model)
 }
 
-/// A logged request body is planned in its own wire format where the model's is not known, or where the model
-/// has two.
+/// Applies the wire format of a logged request body if the model is unknown, or if the model supports both
+/// formats of OpenAI.
 fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     let known = named && !model.unknown;
     match session.wire_format {
@@ -178,7 +181,8 @@ fn as_logged(model: Model, named: bool, session: &Session) -> Model {
     }
 }
 
-/// The model with the template in its tokenizer's folder: what is counted then is what is sent.
+/// Adds the chat template from the tokenizer's folder to the model. Token counts then include the template's
+/// text.
 #[cfg_attr(
     not(feature = "chat-template"),
     expect(clippy::needless_pass_by_value, reason = "a build without templates gives it back to nobody")

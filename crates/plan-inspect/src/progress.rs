@@ -1,4 +1,5 @@
-//! Long work shows itself on standard error: only where that is a terminal, only after a while, and it leaves nothing there.
+//! Progress of long operations on standard error. It appears only on a terminal and only after a delay, and
+//! is cleared at the end.
 
 use crate::interrupt;
 use context_window_report as report;
@@ -10,29 +11,30 @@ use std::{
     time::Duration,
 };
 
-/// Work that takes less is not worth a line.
+/// The time before progress is shown.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a spinner turns.
+/// The time between two frames of a spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The most columns of the progress text, so that the terminal does not wrap the line.
+/// The maximum width of the progress text in columns, which prevents the terminal from wrapping the line.
 const COLUMNS: usize = 50;
 
-/// One piece of long work, until it is dropped. It has no colours, so `--color` and `NO_COLOR` change nothing.
+/// A long operation, until it is dropped. It has no colours, so `--color` and `NO_COLOR` change nothing.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Who waits before anything is shown; none where nothing ever is.
+    /// The sender that cancels the delay, and the thread that waits. `None` if standard error is not a
+    /// terminal.
     wait: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Work of unknown length.
+    /// Starts an operation of unknown length.
     pub(crate) fn spinner(what: &str) -> Self {
         Self::new(what, None, "{spinner} {msg}")
     }
 
-    /// Work of a known number of steps; call [`Progress::step`] for each.
+    /// Starts an operation of `steps` steps. Call [`Progress::step`] after each.
     pub(crate) fn bar(what: &str, steps: usize) -> Self {
         Self::new(what, Some(steps as u64), "{msg} {bar:20} {pos} of {len}")
     }
@@ -58,7 +60,7 @@ impl Progress {
         Self { bar, wait: Some((done, thread::spawn(show))) }
     }
 
-    /// One step is done.
+    /// Reports one completed step.
     pub(crate) fn step(&self) {
         self.bar.inc(1);
     }
@@ -67,8 +69,9 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((done, wait)) = self.wait.take() {
+            // Dropping the sender wakes the thread at once, so a short operation does not wait.
             drop(done);
-            // A thread that only waits cannot fail.
+            // The thread only waits, so it cannot panic.
             drop(wait.join());
             self.bar.finish_and_clear();
         }

@@ -1,4 +1,4 @@
-//! One prompt of a replay in numbers, and what happened there in words.
+//! The figures of one prompt of a replay, and a description of its events.
 
 use context_window::{
     ExcludedReason, Model,
@@ -22,24 +22,25 @@ pub(crate) struct Figures {
     pub(crate) tokens: u64,
     #[serde(rename = "overflow_tokens")]
     pub(crate) over: u64,
-    /// Tokens of the prompt before it that it repeats, and of how many; null for the first one.
+    /// The tokens of the previous prompt that are repeated (the cached prefix). `None` for the first prompt.
+    /// The next field is the previous prompt's total.
     #[serde(rename = "reused_prefix_tokens")]
     pub(crate) reused: Option<u64>,
     #[serde(rename = "previous_tokens")]
     pub(crate) before: Option<u64>,
-    /// The item at which the two part, and why.
+    /// The item of the previous prompt at the cache break. The next field is the cause.
     pub(crate) differs_from: Option<String>,
     pub(crate) cause: Option<&'static str>,
     pub(crate) window_start: Option<String>,
-    /// Messages that are dropped.
+    /// The number of messages excluded for lack of budget.
     pub(crate) without_room: u64,
-    /// Messages that are sent with their reasoning, and those that lost it.
+    /// The number of messages sent with their reasoning, and of messages whose reasoning was dropped.
     pub(crate) thoughts_sent: u64,
     pub(crate) thoughts_lost: u64,
-    /// What its input costs; null where the model has no price.
+    /// The cost of the prompt's input. `None` if the model has no price.
     pub(crate) cost: Option<Cost>,
-    /// What the cache break adds to that, in billionths of a US dollar: what it would cost less, had all of
-    /// the prompt before been read from the cache.
+    /// The additional cost of the cache break, in billionths of a US dollar. It is the difference from the
+    /// same prompt with the whole previous prompt read from the cache.
     #[serde(rename = "cache_break_billionths")]
     pub(crate) break_cost: Option<u64>,
 }
@@ -81,18 +82,18 @@ impl Figures {
         }
     }
 
-    /// Tokens of the prompt before it that it repeats, and of how many.
+    /// Returns the repeated tokens and the total of the previous prompt. Returns `None` for the first prompt.
     pub(crate) fn repeats(&self) -> Option<(u64, u64)> {
         self.reused.zip(self.before)
     }
 
-    /// Tokens that the prompt before it did not have there.
+    /// Returns the number of tokens after the cached prefix.
     pub(crate) fn new_tokens(&self) -> u64 {
         self.tokens.saturating_sub(self.reused.unwrap_or_default())
     }
 
-    /// Whether the conversation was compacted between this prompt and the one before. Where that is not known
-    /// and this is not the first of all, it is unknown.
+    /// Checks if the conversation was compacted between the previous prompt and this one. If the previous
+    /// prompt is unknown, only prompt 1 can be known to follow a compaction.
     pub(crate) fn is_compacted_since(&self, before: Option<&Self>) -> bool {
         match before {
             Some(before) => self.compactions > before.compactions,
@@ -100,8 +101,8 @@ impl Figures {
         }
     }
 
-    /// What happened at this prompt, after that one: over budget, compacted, where it parts and why; else
-    /// what had no room.
+    /// Describes the events of this prompt: over budget, compaction, cache break and lost reasoning. Without
+    /// such an event, it reports the number of dropped messages.
     pub(crate) fn said(&self, before: Option<&Self>) -> String {
         let mut said = Vec::new();
         if self.over > 0 {

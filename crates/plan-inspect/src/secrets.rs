@@ -1,16 +1,18 @@
-//! Passwords in what is said: an address of a database may be quoted wherever an argument is.
+//! Masking of passwords in messages. Any message that quotes an argument can contain a database address.
 
-/// What ends a word: white space, and what quotes put around one.
+/// The characters that end a word: white space and quotation marks.
 const ENDS: [char; 8] = [' ', '\n', '\t', '\'', '"', '`', '<', '>'];
 
-/// A text without the user and the password of any address in it.
+/// Replaces the user and password of every address in a text with `***`.
 pub(crate) fn masked(text: &str) -> String {
     text.split_inclusive(ENDS).map(word).collect()
 }
 
+/// Masks a single word: the part before the last `@` of an address, and the value of `password=`.
 fn word(word: &str) -> String {
     let masked = match (is_address(word), word.rfind('@')) {
         (true, Some(at)) => {
+            // A mistyped address can lack a slash or the colon, and must not show its password either.
             let scheme = word.find("//").map(|at| at + 2).or(word.find([':', '/']).map(|at| at + 1));
             let start = scheme.filter(|start| *start < at).unwrap_or_default();
             format!("{}***{}", &word[..start], &word[at..])
@@ -22,7 +24,7 @@ fn word(word: &str) -> String {
     format!("{before}password=***{}", &value[end..])
 }
 
-/// Also one with a typing error.
+/// Checks if a word is a database address, including one with a typing error.
 fn is_address(word: &str) -> bool {
     let begins =
         |scheme: &str| word.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));

@@ -1,23 +1,23 @@
-//! Messages on standard error. Where that cannot be written (closed, full, a reader that went away) it is
-//! not said: that is no reason to fail.
+//! Messages on standard error. If standard error cannot be written (closed, full, or without a reader), the
+//! message is lost, and the run does not fail.
 
 use crate::secrets::masked;
 use context_window::text::plain;
 use context_window_report as report;
 use std::io::Write;
 
-/// Something the reader of a result should know.
+/// Prints a note about the result.
 pub(crate) fn note(text: &str) {
     line("\u{1b}[33m", &format!("plan-inspect: note: {text}"));
 }
 
-/// What went wrong. It may quote the file it is about, and a file may hold anything.
+/// Prints an error. It can quote a file with arbitrary contents, so [`line`] makes it printable.
 pub(crate) fn error(error: &anyhow::Error) {
     format!("plan-inspect: {error:#}").lines().for_each(|text| line("\u{1b}[1;31m", text));
 }
 
-/// A line, cut where it is long (rule V4), whose beginning, the name of the tool, is in this colour where
-/// standard error has colours.
+/// Prints a line, with passwords masked and long text cut (length of messages, rule V4). The tool's name at
+/// its beginning has this colour if standard error supports colours.
 fn line(colour: &str, text: &str) {
     const NAME: &str = "plan-inspect:";
     let text = report::printable(&plain::bounded(&masked(text)));

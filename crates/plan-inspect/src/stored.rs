@@ -1,4 +1,4 @@
-//! The sessions of a store: SQLite or PostgreSQL, only read here.
+//! The sessions of an SQLite or PostgreSQL store, opened read-only.
 
 use anyhow::{Result, anyhow, bail};
 use context_window_formats::Session;
@@ -6,7 +6,7 @@ use context_window_report as report;
 use context_window_store::{ListOptions, SessionStore, SessionSummary};
 use std::path::Path;
 
-/// Ids that an error names.
+/// The maximum number of ids that an error names.
 const SOME: usize = 10;
 
 /// A store that is open for reading.
@@ -16,33 +16,35 @@ pub(crate) struct Stored {
     store: SessionStore,
 }
 
-/// The address of a store, where a path is one rather than a file.
+/// Returns the address of a store, or `None` if the path is a file.
 pub(crate) fn address(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| SessionStore::is_address(text))
 }
 
-/// What names a store to a person: no password.
+/// Returns the name of a store for messages. It contains no password.
 pub(crate) fn name(address: &str) -> String {
     if address.starts_with("sqlite:") { address.into() } else { "a PostgreSQL store".into() }
 }
 
-/// The file that a store is in, where it is in one.
+/// Returns the file of a store, or `None` if the store is not in a file.
 pub(crate) fn file(address: &str) -> Option<&Path> {
     let path = address.strip_prefix("sqlite:")?;
     Some(Path::new(path.strip_prefix("//").unwrap_or(path)))
 }
 
 impl Stored {
+    /// Opens a store for reading.
     pub(crate) fn open(address: &str) -> Result<Self> {
         let store = SessionStore::open_read_only(address)?;
         Ok(Self { name: store.name().to_owned(), store })
     }
 
-    /// Every session, the newest first, those that were put away last.
+    /// Returns all sessions, the newest first and archived ones last.
     pub(crate) fn summaries(&mut self) -> Result<Vec<SessionSummary>> {
         let mut all = Vec::new();
         for options in [ListOptions::new(), ListOptions::new().archived()] {
             let mut page = self.store.list(&options)?;
+            // Each page begins after the last session of the page before it.
             while let Some(last) = page.last() {
                 let next = options.clone().after(last);
                 all.append(&mut page);
@@ -52,7 +54,7 @@ impl Stored {
         Ok(all)
     }
 
-    /// The session of this id, or the only one, with the model of its newest prompt.
+    /// Loads the session with this id, or the only session. Its model is that of its newest prompt.
     pub(crate) fn session(&mut self, id: Option<&str>) -> Result<Session> {
         let id = match id {
             Some(id) => id.to_owned(),
@@ -66,12 +68,13 @@ impl Stored {
         Ok(session)
     }
 
-    /// How many entries a session has, where it is there: whether it grew.
+    /// Returns the number of entries of a session, which grows with every write. Returns `None` if there is
+    /// no such session.
     pub(crate) fn revision(&mut self, id: &str) -> Option<u64> {
         self.store.summary(id).ok().flatten().map(|summary| summary.revision)
     }
 
-    /// The id of the only session.
+    /// Returns the id of the only session. Returns an error if there are none or several.
     pub(crate) fn only(&mut self) -> Result<String> {
         let summaries = self.summaries()?;
         match summaries.as_slice() {

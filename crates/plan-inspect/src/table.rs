@@ -1,4 +1,4 @@
-//! A table of texts in columns.
+//! A text table with aligned columns.
 
 use context_window_report as report;
 use std::fmt;
@@ -10,7 +10,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// How a row is coloured, where there are colours.
+/// The colour of a row, if colours are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -22,7 +22,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// A text in it.
+    /// Paints a text in this tone if `colour` is true.
     pub(crate) fn paint(self, text: &str, colour: bool) -> String {
         let code = match self {
             Self::Plain => return text.into(),
@@ -36,16 +36,16 @@ impl Tone {
     }
 }
 
-/// Between two columns.
+/// The number of columns between two cells.
 const GAP: usize = 2;
 
-/// The fewest columns of a name, and of a text beside others.
+/// The minimum width of a name, and of a text next to other cells.
 const LEAST: usize = 12;
 
-/// How far a text is indented that has no room beside the others.
+/// The indent of a text that has its own lines below the row.
 const INDENT: usize = 4;
 
-/// Rows under a heading; every column is as wide as its widest text, as far as the page allows it.
+/// Rows under a heading. Each column is as wide as its widest cell, if the page permits it.
 pub(crate) struct Table<const N: usize> {
     align: [Align; N],
     rows: Vec<(Tone, [String; N])>,
@@ -53,10 +53,10 @@ pub(crate) struct Table<const N: usize> {
     colour: bool,
 }
 
-/// What a table's columns come to on its page.
+/// The column widths of a table on its page.
 struct Layout<const N: usize> {
     widths: [usize; N],
-    /// The columns of the last text in lines of its own, where it has no room beside the others.
+    /// The width of the last cell if it has its own lines, or `None` if it fits next to the others.
     below: Option<usize>,
 }
 
@@ -67,15 +67,15 @@ impl<const N: usize> Table<N> {
         Self { align: columns.map(|(_, align)| align), rows, limit: None, colour: false }
     }
 
-    /// No line is longer than this many columns: names in the first column lose their middle, and texts in
-    /// the last one go on in the next line, or stand below. Numbers stay whole, also where that takes more
-    /// columns than there are.
+    /// Limits the line length to this many columns. Long names in the first column lose their middle. Texts
+    /// in the last column continue on the next line, or move below the row. Numbers are never cut, even if
+    /// the line becomes too long.
     pub(crate) fn within(mut self, columns: Option<usize>) -> Self {
         self.limit = columns;
         self
     }
 
-    /// Whether its rows have their colours.
+    /// Sets if rows have colours.
     pub(crate) fn in_colour(mut self, colour: bool) -> Self {
         self.colour = colour;
         self
@@ -86,6 +86,7 @@ impl<const N: usize> Table<N> {
     }
 
     pub(crate) fn row_in(&mut self, tone: Tone, cells: [String; N]) {
+        // Cells can contain text of a session, so they are made printable here.
         self.rows.push((tone, cells.map(|cell| report::printable(&cell))));
     }
 
@@ -103,6 +104,7 @@ impl<const N: usize> Table<N> {
         };
         let between = all - *first - *last;
         let name = *first;
+        // First the name column shrinks to a third of the page, and the text gets the rest.
         *first = name.min((limit / 3).max(LEAST));
         let room = limit.saturating_sub(between + *first);
         let is_text = self.align.last() == Some(&Align::Left);
@@ -110,12 +112,13 @@ impl<const N: usize> Table<N> {
             *last = room;
             return Layout { widths, below: None };
         }
+        // The text moves below the row, so the name can use its columns.
         let beside = if is_text { between - GAP } else { between + *last };
         *first = name.min(limit.saturating_sub(beside).max(LEAST));
         Layout { widths, below: is_text.then(|| limit.saturating_sub(INDENT)) }
     }
 
-    /// A row, and in further lines what of its last text has no room in the first.
+    /// Returns the lines of a row: the cells, and the rest of a long last cell.
     fn lines(&self, name: &str, row: &[String; N], Layout { widths, below }: &Layout<N>) -> Vec<String> {
         let mut line = String::new();
         let cells = std::iter::once(name).chain(row.iter().skip(1).map(String::as_str));

@@ -1,4 +1,4 @@
-//! A plan as a web page with everything that can be said of it: explanations, other budgets, costs.
+//! A plan as a web page with all available details: explanations, other budgets and costs.
 
 use crate::prepared::Prepared;
 #[cfg(feature = "html")]
@@ -8,29 +8,31 @@ use context_window::{ContextPlan, PlanRequest, usage::CostTerms};
 #[cfg(feature = "html")]
 use context_window_report as report;
 
-/// The largest session whose rows a page explains, in messages and documents: other budgets look at all of them.
+/// The maximum number of messages and documents for explanations. Each explanation plans the prompt at other
+/// budgets, so the cost grows with all items.
 #[cfg(feature = "html")]
 const EXPLAINED: usize = 3_000;
 
-/// Rows of all plans of a page's slider together, and the fewest and most changes on either side of the present budget: each
-/// change is a plan.
+/// The limit for the planning work of a slider: the number of rows of all its plans together. `CHANGES` is
+/// the minimum and maximum number of budget changes on either side of the present budget. Each change needs
+/// one plan.
 #[cfg(feature = "html")]
 const ROWS_PLANNED: usize = 300_000;
 #[cfg(feature = "html")]
 const CHANGES: [usize; 2] = [20, 1_500];
 
-/// What a page says beside its plan.
+/// The contents of a page in addition to the plan.
 #[cfg_attr(not(feature = "html"), allow(dead_code, reason = "only pages read it"))]
 pub(crate) struct Beside<'a> {
     pub(crate) title: String,
     pub(crate) redact: bool,
-    /// The prompts before, oldest first, and the number of the first of them.
+    /// The plans of earlier prompts, oldest first. `first` is the number of the first one.
     pub(crate) earlier: &'a [ContextPlan],
     pub(crate) first: usize,
     pub(crate) terms: CostTerms<'a>,
 }
 
-/// A build without the feature `html` has no pages.
+/// Returns an error, because this build has no web pages.
 #[cfg(not(feature = "html"))]
 pub(crate) fn render_page(
     _: &Prepared,
@@ -58,6 +60,7 @@ pub(crate) fn render_page(
             report::grouped(EXPLAINED as u64)
         ));
     }
+    // Larger plans get fewer changes, so that the work stays bounded.
     let rows = plan.included.len() + plan.excluded.len();
     let map = explainer.budget_map((ROWS_PLANNED / rows.max(1)).clamp(CHANGES[0], CHANGES[1]))?;
     let page = report::html(plan)

@@ -1,12 +1,13 @@
-//! Lines that are longer than the page, folded.
+//! Wrapping of long lines.
 
 use context_window_report as report;
 use unicode_width::UnicodeWidthStr;
 
-/// The farthest that a line goes on to the right of the page's edge.
+/// The maximum indent of a continuation line, in columns.
 const FARTHEST: usize = 20;
 
-/// The text with each line that is too long going on under its own words: behind the label, where it has one.
+/// Wraps the lines of a text that are longer than `limit` columns. A continuation line is indented to the
+/// first word after the label, if the line has a label.
 pub(crate) fn folded(text: &str, limit: Option<usize>) -> String {
     let Some(limit) = limit else { return text.into() };
     let mut page = String::new();
@@ -23,7 +24,8 @@ pub(crate) fn folded(text: &str, limit: Option<usize>) -> String {
     page
 }
 
-/// Where the words of a line start, in bytes: behind a label and two spaces or more, else where it stops being blank.
+/// Returns the position of the first word of a line in bytes. This is the first text after a label and at
+/// least two spaces, or else the first text.
 fn words(line: &str) -> usize {
     let start = line.len() - line.trim_start().len();
     let label = line[start..].find("  ").map(|at| start + at);

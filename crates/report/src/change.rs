@@ -1,4 +1,4 @@
-//! A change between two plans, in the columns of a table.
+//! A change between two plans as the cells of a table row.
 
 use super::row::short;
 use context_window::{
@@ -6,10 +6,12 @@ use context_window::{
     plan::ExcludedCode,
 };
 
-/// A change between two plans in words.
+/// The description of a change between two plans, one field per table column.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits, analysis::Diff};
+/// use context_window::{
+///     ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits, analysis::Diff,
+/// };
 /// use context_window_report as report;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
@@ -26,23 +28,23 @@ use context_window::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChangeText {
-    /// The item's id.
+    /// The id of the item. A document that shares its id with another item has the prefix `rag:`.
     pub item: String,
-    /// Its state in the earlier plan.
+    /// The item's state in the earlier plan.
     pub before: String,
-    /// Its state in the later plan.
+    /// The item's state in the later plan, with a note if its text changed.
     pub after: String,
     /// The cause of the change.
     pub cause: String,
-    /// The check that showed the cause.
+    /// The check that confirmed the cause.
     pub verified_by: String,
 }
 
 impl ChangeText {
-    /// The headings of a table's columns, in the order of [`ChangeText::into_cells`].
+    /// The column headings of the table, in the order of [`ChangeText::into_cells`].
     pub const HEADINGS: [&str; 5] = ["item", "before", "after", "cause", "verified by"];
 
-    /// Converts the change into the cells of a table's row.
+    /// Converts the change into the cells of a table row.
     #[must_use]
     pub fn into_cells(self) -> [String; 5] {
         let Self { item, before, after, cause, verified_by } = self;
@@ -50,9 +52,10 @@ impl ChangeText {
     }
 }
 
-/// Describes a change between two plans.
+/// Builds the description of a change between two plans.
 #[must_use]
 pub fn change(change: &Change) -> ChangeText {
+    // Documents have ids of their own, so only a shared id is ambiguous (namespaces, rule O5).
     let namespace = if change.document && change.shares_id { "rag:" } else { "" };
     let shown = match change.evidence {
         Evidence::Alone => "this change alone",
@@ -68,7 +71,7 @@ pub fn change(change: &Change) -> ChangeText {
     }
 }
 
-/// Describes the state of an item for people.
+/// Returns the name of an item's state for people.
 fn state(state: ItemState) -> String {
     match state {
         ItemState::Absent => "not in session".into(),
@@ -81,6 +84,7 @@ fn state(state: ItemState) -> String {
     }
 }
 
+/// Returns the name of a cause for people.
 fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::NewItem => "new item",

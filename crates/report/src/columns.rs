@@ -1,22 +1,27 @@
-//! Texts in columns of a terminal, whatever their script: cut and broken between what a reader sees as one letter.
+//! Functions that cut, pad and wrap text to a number of terminal columns.
+//!
+//! Text is split only between grapheme clusters: a letter keeps its combining marks, and an emoji made of
+//! several characters stays whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 use unicode_width::UnicodeWidthStr;
 
-/// A text of at most `columns` columns, cut with an ellipsis where it is longer. Letters with their marks, and emoji of
-/// several characters, stay whole.
+/// Cuts a text to at most `columns` columns. A longer text ends with an ellipsis. Letters keep their
+/// combining marks, and emoji of several characters stay whole.
 #[must_use]
 #[doc(hidden)]
 pub fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.into();
     }
+    // The ellipsis takes one column.
     let Some(room) = columns.checked_sub(1) else { return String::new() };
     text[..fitting(text, room)].to_owned() + "…"
 }
 
-/// A text of exactly `columns` columns: filled up with spaces, or cut with an ellipsis.
+/// Returns a text of exactly `columns` columns. A shorter text is padded with spaces, a longer one is cut
+/// with an ellipsis.
 #[must_use]
 #[doc(hidden)]
 pub fn fitted(text: &str, columns: usize) -> String {
@@ -25,20 +30,23 @@ pub fn fitted(text: &str, columns: usize) -> String {
     cut + &" ".repeat(fill)
 }
 
-/// An id in exactly `columns` columns; where it is longer, without its middle: what tells ids apart is often their end.
+/// Returns an id in exactly `columns` columns. A longer id loses its middle, because ids often differ only at
+/// their end.
 #[must_use]
 #[doc(hidden)]
 pub fn fitted_id(id: &str, columns: usize) -> String {
     fitted(&cut_id(id, columns), columns)
 }
 
-/// Ids in at most `columns` columns each, without their middle where they are longer. Where two ids would
-/// look the same, each ends in the number that comes with it.
+/// Cuts each id to at most `columns` columns by removing its middle.
+///
+/// If two different ids look the same after the cut, each of them ends with `#` and its number from `ids`.
 #[must_use]
 #[doc(hidden)]
 pub fn cut_ids<'a>(ids: impl IntoIterator<Item = (usize, &'a str)>, columns: usize) -> Vec<String> {
     let cut: Vec<(usize, &str, String)> =
         ids.into_iter().map(|(number, id)| (number, id, cut_id(id, columns))).collect();
+    // Maps each cut id to the first full id that produced it. A second, different id makes the cut ambiguous.
     let mut first: BTreeMap<&str, &str> = BTreeMap::new();
     let mut alike: BTreeSet<&str> = BTreeSet::new();
     for (_, id, cut) in &cut {
@@ -51,6 +59,7 @@ pub fn cut_ids<'a>(ids: impl IntoIterator<Item = (usize, &'a str)>, columns: usi
             return cut.clone();
         }
         let number = format!("#{number}");
+        // The number survives even if nothing of the id does.
         match columns.checked_sub(number.width()) {
             Some(room) => cut_id(id, room) + &number,
             None => cut_id(&number, columns),
@@ -59,11 +68,12 @@ pub fn cut_ids<'a>(ids: impl IntoIterator<Item = (usize, &'a str)>, columns: usi
     cut.iter().map(told_apart).collect()
 }
 
-/// An id in at most `columns` columns, without its middle where it is longer.
+/// Cuts an id to at most `columns` columns. A longer id loses its middle.
 fn cut_id(id: &str, columns: usize) -> String {
     if id.width() <= columns || columns < 3 {
         return cut(id, columns);
     }
+    // The end of the id gets half of the columns without the ellipsis. The start gets the rest.
     let (mut from, mut used) = (id.len(), 0);
     for (at, letter) in id.grapheme_indices(true).rev() {
         used += letter.width();
@@ -77,8 +87,10 @@ fn cut_id(id: &str, columns: usize) -> String {
     format!("{start}…{end}")
 }
 
-/// A text in lines of at most `columns` columns, broken between words, and inside of a word that is too long for a line.
-/// One letter that is wider than a line is a line.
+/// Breaks a text into lines of at most `columns` columns.
+///
+/// Lines break between words, and inside a word only if it is longer than a line. A letter that is wider than
+/// `columns` gets a line of its own.
 #[must_use]
 pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
@@ -87,7 +99,8 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
         loop {
             let line = lines.last_mut().map(|line| (line.width(), line));
             let Some((used, line)) = line else { return lines };
-            // A word without width, such as a space of no width, is one, too.
+            // A space precedes every word but the first of a line. The check uses the length and not the
+            // width, because a word can have no width, for example a zero-width space.
             let space = usize::from(!line.is_empty());
             if used + space + word.width() <= columns {
                 if space > 0 {
@@ -100,6 +113,7 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
                 lines.push(String::new());
                 continue;
             }
+            // Taking at least one letter guarantees progress if even that letter is too wide.
             let first = word.graphemes(true).next().map_or(0, str::len);
             let at = fitting(word, columns).max(first);
             line.push_str(&word[..at]);
@@ -113,22 +127,25 @@ pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text cut to `characters` characters; where that is inside of a letter, before it.
+/// Returns the first `characters` characters of a text, or `None` if the text is not longer than that. A cut
+/// inside a grapheme cluster moves to the start of the cluster.
 pub(super) fn head(text: &str, characters: usize) -> Option<&str> {
     let (at, _) = text.char_indices().nth(characters)?;
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
     let between = cursor.is_boundary(text, 0).unwrap_or(true);
     let before = if between { None } else { cursor.prev_boundary(text, 0).ok().flatten() };
-    // One letter may have a thousand marks.
+    // If one cluster fills the whole beginning (a letter can have a thousand marks), it is cut inside.
     Some(&text[..before.filter(|before| *before > 0).unwrap_or(at)])
 }
 
-/// A text of more than `characters` characters without its middle: its beginning and its end, with an
-/// ellipsis between them. `None` if it is not longer.
+/// Returns a text of at most `characters` characters: the beginning and the end of `text` with an ellipsis
+/// between them. Returns `None` if the text is not longer than that, or if `characters` is
+/// less than 3.
 pub(super) fn middle_cut(text: &str, characters: usize) -> Option<String> {
     text.char_indices().nth(characters)?;
     let end = (characters - 1) / 2;
     let start = head(text, characters - 1 - end)?;
+    // Searching from the end reads only the part that is kept.
     let (at, _) = text.char_indices().rev().nth(end.checked_sub(1)?)?;
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
     let between = cursor.is_boundary(text, 0).unwrap_or(true);
@@ -137,7 +154,7 @@ pub(super) fn middle_cut(text: &str, characters: usize) -> Option<String> {
     Some(format!("{start}…{}", &text[from..]))
 }
 
-/// How many bytes of a text have room in so many columns.
+/// Returns the length in bytes of the longest beginning of a text that fits into `columns` columns.
 fn fitting(text: &str, columns: usize) -> usize {
     let (mut end, mut used) = (0, 0);
     for (at, letter) in text.grapheme_indices(true) {
@@ -147,7 +164,7 @@ fn fitting(text: &str, columns: usize) -> usize {
         }
         end = at + letter.len();
     }
-    // A few scripts are wider as a whole than letter by letter.
+    // In a few scripts a text is wider than the sum of its letters.
     while text[..end].width() > columns {
         end = text[..end].grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
     }
@@ -193,7 +210,7 @@ mod tests {
         assert_eq!(head(&marks, 300).unwrap().chars().count(), 300);
     }
 
-    /// Ids of a kind that retrievers make: a long common prefix, a long common suffix, or both.
+    /// Uses ids like those of retrievers: with a long common prefix, a long common suffix, or both.
     #[test]
     fn ids_that_differ_look_different() {
         let long = "corpus/2026/reports/quarter".repeat(3);
@@ -213,7 +230,7 @@ mod tests {
         }
         assert_eq!(cut_ids([(1, by_end[7].as_str()), (2, &by_end[8])], 9), ["corp…er#7", "corp…er#8"]);
         assert_eq!(cut_ids([(1, by_middle[7].as_str()), (9, &by_middle[8])], 9), ["cor…ter#1", "cor…ter#9"]);
-        // One id in two rows is one id.
+        // Two rows with the same id are not ambiguous.
         assert_eq!(cut_ids([(1, by_middle[7].as_str()), (9, &by_middle[7])], 9), ["corp…rter", "corp…rter"]);
         assert_eq!(middle_cut("abc", 3), None);
         assert_eq!(middle_cut("abcdefgh", 5).unwrap(), "ab…gh");

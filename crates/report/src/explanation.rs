@@ -1,4 +1,4 @@
-//! An explanation as a few lines for people.
+//! An explanation as a few lines of text for people.
 
 use super::{brief, printable, row};
 use context_window::{
@@ -8,22 +8,22 @@ use context_window::{
 };
 use std::fmt::{self, Write};
 
-/// Number of ids or intervals that a line names.
+/// The maximum number of ids or intervals that a line names.
 const NAMED: usize = 8;
 
-/// An explanation as text; ends with a line break. It ignores width and colour settings.
+/// An explanation as text that ends with a line break. It has no width and no colour settings.
 #[derive(Debug)]
 pub struct Explained<'a>(pub(super) &'a Explanation, pub(super) bool);
 
 impl Explained<'_> {
-    /// Takes note if another item has this id too (default: no): a document then shows its namespace (rule
-    /// O5).
+    /// Sets if another item has the same id (default: no). A document then shows its `rag:` namespace,
+    /// because ids of documents and of other items are separate (namespaces, rule O5).
     #[must_use]
     pub fn with_shared_id(self, is_shared: bool) -> Self {
         Self(self.0, is_shared)
     }
 
-    /// Returns the item, or the run of messages that it represents.
+    /// Returns the id of the item, or the first and last id and the count of a run of messages.
     #[must_use]
     pub fn name(&self) -> String {
         let namespace = if self.0.document && self.1 { "rag:" } else { "" };
@@ -34,13 +34,15 @@ impl Explained<'_> {
         }
     }
 
-    /// Returns what it costs, as reports write numbers: of a run, all of it.
+    /// Returns the token count as reports write it. For a run, this is the count of the whole run. Returns
+    /// `None` if the explanation has no count.
     #[must_use]
     pub fn cost(&self) -> Option<String> {
         self.0.run_tokens.map(row::number).or_else(|| self.own_cost())
     }
 
-    /// Returns the cost of what comes in first: of a run, its newest message and its exchange.
+    /// Returns the token count of the item itself. For a run, this is the count of its newest message with
+    /// its exchange, which enters the prompt first.
     fn own_cost(&self) -> Option<String> {
         let tokens = self.0.tokens?;
         Some(row::number(TokenCount { tokens, certainty: self.0.certainty }))
@@ -48,7 +50,7 @@ impl Explained<'_> {
 }
 
 impl Explained<'_> {
-    /// Returns the answers in addition to the reason, each under its name.
+    /// Returns the answers that follow the reason, each with its label. Answers without text are left out.
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let it = self.0;
         let newest = format!("the newest message ({}) and its exchange", brief(it.id.as_str()));
@@ -70,6 +72,7 @@ impl Explained<'_> {
             lines.push(("enters at", format!("{}, {more} more", grouped(at))));
             lines.push(("would push out", names(&it.leaves_then)));
         }
+        // A single interval without an end adds nothing to the other lines.
         if it.intervals.len() > 1 || it.intervals.first().is_some_and(|only| only.to.is_some()) {
             lines.push(("in at", intervals(&it.intervals, it.more)));
         }
@@ -104,6 +107,7 @@ impl fmt::Display for Explained<'_> {
     }
 }
 
+/// Joins ids with commas. More than [`NAMED`] ids become a count.
 fn names(ids: &[ItemId]) -> String {
     let mut text: Vec<String> = ids.iter().take(NAMED).map(|id| brief(id.as_str())).collect();
     if ids.len() > NAMED {
@@ -112,6 +116,8 @@ fn names(ids: &[ItemId]) -> String {
     text.join(", ")
 }
 
+/// Joins budget intervals with commas. The intervals after the first [`NAMED`], and `more` further ones,
+/// become a count.
 fn intervals(all: &[Interval], more: u64) -> String {
     let mut text = String::new();
     for (at, Interval { from, to }) in all.iter().take(NAMED).enumerate() {

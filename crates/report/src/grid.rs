@@ -1,26 +1,29 @@
-//! A prompt as a grid of cells, with a legend of the signs.
+//! A prompt as a grid of cells with a legend.
 
 use super::{columns::fitted, grouped, page::Page, palette, words};
 use context_window::ContextPlan;
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
-/// A plan as a grid; print it with `{}`. The whole grid is the prompt budget and, where the budget follows
-/// from it, the reply reserve: 10 by 10 cells, 20 by 10 for models with a context window of 1,000,000 tokens
-/// or more, 5 by 10 below 80 columns.
+/// A plan as a grid of cells. Print it with `{}`.
+///
+/// The grid represents the prompt budget, and also the reply reserve if the budget is derived from the
+/// context length. It has 10 by 10 cells, or 20 by 10 for a context window of 1,000,000 tokens or more. Below
+/// 80 columns it has 5 by 10 cells.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid<'a> {
     plan: &'a ContextPlan,
     page: Page,
 }
 
-/// Columns of cells where there is room: twice as many for large windows.
+/// Returns the number of cells per row for a context length in tokens: 20 from 1,000,000 tokens on, otherwise
+/// 10.
 #[must_use]
 pub fn columns(context_len: u64) -> usize {
     if context_len >= 1_000_000 { 20 } else { 10 }
 }
 
-/// Rows of the grid.
+/// The number of rows of the grid.
 const ROWS: usize = 10;
 
 impl<'a> Grid<'a> {
@@ -32,7 +35,7 @@ impl<'a> Grid<'a> {
         Self { page, ..self }
     }
 
-    /// Sets the width in columns (default: 80); less than 60 reads as 60.
+    /// Sets the width in columns (default: 80). Widths below 60 become 60.
     #[must_use]
     pub fn with_width(mut self, columns: usize) -> Self {
         self.page = self.page.width(columns);
@@ -46,7 +49,7 @@ impl<'a> Grid<'a> {
         self
     }
 
-    /// Returns the columns of cells.
+    /// Returns the number of cells per row at the width of this page.
     fn columns(&self) -> usize {
         match self.page.columns() {
             0..80 => 5,
@@ -77,11 +80,12 @@ impl fmt::Display for Grid<'_> {
         let legend: Vec<_> = kinds.chain(rest).filter(|(.., tokens, _)| *tokens > 0).collect();
         let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
         let mut percents = words::percentages(&parts, composition.total);
-        // Free tokens and the reply reserve are no part of the prompt.
+        // Free tokens and the reply reserve are not part of the prompt, so they get no percentage.
         let names = legend.iter().map(|(_, name, ..)| name.width()).max().unwrap_or_default();
         let names = names.min(self.page.columns() / 3);
         let numbers = legend.iter().map(|(_, _, tokens, _)| grouped(*tokens).len()).max().unwrap_or_default();
         let blank = " ".repeat(2 * columns);
+        // One percentage per output line, empty if the legend is shorter than the grid.
         percents.resize(ROWS.max(legend.len()), String::new());
         for (row, percent) in percents.iter().enumerate() {
             let line = cells.chunks(columns).nth(row).map(|row| {

@@ -1,10 +1,10 @@
-//! A conversation as Markdown: all messages, with a marker wherever messages were archived.
+//! A conversation as Markdown with all its messages, including archived ones.
 
 use super::{compaction, message_lines, printable, shown};
 use context_window::{Conversation, conversation::HistoryRow};
 use std::fmt;
 
-/// A conversation as Markdown; print it with `{}`. Made by [`super::history`].
+/// A conversation as Markdown. Print it with `{}`. Created by [`super::history`].
 #[derive(Debug, Clone, Copy)]
 pub struct History<'a> {
     log: &'a Conversation,
@@ -30,7 +30,7 @@ fn markdown(log: &Conversation) -> String {
                 let away = if is_archived { ", archived" } else { "" };
                 text +=
                     &["### ", message.role().name(), " (", &printable(id.as_str()), away, ")\n\n"].concat();
-                // A message's text must not look like a heading or a marker of this page.
+                // A quotation keeps a message's text from passing for a heading or a marker of this page.
                 text.extend(message_lines(message).iter().map(|line| quoted(line)));
                 text.push('\n');
             }
@@ -48,10 +48,12 @@ fn markdown(log: &Conversation) -> String {
     text
 }
 
+/// Returns a line as a Markdown quotation.
 fn quoted(line: &str) -> String {
     format!("> {}\n", shown(line))
 }
 
+/// Returns a bold line between two rules, which separates parts of the history.
 fn marker(said: &str) -> String {
     format!("---\n\n**{said}**\n\n---\n\n")
 }

@@ -1,5 +1,5 @@
-//! Reports of a plan: text, Markdown and a web page for people, lines for tests. Each prints itself by
-//! `Display`.
+//! Reports of a plan: text, Markdown and a web page for people, and lines for snapshot tests. Print the text
+//! forms with `{}`; a web page is rendered to a string.
 //!
 //! ```
 //! use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -72,30 +72,33 @@ pub use text::Text;
 pub use words::large_item;
 pub use words::{advice, advised, conflict, largest, sentence, tenths};
 
-/// Renders the composition of the prompt as a grid of cells, 80 columns wide unless you set
+/// Renders the composition of the prompt as a grid of cells. The default width is 80 columns; set it with
 /// [`Grid::with_width`].
 #[must_use]
 pub fn grid(plan: &ContextPlan) -> Grid<'_> {
     Grid::new(plan)
 }
 
-/// Renders the plan as Markdown, for comments on pull requests: its composition, and the excluded rows with
-/// their reasons.
+/// Renders the plan as Markdown for comments on pull requests. It contains the composition of the prompt, and
+/// the excluded items with their reasons.
 #[must_use]
 pub fn markdown(plan: &ContextPlan) -> Markdown<'_> {
     Markdown::new(plan)
 }
 
-/// Renders the plan as a text report, 80 columns wide unless you set [`Text::with_width`].
+/// Renders the plan as a text report. The default width is 80 columns; set it with [`Text::with_width`].
 #[must_use]
 pub fn text(plan: &ContextPlan) -> Text<'_> {
     Text::new(plan)
 }
 
-/// Renders the plan as lines for a snapshot test: one a row in prompt order (section, id, kind, tokens,
-/// reason), then one a dropped row, a notice, a section and a part of the overhead, then the total. No text
-/// of the prompt is in it, equal plans give equal lines on any machine, and columns are not aligned, so a
-/// change in one row changes no other line.
+/// Renders the plan as lines for a snapshot test.
+///
+/// Each included item has a line, in prompt order, with its section, id, kind, tokens and reason. Then follow
+/// lines for excluded items, notices, sections and parts of the overhead. The last line is the total.
+///
+/// The lines contain no text of the prompt. Equal plans give equal lines on every machine. The columns are
+/// not aligned, so a change in one row changes no other line.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RequestLimits};
@@ -122,8 +125,8 @@ pub fn snapshot(plan: &ContextPlan) -> Snapshot<'_> {
     Snapshot::new(plan)
 }
 
-/// Renders the plan as one self-contained web page: no script, font or picture of anybody else, and no
-/// request to anywhere.
+/// Renders the plan as one self-contained web page. It contains no foreign script, font or picture, and sends
+/// no request.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -145,13 +148,13 @@ pub fn html(plan: &ContextPlan) -> Html<'_> {
     Html::new(plan)
 }
 
-/// Renders an explanation as a few lines for people.
+/// Renders an explanation as a few lines of text for people.
 #[must_use]
 pub fn explanation(explanation: &Explanation) -> Explained<'_> {
     Explained(explanation, false)
 }
 
-/// Describes a change that makes a plan of these limits fit.
+/// Describes a change that makes an overflowing plan with these limits fit.
 #[must_use]
 pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     match remedy {
@@ -174,20 +177,20 @@ pub fn remedy(remedy: &Remedy, limits: &Limits) -> String {
     }
 }
 
-/// Renders a conversation as Markdown: every message in full, archived ones too, with a marker for each
-/// compaction and rewind. Texts are quotations, so that none can pass for a heading or a marker.
+/// Renders a conversation as Markdown. It contains every message in full, including archived ones, and a
+/// marker for each compaction and rewind. Texts are quoted, so no text can pass for a heading or a marker.
 #[must_use]
 pub fn history(log: &Conversation) -> History<'_> {
     History::new(log)
 }
 
-/// Writes a number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
+/// Formats a number of tokens with the mark of its certainty: `>=` at least, `<=` at most, `~` an estimate.
 #[must_use]
 pub fn tokens(tokens: TokenCount) -> String {
     row::number(tokens)
 }
 
-/// Describes a compaction in a line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
+/// Describes a compaction in one line: `Context compacted #1: 45 messages archived, ~142,000 tokens freed`.
 #[must_use]
 pub fn compaction(record: &Compaction) -> String {
     let archived = record.messages_archived;
@@ -205,9 +208,11 @@ pub fn compaction(record: &Compaction) -> String {
     format!("{how}: {} {messages} archived{freed}", grouped(archived))
 }
 
-/// Replaces everything in a text that a terminal would act on: controls and direction marks become `?`.
+/// Replaces every character that a terminal would interpret, such as controls and direction marks, with `?`.
 #[must_use]
 pub fn printable(text: &str) -> String {
+    // Direction marks outside the two ranges below: Arabic letter mark, left-to-right mark, right-to-left
+    // mark.
     let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
     let acts = |c: char| {
         c.is_control() || marks.contains(&c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -215,11 +220,12 @@ pub fn printable(text: &str) -> String {
     text.chars().map(|c| if acts(c) { '?' } else { c }).collect()
 }
 
-/// Returns a printable text of at most 60 characters: enough of an id to know it by. A longer one loses its
-/// middle, as ids often differ at their end.
+/// Shortens a text to at most 60 printable characters, enough to recognise an id. A longer text loses its
+/// middle, because ids often differ at their end.
 #[must_use]
 pub fn brief(text: &str) -> String {
     const MOST: usize = 60;
+    // Cut first: an id can be a megabyte long.
     printable(&columns::middle_cut(text, MOST).unwrap_or_else(|| text.to_owned()))
 }
 

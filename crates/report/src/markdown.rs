@@ -1,4 +1,4 @@
-//! A plan as Markdown, for comments on pull requests.
+//! A plan as Markdown for comments on pull requests.
 
 use super::{
     grouped,
@@ -8,10 +8,10 @@ use super::{
 use context_window::{ContextPlan, plan::Decision};
 use std::fmt::{self, Write as _};
 
-/// Rows of items that are out; more are counted in one.
+/// The maximum number of rows for excluded items. Further rows become a count.
 const MOST_ROWS: usize = 20;
 
-/// A plan as Markdown; print it with `{}`.
+/// A plan as Markdown. Print it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Markdown<'a> {
     plan: &'a ContextPlan,
@@ -42,6 +42,7 @@ impl fmt::Display for Markdown<'_> {
         }
         let composition = plan.composition(5);
         writeln!(f, "| what fills the prompt | tokens | share |\n| --- | ---: | ---: |")?;
+        // The folded kinds are part of the table, so that the shares sum to 100 per cent.
         let kinds = words::kinds(&composition, 10).concat();
         let parts: Vec<u64> = kinds.iter().map(|(_, tokens)| *tokens).collect();
         let shares = words::percentages(&parts, composition.total);
@@ -84,16 +85,18 @@ impl fmt::Display for Markdown<'_> {
     }
 }
 
-/// Returns a text in a cell of a table, or beside a dash: nothing in it is markup.
+/// Escapes a text for a table cell or a list item, so that nothing in it is Markdown or HTML. Line breaks and
+/// tabs become spaces.
 #[must_use]
 pub fn markdown_cell(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
+    // Line breaks become spaces first, because `printable` would turn them into question marks.
     for c in super::printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {
         match c {
             '<' => escaped.push_str("&lt;"),
             '&' => escaped.push_str("&amp;"),
             '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '#' | '~' | '!' | '@' => {
-                // An at sign would call a person in a comment.
+                // For example, an at sign would notify a person in a comment.
                 let _ = write!(escaped, "&#{};", u32::from(c));
             }
             c => escaped.push(c),

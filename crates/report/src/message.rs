@@ -1,12 +1,13 @@
-//! What a message says, as lines of text.
+//! The contents of a message as lines of text.
 
 use super::printable;
 use context_window::{Message, Part, ToolCall};
 
-/// What stands for a text that was left in a store.
+/// The placeholder for a text that was not loaded from its store.
 pub(crate) const LEFT: &str = "[text left in the store]";
 
-/// The lines of a message: its text, its parts, its tool calls. Not made printable.
+/// Returns the lines of a message: its text, its parts and its tool calls. They can contain control
+/// characters.
 #[must_use]
 #[doc(hidden)]
 pub fn message_lines(message: &Message) -> Vec<String> {
@@ -25,14 +26,14 @@ pub fn message_lines(message: &Message) -> Vec<String> {
     lines
 }
 
-/// A tool call in a line. Not made printable.
+/// Returns a tool call as one line. It can contain control characters.
 #[must_use]
 #[doc(hidden)]
 pub fn call_line(call: &ToolCall) -> String {
     format!("→ {} {}", call.name, call.arguments)
 }
 
-/// A line of a text as a terminal may have it; tabs are four spaces.
+/// Makes a line safe to print to a terminal. Tabs become four spaces.
 #[must_use]
 pub fn shown(line: &str) -> String {
     printable(&line.replace('\t', "    "))

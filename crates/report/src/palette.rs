@@ -1,8 +1,9 @@
-//! The sign and the colour of each kind of tokens, on every surface: each can be told from the others without colour.
+//! The sign and the colour of each kind of tokens. All reports use them, and the signs alone distinguish the
+//! kinds without colour.
 
 use context_window::plan::Kind;
 
-/// The sign of a kind, one column wide.
+/// Returns the sign of a kind. It is one column wide.
 #[must_use]
 pub fn sign(kind: &Kind) -> char {
     match kind {
@@ -20,7 +21,7 @@ pub fn sign(kind: &Kind) -> char {
     }
 }
 
-/// The name of a kind's colour in the style of a page.
+/// Returns the name of a kind's colour in the style sheet of a web page.
 #[cfg(feature = "html")]
 pub(super) fn name(kind: &Kind) -> &'static str {
     match kind {
@@ -38,13 +39,14 @@ pub(super) fn name(kind: &Kind) -> &'static str {
     }
 }
 
-/// The sign of what is free.
+/// The sign of free tokens.
 pub const FREE: char = '·';
 
-/// The sign of what is kept for the reply.
+/// The sign of the reply reserve.
 pub const REPLY: char = '░';
 
-/// The colour of a kind among the 16 of a terminal. None is red: that is for what is wrong.
+/// Returns the colour of a kind as a number of the 16 terminal colours. No kind is red, which is reserved for
+/// errors.
 #[must_use]
 pub fn colour(kind: &Kind) -> u8 {
     match kind {

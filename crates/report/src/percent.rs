@@ -1,12 +1,12 @@
-//! Parts of a whole in per cent: whole numbers, `<1 %` of what is there and rounds to nothing.
+//! Parts of a whole in per cent, as whole numbers. A part that rounds to 0 but is not 0 is `<1 %`.
 
 use context_window::{
     text::plain::{grouped, percentages as percentages_of},
     usage::ContextUsage,
 };
 
-/// Returns one part of a whole in per cent, rounded down as levels are (rule V2): `<1 %` of any part that
-/// rounds to nothing, and 100 of the whole only.
+/// Returns a part of a whole in per cent, rounded down like usage levels (percentages, rule V2). A part above
+/// 0 that rounds to 0 is `<1 %`, and only the whole is 100.
 #[must_use]
 pub fn percent(part: impl Into<u128>, whole: impl Into<u128>) -> String {
     let (part, whole) = (part.into(), whole.into());
@@ -16,15 +16,15 @@ pub fn percent(part: impl Into<u128>, whole: impl Into<u128>) -> String {
     }
 }
 
-/// Returns the full conversation in per cent of its limit.
+/// Returns the tokens of the full conversation in per cent of its limit.
 #[must_use]
 #[doc(hidden)]
 pub fn usage_percent(usage: &ContextUsage) -> String {
     percent(usage.conversation_tokens.tokens, usage.limit)
 }
 
-/// Returns the parts of a whole in per cent, by the largest remainders: they sum to 100 where the parts are
-/// all of it. A part that rounds to nothing is `<1 %`, and counts as 0.
+/// Returns the parts of a whole in per cent, by the largest remainders. They sum to 100 if the parts make up
+/// the whole. A part above 0 that rounds to 0 is `<1 %` and counts as 0.
 #[must_use]
 pub fn percentages(parts: &[u64], whole: u64) -> Vec<String> {
     let divided = percentages_of(parts, whole).into_iter().zip(parts);
@@ -35,8 +35,8 @@ pub fn percentages(parts: &[u64], whole: u64) -> Vec<String> {
     divided.map(label).collect()
 }
 
-/// Returns the share of one item of a prompt in per cent, as its kind has it ([`percentages`]): an item that
-/// is all of its kind has the figure of that kind.
+/// Returns the share of one item of a prompt in per cent. It is rounded like [`percentages`], so an item that
+/// is the only one of its kind has the same figure as the kind.
 #[must_use]
 pub fn share(tokens: u64, whole: u64) -> String {
     percentages(&[tokens], whole).concat()

@@ -1,4 +1,4 @@
-//! One row of a plan in words, as every report, page and widget writes it.
+//! The text of one row of a plan, shared by all reports, pages and widgets.
 
 use super::{columns, grouped, percent::percent, printable};
 use context_window::{
@@ -10,26 +10,27 @@ use context_window::{
 };
 use std::{collections::BTreeSet, fmt::Write as _};
 
-/// One row of a plan in words. Nothing in it is anything that a terminal would act on.
+/// The text of one row of a plan. It contains no character that a terminal would interpret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RowText {
-    /// Its id, or those of the run it represents: `m1..m4 (4)`.
+    /// The id of the item, or the first and last id and the count of a run: `m1..m4 (4)`.
     pub id: String,
-    /// Its tokens, with a mark for a bound or an estimate.
+    /// The tokens of the item, with a mark for a bound or an estimate.
     pub tokens: String,
-    /// The reason.
+    /// The reason for its inclusion or exclusion.
     pub why: String,
 }
 
-/// Describes a row of this plan in words.
+/// Builds the text of one row of this plan. For a document, this takes linear time in the rows of the plan,
+/// because its id is compared with all others.
 #[must_use]
 pub fn row(plan: &ContextPlan, row: Decision<'_>) -> RowText {
     let is_shared = row.is_document() && others(plan).any(|id| id == row.id());
     RowText { id: id(row, is_shared), tokens: tokens(row), why: why(plan, row) }
 }
 
-/// Describes the reason of a row of this plan.
+/// Describes the reason for a row of this plan.
 #[must_use]
 #[doc(hidden)]
 pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
@@ -39,10 +40,11 @@ pub fn why(plan: &ContextPlan, row: Decision<'_>) -> String {
     }
 }
 
-/// The rows of a plan in words, one after another: as [`row`], without looking for each id by itself.
+/// A builder for the texts of many rows. It gives the same result as [`row`], but looks up shared ids only
+/// once.
 pub(crate) struct Rows<'a> {
     plan: &'a ContextPlan,
-    /// Ids that a document has in common with another item (rule O5).
+    /// The ids that a document shares with another item (separate namespaces, rule O5).
     shared: BTreeSet<&'a ItemId>,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Rows<'a> {
         let included = plan.included.iter().filter(|row| row.kind.is_document()).map(|row| &row.id);
         let excluded = plan.excluded.iter().filter(|row| row.kind.is_document()).map(|row| &row.id);
         let documents: BTreeSet<&ItemId> = included.chain(excluded).collect();
+        // Without documents no id can be shared, so the scan of all other rows is skipped.
         let shared = if documents.is_empty() {
             documents
         } else {
@@ -65,15 +68,15 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Returns the ids of everything that is no document.
+/// Returns the ids of all items that are not documents. Of a run, these are the first and the last id.
 fn others(plan: &ContextPlan) -> impl Iterator<Item = &ItemId> {
     let included = plan.included.iter().filter(|row| !row.kind.is_document()).map(|row| &row.id);
     let excluded = plan.excluded.iter().filter(|row| !row.kind.is_document());
     included.chain(excluded.flat_map(|row| std::iter::once(&row.id).chain(&row.last_id)))
 }
 
-/// Returns the id of a row, or those of the run it represents; with the namespace of a document that shares
-/// it (rule O5).
+/// Returns the id of a row, or the first and last id of a run. A document that shares its id gets the `rag:`
+/// namespace (rule O5, namespaces).
 fn id(row: Decision<'_>, is_shared: bool) -> String {
     let namespace = if is_shared { "rag:" } else { "" };
     match row {
@@ -89,7 +92,7 @@ fn tokens(row: Decision<'_>) -> String {
     }
 }
 
-/// Returns a section as people read it; [`Section::name`] is its name in JSON and options.
+/// Returns the name of a section for people. [`Section::name`] is its name in JSON and options.
 #[must_use]
 pub fn section(section: Section) -> &'static str {
     match section {
@@ -99,7 +102,7 @@ pub fn section(section: Section) -> &'static str {
     }
 }
 
-/// Returns the kind of an item for people; [`Source::name`] is its name in JSON.
+/// Returns the name of a source for people. [`Source::name`] is its name in JSON.
 #[must_use]
 pub fn source(source: Source) -> &'static str {
     match source {
@@ -109,7 +112,7 @@ pub fn source(source: Source) -> &'static str {
     }
 }
 
-/// Describes the rest of an item's TTL.
+/// Describes the remaining TTL of an item.
 #[must_use]
 pub fn ttl(left: Ttl) -> String {
     match left {
@@ -120,7 +123,7 @@ pub fn ttl(left: Ttl) -> String {
     }
 }
 
-/// Describes the reason of an included item.
+/// Describes the reason for an included item.
 fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
     let mut why = match item.reason {
         IncludedReason::Required => format!("required: {}", what_is_required(plan, item)),
@@ -137,7 +140,7 @@ fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
         let _ = write!(why, ", priority {}", item.priority.name());
     }
     match item.ttl {
-        // Such a pin is required: no budget drops it (rule S2).
+        // A pin without a TTL limit is required, so no budget drops it (undroppable pins, rule S2).
         Some(Ttl::Unlimited) if item.reason == IncludedReason::Pinned => why += ", never dropped",
         Some(left) => why = format!("{why}, {}", ttl(left)),
         None => {}
@@ -145,6 +148,7 @@ fn why_in(plan: &ContextPlan, item: &PlannedItem) -> String {
     why
 }
 
+/// Returns the name of a required item for people.
 fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::System, _) if item.kind == ItemKind::FocusHint => "focus hint",
@@ -159,6 +163,7 @@ fn what_is_required(plan: &ContextPlan, item: &PlannedItem) -> &'static str {
     }
 }
 
+/// Returns the author of an item for people, such as `user message` or `tool result`.
 fn speaker(item: &PlannedItem) -> &'static str {
     match (item.source, item.role) {
         (Source::Tool, _) => "tool result",
@@ -172,6 +177,7 @@ fn speaker(item: &PlannedItem) -> &'static str {
     }
 }
 
+/// Describes the reason for an excluded item.
 fn why_out(item: &ExcludedItem) -> String {
     let why = printable(&item.reason.to_string());
     match &item.reason {
@@ -184,7 +190,7 @@ fn why_out(item: &ExcludedItem) -> String {
     }
 }
 
-/// Returns an excluded row's id, or those of the run it represents.
+/// Returns the id of an excluded row, or the first and last id and the count of a run.
 fn run(item: &ExcludedItem) -> String {
     match &item.last_id {
         Some(last) => {
@@ -199,14 +205,15 @@ pub(crate) fn number(tokens: TokenCount) -> String {
         Certainty::Exact => "",
         Certainty::AtLeast => ">=",
         Certainty::UpperBound => "<=",
-        // An estimate, or a certainty that this version does not know: nothing is proven.
+        // An estimate, or a certainty that this version does not know, proves nothing.
         _ => "~",
     };
     format!("{mark}{}", grouped(tokens.tokens))
 }
 
-/// Returns an excluded row's number: a bound even where the counter only estimates.
+/// Returns the tokens of an excluded row. If the counter only estimates, they are marked as a bound.
 fn bound(item: &ExcludedItem) -> String {
+    // In these cases counting stopped once the limit was exceeded, so the number is a lower bound.
     let weighed = match &item.reason {
         ExcludedReason::Budget {
             room,
@@ -222,24 +229,26 @@ fn bound(item: &ExcludedItem) -> String {
     }
 }
 
-/// The most characters of an id or a sentence of a session.
+/// The maximum number of characters of an id or a sentence from a session.
 const READ: usize = 300;
 
-/// Returns an id of a session, made printable and without its middle where it is long: it may be a megabyte.
+/// Returns a printable id of a session. An id can be a megabyte long, so a long one loses its middle.
 pub(crate) fn short(text: &str) -> String {
     printable(&columns::middle_cut(text, READ).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Returns the beginning of a sentence that may quote a session, made printable.
+/// Returns the printable beginning of a sentence that can quote a session.
 pub(crate) fn beginning(text: &str) -> String {
     columns::head(text, READ).map_or_else(|| printable(text), |head| printable(head) + "…")
 }
 
-/// Returns the cached prefix in words: its share of this prompt and of the last one, its break and the cause.
+/// Describes the cached prefix: its share of this prompt and of the last one, and the cause of its break, if
+/// any.
 #[must_use]
 #[doc(hidden)]
 pub fn repeats(plan: &ContextPlan, prefix: &Prefix) -> String {
     let (tokens, all) = (
+        // The prefix is measured on the last prompt and can exceed a shorter prompt.
         grouped(prefix.tokens.min(plan.estimated_tokens_total.tokens)),
         grouped(plan.estimated_tokens_total.tokens),
     );

@@ -1,4 +1,4 @@
-//! A plan as lines that a test keeps: short, stable, and without any text of the prompt.
+//! A plan as lines for snapshot tests. The lines are short and stable, and contain no text of the prompt.
 
 use super::{
     grouped,
@@ -8,7 +8,7 @@ use super::{
 use context_window::{ContextPlan, plan::Decision};
 use std::fmt::{self, Write as _};
 
-/// A plan as lines for a snapshot test; print it with `{}`. Made by [`super::snapshot`].
+/// A plan as lines for a snapshot test. Print it with `{}`. Created by [`super::snapshot`].
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshot<'a> {
     plan: &'a ContextPlan,
@@ -29,6 +29,7 @@ impl fmt::Display for Snapshot<'_> {
 fn snapshot(plan: &ContextPlan) -> String {
     let (mut text, rows) = (String::new(), Rows::new(plan));
     let included = plan.included.iter().map(Decision::Included);
+    // Rows keep the order of the plan, so a difference between two snapshots shows moved items too.
     let excluded = plan.excluded.iter().map(Decision::Excluded);
     for (mark, decision) in included.map(|row| ("in ", row)).chain(excluded.map(|row| ("out", row))) {
         let words = rows.row(decision);
@@ -66,6 +67,7 @@ fn snapshot(plan: &ContextPlan) -> String {
 }
 
 fn line(text: &mut String, line: &str) {
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{line}");
 }
 
@@ -95,7 +97,7 @@ mod tests {
         Ok(snapshot(&manager.build_plan(&request)?))
     }
 
-    /// Every row has its line, whatever its id holds, and no text of the prompt is in it.
+    /// Every row has its line for any id, and no text of the prompt occurs in the lines.
     #[test]
     fn a_plan_is_a_line_a_row_and_its_sums() {
         let fits = [

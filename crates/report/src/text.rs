@@ -1,4 +1,4 @@
-//! The report a person reads. Everything that comes from a session is cleaned before it reaches a terminal.
+//! The text report for people. All text from a session is made printable before it reaches a terminal.
 
 use super::{
     columns::{cut_ids, fitted},
@@ -18,28 +18,28 @@ use context_window::{
 use std::fmt;
 use unicode_width::UnicodeWidthStr;
 
-/// A plan as text; print it with `{}`.
+/// A plan as text. Print it with `{}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
     plan: &'a ContextPlan,
     page: Page,
-    /// Number of the largest items that are listed.
+    /// The number of largest items in the list.
     top: usize,
-    /// Largest number of rows of a list that are shown.
+    /// The maximum number of rows shown per list.
     rows: usize,
-    /// True if a grid replaces tables and lists.
+    /// True if a grid replaces the tables and lists.
     grid: bool,
     advice: Option<Advice>,
 }
 
-/// Kinds that are listed; the rest is one line.
+/// The maximum number of kinds in the list. The others share one line.
 const MOST_KINDS: usize = 10;
 
-/// Columns of a bar, where there is room for it.
+/// The minimum and maximum width of a bar, in columns.
 const SHORTEST_BAR: usize = 6;
 const LONGEST_BAR: usize = 40;
 
-/// From these columns on a row shows the beginning of its text.
+/// The width in columns from which a row shows the beginning of its item's text.
 const WITH_TEXTS: usize = 120;
 
 impl<'a> Text<'a> {
@@ -47,22 +47,22 @@ impl<'a> Text<'a> {
         Self { plan, page: Page::default(), top: 5, rows: usize::MAX, grid: false, advice: None }
     }
 
-    /// Sets the width in columns (default: 80); less than 60 reads as 60.
+    /// Sets the width in columns (default: 80). Widths below 60 become 60.
     #[must_use]
     pub fn with_width(mut self, columns: usize) -> Self {
         self.page = self.page.width(columns);
         self
     }
 
-    /// Sets how many of the largest items are listed (default: 5).
+    /// Sets the number of largest items in the list (default: 5).
     #[must_use]
     pub fn with_top(mut self, items: usize) -> Self {
         self.top = items;
         self
     }
 
-    /// Folds the lists of items that are longer than this (default: none is folded): their beginning and
-    /// their end are shown.
+    /// Sets the maximum number of rows per list (default: no limit). Of a longer list, the beginning and the
+    /// end are shown.
     #[must_use]
     pub fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
@@ -76,7 +76,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Adds advice on a full prompt, as [`Explainer::advice`](context_window::analysis::Explainer::advice)
+    /// Adds advice for a full prompt, as [`Explainer::advice`](context_window::analysis::Explainer::advice)
     /// returns it for this plan's request (default: none).
     #[must_use]
     pub fn with_advice(mut self, advice: Option<Advice>) -> Self {
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         self
     }
 
-    /// Sets if ANSI colours are used (default: no). Words repeat each colour's meaning.
+    /// Sets if ANSI colours are used (default: no). The words repeat the meaning of each colour.
     #[must_use]
     pub fn with_colour(mut self, colour: bool) -> Self {
         self.page = self.page.colour(colour);
@@ -98,6 +98,7 @@ impl fmt::Display for Text<'_> {
         self.overflow(f)?;
         if self.grid {
             write!(f, "\n{}", Grid::new(self.plan).on(self.page))?;
+            // The grid has no token column to align with.
             return self.largest(f, 0);
         }
         self.fills(f)?;
@@ -133,7 +134,7 @@ impl Text<'_> {
         self.field(f, "thought", &format!("{} sent, {} lost", grouped(*sent), grouped(lost.len() as u64)))
     }
 
-    /// The kind that fills most of the prompt, and what would help.
+    /// Writes the kind that fills most of the prompt, and the advice, if any.
     fn filled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = self.advice.map(|advice| words::advised(&advice));
         match (words::advice(self.plan), advice) {
@@ -143,7 +144,7 @@ impl Text<'_> {
         }
     }
 
-    /// The composition of the prompt: its tokens by kind, and its largest items.
+    /// Writes the composition of the prompt: its tokens by kind, and its largest items.
     fn fills(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let composition = self.plan.composition(self.top);
         let [shown, folded] = words::kinds(&composition, MOST_KINDS);
@@ -155,6 +156,8 @@ impl Text<'_> {
         let names = names.min(self.page.columns() / 2);
         let numbers = grouped(composition.total).len().max(8);
         let room = self.page.columns().saturating_sub(numbers + names + 11).min(LONGEST_BAR);
+        // Kinds are sorted by tokens, so the first one has the longest bar. Kinds without tokens do not
+        // occur.
         let most = composition.kinds.first().map_or(1, |(_, tokens)| *tokens);
         let parts: Vec<u64> = shown.iter().chain(&folded).map(|(_, tokens)| *tokens).collect();
         let percents = words::percentages(&parts, composition.total);
@@ -163,6 +166,7 @@ impl Text<'_> {
         let cut = cut_ids(numbered, names);
         let lines = shown.iter().chain(&folded).zip(percents).zip(cut);
         for (number, (((_, tokens), percent), name)) in lines.enumerate() {
+            // The product can exceed `u64`.
             let bar = usize::try_from(u128::from(*tokens) * room as u128 / u128::from(most)).unwrap_or(room);
             let bar = if number < shown.len() { "█".repeat(bar.min(room)) } else { String::new() };
             let tokens = grouped(*tokens);
@@ -172,7 +176,7 @@ impl Text<'_> {
         self.largest(f, numbers)
     }
 
-    /// The largest items; `numbers` is the least width of their tokens.
+    /// Writes the largest items. `numbers` is the minimum width of the token column.
     fn largest(&self, f: &mut fmt::Formatter<'_>, numbers: usize) -> fmt::Result {
         let composition = self.plan.composition(self.top);
         if composition.largest.is_empty() {
@@ -201,7 +205,7 @@ impl Text<'_> {
         self.page.hanging(f, &format!("{name:<8}"), text)
     }
 
-    /// Returns the tokens of the full conversation, if they are near the limit (rule U3).
+    /// Describes the tokens of the full conversation if they are near the limit (usage levels, rule U3).
     fn usage(&self) -> String {
         let usage = &self.plan.usage;
         let level = match usage.level {
@@ -214,7 +218,7 @@ impl Text<'_> {
         format!("full conversation {pressure} of {limit}, {}: {level}", crate::usage_percent(usage))
     }
 
-    /// Red if the prompt does not fit either.
+    /// Paints a text red if the prompt itself exceeds the budget, otherwise yellow.
     fn at_limit(&self, text: &str) -> String {
         if self.plan.overflow.is_some() { self.page.red(text) } else { self.page.yellow(text) }
     }
@@ -233,12 +237,14 @@ impl Text<'_> {
                 grouped(section.excluded),
             ]
         });
+        // Every column is as wide as its widest cell, the heading included.
         let mut widths = heading.clone().map(|cell| cell.len());
         for row in &rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.len());
             }
         }
+        // The `used` column also contains the overhead and the free tokens.
         let [share, budget, used, ..] = widths;
         let left = grouped(plan.left_over());
         let used = used.max(left.len()).max(signed(overhead).len());
@@ -250,9 +256,10 @@ impl Text<'_> {
         let taken = 13 + widths.iter().map(|width| width + 2).sum::<usize>() + 2;
         let room = self.page.columns().saturating_sub(taken).min(LONGEST_BAR);
         let legend = "  █ used ░ free";
+        // A legend without room for bars would explain nothing.
         let legend = if room < legend.chars().count() { "" } else { legend };
         writeln!(f, "\n{}", self.page.dim(&format!("{:<13}{}{legend}", "section", line(&heading))))?;
-        // All bars are drawn to one scale, so that they can be compared.
+        // All bars have one scale, so that their lengths can be compared.
         let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
         let scale = (room, whole.unwrap_or_default().max(1));
         for (section, cells) in plan.sections.iter().zip(&rows) {
@@ -278,13 +285,15 @@ impl Text<'_> {
         writeln!(f, "{:<13}{left:>gap$}", "Free")
     }
 
-    /// Returns the tokens that a section uses, and those that it leaves of its budget; yellow if other
-    /// sections left it more.
+    /// Draws the tokens that a section uses and those that are left of its budget. The bar is yellow if the
+    /// section uses more than its budget.
     fn bar(&self, section: &SectionUse, (room, whole): (usize, u64)) -> String {
         let part = |tokens: u64| {
+            // The product can exceed `u64`.
             let part = u128::from(tokens) * room as u128 / u128::from(whole);
             usize::try_from(part).unwrap_or(room).min(room)
         };
+        // A section with few tokens still shows one cell.
         let filled = part(section.used).max(usize::from(section.used > 0));
         let empty = part(section.budget).saturating_sub(filled);
         let (full, empty) = ("█".repeat(filled), "░".repeat(empty));
@@ -300,7 +309,7 @@ impl Text<'_> {
         let words = Rows::new(self.plan);
         let rows = items.iter().map(|item| {
             let row = words.row(Decision::Included(item));
-            // Where there is room, what it says stands beside why it is there.
+            // A wide page shows the text of the item after the reason.
             let text = if wide { first_line(item) } else { String::new() };
             let why =
                 if text.is_empty() { row.why } else { format!("{:<24}  {}", row.why, printable(&text)) };

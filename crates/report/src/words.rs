@@ -1,4 +1,4 @@
-//! Sentences of reports about a whole plan: the source of its budget, its overflow, its notices.
+//! Sentences of reports about a whole plan, such as the source of its budget, its overflow and its notices.
 
 pub(super) use super::percent::{percent, percentages, share};
 use super::{columns::cut, dollars, grouped, printable, row::beginning, row::number, row::short};
@@ -10,13 +10,13 @@ use context_window::{
     usage::TokenCalibration,
 };
 
-/// Ids of a notice that are shown.
+/// The maximum number of ids shown for a notice.
 const IDS_SHOWN: usize = 4;
 
-/// Items of a minimum that are shown.
+/// The maximum number of required items shown.
 const LARGEST_SHOWN: usize = 5;
 
-/// Returns a line of the overhead as people read it.
+/// Returns the name of an overhead part for people.
 pub(super) fn overhead(what: Overhead) -> &'static str {
     match what {
         Overhead::Tools => "tools",
@@ -29,8 +29,8 @@ pub(super) fn overhead(what: Overhead) -> &'static str {
     }
 }
 
-/// Returns the kinds of a prompt by name, the largest first, and in one line what comes after the first
-/// `most`.
+/// Returns the kinds of a prompt by name with their tokens, the largest first. The first list has at most
+/// `most` kinds; the second one sums up the rest in a single entry.
 pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64)>; 2] {
     let named = |(kind, tokens): &(Kind, u64)| (printable(&kind.text()), *tokens);
     let (shown, rest) = composition.kinds.split_at(most.min(composition.kinds.len()));
@@ -42,14 +42,15 @@ pub(super) fn kinds(composition: &Composition, most: usize) -> [Vec<(String, u64
     [shown.iter().map(named).collect(), folded]
 }
 
-/// With a capital at its beginning.
+/// Returns a text with its first letter in upper case.
 pub(super) fn capital(text: &str) -> String {
+    // One letter can become several in upper case, so the result is chained.
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
-/// Returns the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less
-/// than half of the budget is used. [`advised`] adds what to do about it.
+/// Describes the kind that fills most of a prompt, and its largest item, in one line. Returns `None` if less
+/// than half of the budget is used. [`advised`] adds a way to make the prompt smaller.
 #[must_use]
 pub fn advice(plan: &ContextPlan) -> Option<String> {
     if per_cent(plan.estimated_tokens_total.tokens, plan.prompt_budget) < 50 {
@@ -59,6 +60,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     let groups = composition.by_group();
     let (kind, _) = groups.kinds.first()?;
     let parts: Vec<u64> = groups.kinds.iter().map(|(_, tokens)| *tokens).collect();
+    // Rounding all kinds together gives the same figure as the table of kinds.
     let of_kind = percentages_of(&parts, composition.total).first().copied().unwrap_or_default();
     let item = composition.largest.first()?;
     let name = format!("{} {}", short(item.id.as_str()), what_it_is(item));
@@ -70,7 +72,7 @@ pub fn advice(plan: &ContextPlan) -> Option<String> {
     Some(printable(&format!("{} {of_kind} % of the prompt; {largest}", kind.text())))
 }
 
-/// Returns advice in words, with the tokens that it promises.
+/// Describes advice with the tokens before and after the change.
 #[must_use]
 pub fn advised(advice: &Advice) -> String {
     let (before, after) = (grouped(advice.before), grouped(advice.after));
@@ -98,7 +100,7 @@ pub fn advised(advice: &Advice) -> String {
     }
 }
 
-/// Returns the message that the kept history starts at; of a trimmed turn, its question too. Returns `None`
+/// Describes the start of the retained history. For a trimmed turn it also names the question. Returns `None`
 /// if no history is kept.
 pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     let start = short(plan.window_start.as_ref()?.as_str());
@@ -109,14 +111,14 @@ pub(super) fn history(plan: &ContextPlan) -> Option<String> {
     })
 }
 
-/// Describes a large item and the beginning of its text: `Read session_live.ex: defmodule …`.
+/// Describes a large item with the beginning of its text: `Read session_live.ex: defmodule …`.
 #[must_use]
 pub fn large_item(item: &LargeItem) -> String {
     let text = if item.text.is_empty() { String::new() } else { format!(": {}", item.text) };
     printable(&format!("{}{text}", what_it_is(item)))
 }
 
-/// Describes a large item: `Read session_live.ex`.
+/// Describes a large item without its text: `Read session_live.ex`.
 fn what_it_is(item: &LargeItem) -> String {
     let what = match &item.kind {
         Kind::ToolResults(name) if !name.is_empty() => name.clone(),
@@ -128,7 +130,7 @@ fn what_it_is(item: &LargeItem) -> String {
     printable(&cut(&format!("{what}{about}"), 40))
 }
 
-/// Describes the cost of documents of earlier questions (rule S11).
+/// Describes the cost of documents and state retained from earlier questions (retention cost, rule S11).
 pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     format!(
         "{} documents and pieces of state of earlier questions take {} tokens: reading them again has cost {} so far, sending \
@@ -140,7 +142,7 @@ pub(super) fn upkeep(upkeep: RetentionCost) -> String {
     )
 }
 
-/// Describes the source of the budget.
+/// Describes the calculation of the budget.
 pub(super) fn formula(plan: &ContextPlan) -> String {
     let limits = plan.limits;
     match plan.budget_source {
@@ -166,7 +168,8 @@ pub(super) fn formula(plan: &ContextPlan) -> String {
     }
 }
 
-/// Returns the source of the budget, and the context length if it is not part of that.
+/// Describes the calculation of the budget. It adds the context length if the calculation does not contain
+/// it.
 pub(super) fn budget(plan: &ContextPlan) -> String {
     match plan.budget_source {
         BudgetSource::ContextLen => formula(plan),
@@ -174,7 +177,7 @@ pub(super) fn budget(plan: &ContextPlan) -> String {
     }
 }
 
-/// Describes the sources of limits, counter and options.
+/// Describes the source of the limits, the tokenizer, the options and the wire format.
 pub(super) fn limits(plan: &ContextPlan) -> String {
     let calibration =
         plan.calibration.map(|calibration| format!(", {}", counted_there(calibration))).unwrap_or_default();
@@ -191,7 +194,7 @@ pub(super) fn limits(plan: &ContextPlan) -> String {
     )
 }
 
-/// Returns the largest of the required items, in a line.
+/// Returns the largest required items and overhead parts in one line, in descending order.
 #[must_use]
 #[doc(hidden)]
 pub fn largest(plan: &ContextPlan) -> String {
@@ -200,6 +203,7 @@ pub fn largest(plan: &ContextPlan) -> String {
         (item.token_estimate.tokens, format!("{} {}", short(item.id.as_str()), number(item.token_estimate)))
     });
     let lines = plan.overhead.iter().filter_map(|line| {
+        // A negative part saves tokens, so it is not among the largest.
         Some((u64::try_from(line.tokens).ok()?, format!("{} {}", overhead(line.what), signed(line.tokens))))
     });
     let mut parts: Vec<(u64, String)> = items.chain(lines).collect();
@@ -210,18 +214,19 @@ pub fn largest(plan: &ContextPlan) -> String {
     largest.join(", ") + &more
 }
 
-/// Returns the fewest required items that already exceed the budget, in words.
+/// Returns the smallest set of required items that exceeds the budget by itself.
 #[must_use]
 pub fn conflict(overflow: &Overflow) -> String {
     let conflict: Vec<String> = overflow.conflict.iter().map(|id| short(id.as_str())).collect();
     match conflict.len() {
         0 => "the overhead".to_owned(),
+        // The conflict consists of the largest items, so a count is enough to identify them.
         more if more > LARGEST_SHOWN => format!("the {more} largest"),
         _ => conflict.join(", "),
     }
 }
 
-/// Returns the token calibration: how the provider's count follows from ours.
+/// Describes the token calibration, which converts a local count into the provider's count.
 fn counted_there(calibration: TokenCalibration) -> String {
     let offset = match calibration.offset {
         0 => String::new(),
@@ -240,7 +245,7 @@ fn counted_there(calibration: TokenCalibration) -> String {
     )
 }
 
-/// Describes a notice in a line: its items, and its event.
+/// Describes a notice in one line with its item ids and its text.
 #[must_use]
 pub fn sentence(notice: &Notice) -> String {
     let name = |id: &ItemId| printable(&plain::short(id.as_str()));
@@ -253,13 +258,13 @@ pub fn sentence(notice: &Notice) -> String {
     at + &beginning(&notice.text)
 }
 
-/// Returns a number that may be negative, with commas at the thousands.
+/// Formats a number that can be negative, with commas at the thousands.
 pub(super) fn signed(tokens: i64) -> String {
     let sign = if tokens < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(tokens.unsigned_abs()))
 }
 
-/// Per mille as per cent, with a decimal where there is one: `15 %`.
+/// Formats a share in per mille as per cent, with one decimal if needed: `15 %`.
 #[must_use]
 #[doc(hidden)]
 pub fn tenths(share: u16) -> String {

@@ -1,4 +1,4 @@
-//! Flags that several subcommands share, and what they say.
+//! Flags that several subcommands share, and their values.
 
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
@@ -15,18 +15,18 @@ use context_window::{
 use context_window_formats::{FieldMap, FileFormat, ReadOptions};
 use std::{env, ffi::OsString, io, path::PathBuf, sync::OnceLock};
 
-/// A session, and what its next prompt is planned for and with.
+/// A session with the terms for planning its next prompt.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Request {
-    /// Session file, a logged request body, or a file of another tool: .json, .jsonl, either of them with
-    /// .gz, or - for standard input; or a store: sqlite:FILE, postgres://...
+    /// Session file, logged request body, or file of another tool: .json, .jsonl, either of them with .gz, or
+    /// - for standard input; or a store: sqlite:FILE, postgres://...
     pub(crate) session: PathBuf,
-    /// The session to take from a file or a store of several: its id, or its line number if it has none
+    /// Id of the session in a file or a store of several, or its line number if it has no id
     #[arg(long)]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor may overwrite the same
+    /// Anchor of the last prompt, in place of the session's `previous`; --save-anchor can overwrite the same
     /// file
     #[arg(long, value_name = "FILE")]
     pub(crate) previous: Option<PathBuf>,
@@ -37,38 +37,40 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The files that are read for it.
+    /// Returns the files that the request reads.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         let own = [&self.session].into_iter().chain(&self.previous).chain(&self.documents.rag);
         Ok(own.cloned().chain(self.terms.files()?).collect())
     }
 }
 
-/// The form of a session file, and what becomes of what is not known in it.
+/// The format of a session file, and the treatment of unknown values.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Session file")]
 pub(crate) struct Reading {
     /// The format of the file, if its shape is ambiguous
     #[arg(long, value_name = "NAME", value_parser = format_name())]
     from: Option<FileFormat>,
-    /// Leave out what is not known, with a note, in place of an error
+    /// Leave out unknown values with a note, in place of an error
     #[arg(long)]
     lenient: bool,
 }
 
 impl Reading {
+    /// Converts the flags to options of the reader.
     pub(crate) fn options(&self) -> ReadOptions {
         let options = self.from.map_or_else(ReadOptions::new, |format| ReadOptions::new().read_as(format));
         if self.lenient { options.lenient() } else { options }
     }
 }
 
+/// Builds the parser of format names. Help lists every format with its title.
 fn format_name() -> impl TypedValueParser<Value = FileFormat> {
     let names = FileFormat::all().map(|format| PossibleValue::new(format.name()).help(format.title()));
     PossibleValuesParser::new(names).try_map(|name| name.parse::<FileFormat>())
 }
 
-/// What a prompt is planned for and with.
+/// The terms for planning a prompt: options, target, models and limits.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Terms {
     #[command(flatten)]
@@ -82,8 +84,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The files that are read for them: options, models, and what stands beside the tokenizers that any of
-    /// these name.
+    /// Returns the files that the terms read: options, models, tokenizers, and the files next to tokenizers.
     pub(crate) fn files(&self) -> Result<Vec<PathBuf>> {
         const BESIDE: [&str; 3] = ["tokenizer.json", "chat_template.jinja", "tokenizer_config.json"];
         let of_options = &self.options.config()?.config.default_model.tokenizer;
@@ -91,10 +92,11 @@ impl Terms {
         let tokenizers = named.flat_map(|name| {
             let path = PathBuf::from(name);
             let beside = BESIDE.map(|name| path.with_file_name(name));
-            // A name of a tokenizer that is built in has nothing beside it.
+            // Built-in tokenizers have a name but no files.
             let beside = beside.into_iter().filter(|_| path.is_file()).collect::<Vec<_>>();
             [path].into_iter().chain(beside)
         });
+        // All of these are inputs, so no result may overwrite them.
         let named = self.options.file().into_iter().chain(self.models.models.clone());
         Ok(named.chain(tokenizers).collect())
     }
@@ -109,7 +111,7 @@ pub(crate) struct Documents {
     /// Format of the retrieval results
     #[arg(long, value_enum, default_value_t = Retriever::List, value_name = "WHOSE", requires = "rag")]
     pub(crate) rag_from: Retriever,
-    /// The scores are distances: smaller is better. All of them are inverted
+    /// Treat scores as distances (smaller is better), and invert them
     #[arg(long, requires = "rag")]
     pub(crate) rag_distances: bool,
 }
@@ -122,15 +124,16 @@ pub(crate) enum Retriever {
     Qdrant,
     /// LanceDB's rows: id, text, _relevance_score, _score or _distance
     Lancedb,
-    /// What tantivy-cli serves: doc.text or doc.body, score
+    /// Responses of tantivy-cli: doc.text or doc.body, score
     Tantivy,
-    /// LangChain's documents, scores in them or beside them
+    /// LangChain's documents, with scores inside or next to them
     Langchain,
     /// LlamaIndex's nodes with scores
     Llamaindex,
 }
 
 impl Retriever {
+    /// Returns the field names of this retriever's results.
     pub(crate) fn fields(self) -> FieldMap {
         match self {
             Self::List => FieldMap::new(),
@@ -146,7 +149,7 @@ impl Retriever {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Planner options")]
 pub(crate) struct Options {
-    /// Options in TOML; see config/default.toml [default: the file that CONTEXT_WINDOW_CONFIG names]
+    /// Options in TOML; see config/default.toml [default: the file named by CONTEXT_WINDOW_CONFIG]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Start from a preset instead of the defaults
@@ -155,28 +158,29 @@ pub(crate) struct Options {
     /// Set one option; overrides everything else: --set rag.max_items=5
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = pair)]
     settings: Vec<(String, String)>,
-    /// Read once: a pipe has its text only once.
+    /// The loaded options. They are cached, because a pipe can be read only once.
     #[arg(skip)]
     loaded: OnceLock<Box<LoadedConfig>>,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Models {
-    /// Models of your own, over the built-in ones; see `plan-inspect models import`
+    /// Your own models, which override the built-in ones; see `plan-inspect models import`
     #[arg(long, value_name = "FILE")]
     models: Option<PathBuf>,
-    /// Read once: the registry, and the tokenizers that models of one's own name.
+    /// The registry, and the tokenizers of the user's own models. Cached, because a pipe can be read only
+    /// once.
     #[arg(skip)]
     known: OnceLock<Box<(Registry, Vec<String>)>>,
 }
 
 impl Options {
-    /// The file of options, by flag or variable.
+    /// Returns the options file from the flag, or else from the environment variable.
     fn file(&self) -> Option<PathBuf> {
         self.config.clone().or_else(|| env::var_os("CONTEXT_WINDOW_CONFIG").map(PathBuf::from))
     }
 
-    /// Defaults ← preset ← file ← environment ← flags.
+    /// Returns the options. Later sources override earlier ones: defaults, preset, file, environment, flags.
     pub(crate) fn config(&self) -> Result<&LoadedConfig> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
@@ -185,7 +189,8 @@ impl Options {
         Ok(self.loaded.get_or_init(|| Box::new(loaded)))
     }
 
-    /// The same over the options that a session file brings.
+    /// Returns the options with those of a session file added. The options file, the environment and the
+    /// flags override them.
     pub(crate) fn config_over(&self, session: &str) -> Result<LoadedConfig> {
         self.layered(ConfigLayers::new().with_text("options of the session", session))
     }
@@ -196,6 +201,7 @@ impl Options {
         }
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        // Layers added later override earlier ones.
         layers = layers.with_environment(env::vars_os().filter_map(text));
         layers = layers.with_pairs("flag --preset", self.preset.iter().map(|name| ("preset", name)));
         layers = layers.with_pairs("flag --set", self.settings.iter().map(|(key, value)| (key, value)));
@@ -208,11 +214,12 @@ impl Models {
         Ok(&self.known()?.0)
     }
 
-    /// The tokenizers that models of one's own name.
+    /// Returns the tokenizers of the user's own models.
     fn tokenizers(&self) -> Result<&[String]> {
         Ok(&self.known()?.1)
     }
 
+    /// Loads the registry and the tokenizers of the user's own models, once.
     fn known(&self) -> Result<&(Registry, Vec<String>)> {
         if let Some(known) = self.known.get() {
             return Ok(known);
@@ -222,14 +229,17 @@ impl Models {
             Some(path) => {
                 let own = Registry::from_file(path)?;
                 let tokenizers = own.entries().iter().filter_map(|entry| entry.tokenizer.clone()).collect();
+                // The user's own entries are looked up before the built-in ones.
                 (own.with_fallback(built_in), tokenizers)
             }
             None => (built_in.clone(), Vec::new()),
         };
+        // `OnceLock` has no stable fallible initialiser, so the value is set after it is loaded.
         Ok(self.known.get_or_init(|| Box::new(known)))
     }
 }
 
+/// Parses a setting of the form KEY=VALUE.
 fn pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').ok_or("expected KEY=VALUE, as in rag.max_items=5")?;
     Ok((pair.0.trim().into(), pair.1.trim().into()))
@@ -238,10 +248,10 @@ fn pair(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct Target {
-    /// Plan for this model, whatever the session names
+    /// Plan for this model, regardless of the session's model
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
-    /// Wire format to count and print in, in place of the model's own
+    /// Wire format for counting and output, in place of the model's own
     #[arg(long, alias = "provider", value_enum)]
     pub(crate) wire_format: Option<FormatName>,
     /// Count with this tokenizer: o200k_base, cl100k_base, chars/4, chars/3.5, bytes, or a tokenizer.json or
@@ -263,7 +273,7 @@ pub(crate) enum FormatName {
     Anthropic,
     /// Gemini generateContent
     Gemini,
-    /// The model's own chat template, from the folder that --tokenizer names
+    /// The model's own chat template, from the folder of --tokenizer
     ChatTemplate,
 }
 
@@ -284,7 +294,7 @@ pub(crate) struct Limits {
     safety_buffer: Option<u64>,
 }
 
-/// A number of tokens, as people and reports write them: 128000, 128,000, 128_000 or 128k.
+/// Parses a number of tokens, as people and reports write it: 128000, 128,000, 128_000 or 128k.
 pub(super) fn tokens(text: &str) -> Result<u64, String> {
     let plain: String = text.chars().filter(|c| !matches!(c, ',' | '_')).collect();
     let (digits, thousand) = match plain.strip_suffix(['k', 'K']) {
@@ -292,23 +302,27 @@ pub(super) fn tokens(text: &str) -> Result<u64, String> {
         None => (plain.as_str(), 1),
     };
     let number: Result<u64, _> = digits.parse();
+    // Overflow is an invalid number, not a wrapped one.
     let number = number.ok().and_then(|number| number.checked_mul(thousand));
     number.ok_or_else(|| "expected a number of tokens, as in 8000, 8,000 or 8k".into())
 }
 
+/// Parses a number greater than 0.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "expected a number from 1 up".into())
 }
 
+/// Parses a width of at least 40 columns.
 fn columns(text: &str) -> Result<usize, String> {
     let columns: Option<usize> = text.parse().ok().filter(|columns| *columns >= 40);
     columns.ok_or_else(|| "expected columns from 40 up".into())
 }
 
 impl Limits {
-    /// These flags over what the session brings.
+    /// Returns the session's limits, overridden by these flags.
     pub(crate) fn over(&self, mut session: RequestLimits) -> RequestLimits {
+        // The input limit belongs to the model's own context length.
         if self.context_len.is_some() {
             session.max_input = None;
         }
@@ -316,6 +330,7 @@ impl Limits {
         session.max_completion_tokens = self.max_completion.or(session.max_completion_tokens);
         session.safety_buffer = self.safety_buffer.or(session.safety_buffer);
         let others = [self.context_len, self.max_completion, self.safety_buffer];
+        // A budget of the session would hide the effect of the other flags, which determine the budget.
         if others.iter().any(Option::is_some) {
             session.prompt_budget = None;
         }
@@ -324,36 +339,38 @@ impl Limits {
     }
 }
 
-/// How texts are shown. Every command takes these.
+/// The appearance of output. Every command has these flags.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Screen {
     /// Output width in columns, 40 or more (a plan's report takes 60) [default: the terminal's, or 80]
     #[arg(long, value_name = "COLUMNS", value_parser = columns, global = true, display_order = 900)]
     width: Option<usize>,
-    /// Colours; `auto` asks the terminal, NO_COLOR and CLICOLOR_FORCE
+    /// Colours; `auto` checks the terminal, NO_COLOR and CLICOLOR_FORCE
     #[arg(long, default_value = "auto", value_name = "WHEN", global = true, display_order = 901)]
     color: ColorChoice,
 }
 
 impl Screen {
-    /// The columns of a page.
+    /// Returns the width of a page in columns.
     pub(crate) fn width(&self) -> usize {
         self.limit().unwrap_or(80)
     }
 
-    /// The columns that no line may exceed: none where nobody asks for any and no terminal has them.
+    /// Returns the maximum line length in columns. Returns `None` without the flag and without a terminal.
     pub(crate) fn limit(&self) -> Option<usize> {
         let terminal =
             || terminal_size::terminal_size_of(io::stdout()).map(|(columns, _)| usize::from(columns.0));
+        // A pipe has no width, so the length of its lines is not limited.
         self.width.or_else(terminal)
     }
 
-    /// Colours in a file: only where they are asked for, whatever the terminal can do.
+    /// Checks if a file gets colours. This needs an explicit request, regardless of the terminal.
     pub(crate) fn colour_in_file(&self) -> bool {
         self.color == ColorChoice::Always
     }
 
+    /// Checks if standard output gets colours.
     pub(crate) fn colour(&self) -> bool {
         match self.color {
             ColorChoice::Always => true,
@@ -363,14 +380,14 @@ impl Screen {
     }
 }
 
-/// On which terms prompts are paid.
+/// The terms of payment for prompts.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Costs")]
 pub(crate) struct Costs {
-    /// The day whose prices hold, as 2026-12-01 [default: prices without a date]
+    /// Date of the prices, as in 2026-12-01 [default: prices without a date]
     #[arg(long, value_name = "DAY", value_parser = day)]
     day: Option<String>,
-    /// How long the cache is kept, for Anthropic: writing for an hour costs more
+    /// Lifetime of the cache, for Anthropic: writing for an hour costs more
     #[arg(long, value_enum, default_value_t = Life::FiveMinutes, value_name = "TIME")]
     cache_life: Life,
 }
@@ -386,15 +403,17 @@ pub(crate) enum Life {
 }
 
 impl Costs {
+    /// Converts the flags to terms of payment.
     pub(crate) fn terms(&self) -> CostTerms<'_> {
         let life = if self.cache_life == Life::Hour { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         CostTerms::default().with_day(self.day.as_deref()).with_life(life)
     }
 }
 
-/// Year, month and day.
+/// Parses a date of the form YYYY-MM-DD. Only the form is checked.
 fn day(text: &str) -> Result<String, String> {
     let is_day = text.len() == 10
+        // Dates of prices are compared as strings, which needs no more than this form.
         && text.bytes().enumerate().all(|(at, byte)| match at {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
@@ -402,16 +421,16 @@ fn day(text: &str) -> Result<String, String> {
     if is_day { Ok(text.into()) } else { Err("expected year, month and day, as 2026-12-01".into()) }
 }
 
-/// How items that are not in the prompt are counted.
+/// The precision of token counts of excluded items.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Counts {
-    /// Precision of the token counts of items that are not in the prompt
+    /// Precision of the token counts of excluded items
     #[arg(long, value_enum, default_value_t = CertaintyAsked::Auto, value_name = "HOW", help_heading = "Output")]
     certainty: CertaintyAsked,
 }
 
 impl Counts {
-    /// Whether texts of so many bytes are counted in full, for people to read.
+    /// Checks if texts of this many bytes are counted in full, for output to people.
     pub(crate) fn in_full(&self, bytes: usize) -> bool {
         match self.certainty {
             CertaintyAsked::Auto => Self::is_unnoticed(bytes),
@@ -420,14 +439,14 @@ impl Counts {
         }
     }
 
-    /// Returns true if counting texts of so many bytes takes no time that a person notices.
+    /// Returns true if counting texts of this many bytes causes no noticeable delay.
     pub(crate) fn is_unnoticed(bytes: usize) -> bool {
-        /// At 20 million bytes a second, the slowest tokenizer of the benches, that is a tenth of a second.
+        /// A tenth of a second at 20 million bytes per second, the slowest tokenizer of the benchmarks.
         const UNNOTICED: usize = 2_000_000;
         bytes <= UNNOTICED
     }
 
-    /// Whether they are counted in full because that was asked for.
+    /// Checks if full counts were explicitly requested.
     pub(crate) fn is_exact(&self) -> bool {
         self.certainty == CertaintyAsked::Exact
     }
@@ -435,8 +454,8 @@ impl Counts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CertaintyAsked {
-    /// Counted in full where that takes no time to notice: up to 2,000,000 bytes of texts, and not in JSON;
-    /// else bounds
+    /// Counted in full if that causes no noticeable delay: up to 2,000,000 bytes of texts, and not in JSON;
+    /// otherwise bounds
     Auto,
     /// Bounds that need no counting
     Bounds,
@@ -450,11 +469,12 @@ pub(crate) enum Format {
     Text,
     /// The plan as one JSON object
     Json,
-    /// What is sent: the provider's request body (messages and tools), or the text of the chat template
+    /// The request: the provider's request body (messages and tools), or the text of the chat template
     Messages,
     /// The report as Markdown, for a comment on a pull request
     Markdown,
-    /// One self-contained web page: the plan, its items with their texts, and at which budgets each is in
+    /// One self-contained web page: the plan, its items with their texts, and the budgets at which each is
+    /// included
     Html,
 }
 
@@ -470,10 +490,10 @@ pub(crate) enum DiffFormat {
     Html,
 }
 
-/// What makes a diff fail.
+/// A condition that makes `diff` fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// An item that was in is dropped for its size
+    /// An item of the first prompt is dropped from the second for lack of budget
     Dropped,
     /// The second plan is over its budget
     Overflow,

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line arguments.
 
 #![expect(clippy::doc_markdown, reason = "comments here are help texts")]
 
@@ -38,7 +38,7 @@ const EXAMPLES: &str = "Examples:
   plan-inspect chat.json --preset agent --set rag.max_items=5
   plan-inspect plan --help                           all options of a plan";
 
-/// See what is in a prompt, what is not, and why.
+/// Show the included and excluded items of a prompt, and the reasons.
 ///
 /// `plan-inspect SESSION` is short for `plan-inspect plan SESSION`.
 #[derive(Debug, Parser)]
@@ -52,27 +52,28 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Plan the session's next prompt and show the plan (what a bare SESSION does)
+    /// Plan the session's next prompt and show the plan (the default command)
     Plan(Box<Plan>),
-    /// Why an item is in or out, and which budgets would change that
+    /// Explain why an item is in or out, and which budgets would change that
     Explain(Box<Explain>),
-    /// How many tokens documents could take, before they are retrieved
+    /// Show the number of tokens available for documents in the next prompt, before they are retrieved
     Retrieval(Box<Retrieval>),
-    /// Diff between the plans of two sessions, with the cause of each change
+    /// Compare the plans of two sessions and show the cause of each change
     Diff(Box<Diff>),
-    /// What a compaction would archive, keep and ask for; with --apply, do it in a new file
+    /// Show the result of a compaction: archived and kept messages, and the request for a summary; with
+    /// --apply, write it to a new file
     Compact(Box<Compact>),
-    /// All messages, archived or not, with a marker for each compaction
+    /// Show all messages, archived or not, with a marker for each compaction
     History(History),
     /// Plan every prompt of a session again, and show its cached prefix and the totals
     Replay(Box<Replay>),
-    /// The plan on an interactive screen: filter it, try other budgets, look at earlier prompts
+    /// Show the plan on an interactive screen: filter it, try other budgets, look at earlier prompts
     Tui(Box<Tui>),
     /// Import sessions into a store (SQLite, PostgreSQL), export them, check a store
     #[command(subcommand)]
     Store(StoreCommand),
     /// Find the damaged line of a log on disk; with --cut, cut the log off before it and keep a copy. Exits
-    /// with 1 where it is damaged
+    /// with 1 if the log is damaged
     Repair(Repair),
     /// Plan test vectors and compare with the expected plans
     Vectors(Vectors),
@@ -84,13 +85,13 @@ pub(crate) enum Command {
     Models(ModelsCommand),
     /// Print the JSON Schema of plans, sessions or option files, for editors and checks
     Schema {
-        /// What it describes
+        /// Subject of the schema
         #[arg(value_enum)]
         of: SchemaOf,
     },
     /// Print a script that completes command lines: plan-inspect completions bash > FOLDER/plan-inspect
     Completions {
-        /// The shell it is for
+        /// Target shell
         #[arg(value_enum)]
         shell: Shell,
     },
@@ -99,51 +100,56 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Reads the arguments of the process; `plan` is put in where no subcommand stands.
+    /// Parses the arguments of the process. Without a subcommand, it inserts `plan`.
     ///
     /// # Errors
     ///
-    /// What is wrong with them, or the help or version that they ask for, to be printed in the colours they
-    /// ask for.
+    /// Returns an error in the arguments, or the requested help or version, to be printed in the requested
+    /// colours.
     pub(crate) fn from_process() -> Result<Self, clap::Error> {
         let mut arguments: Vec<OsString> = env::args_os().collect();
         let at = first_word(&arguments);
+        // A command name has priority over a file of the same name.
         let bare = arguments.get(at).is_some_and(|first| {
             let name = first.to_string_lossy();
             let of_the_tool = ["help", "-h", "--help", "-V", "--version"].contains(&&*name);
-            // A word that is neither a file nor looks like one is a misspelt command, and clap knows the
-            // right one.
+            // A word that is neither an existing file nor similar to a path is a misspelt command. Clap
+            // suggests the right one.
             let word = name.chars().all(|c| c.is_ascii_alphabetic()) && !Path::new(first).exists();
             !of_the_tool && !word && !Command::has_subcommand(&name)
         });
         if bare {
             arguments.insert(at, "plan".into());
         } else if arguments.len() == at && !io::stdin().is_terminal() {
+            // Without arguments, input from a pipe is planned. At a terminal, clap prints the help.
             arguments.extend(["plan".into(), "-".into()]);
         }
         if arguments.get(at).is_some_and(|first| first == "help") {
-            // `help` is clap's own, and takes the names of commands only.
+            // Clap implements `help` itself and accepts only command names after it.
             arguments = flags_first(arguments);
         }
         let colour = colour_asked(&arguments);
         match colour {
             ColorChoice::Always => anstream::ColorChoice::Always.write_global(),
             ColorChoice::Never => anstream::ColorChoice::Never.write_global(),
+            // `anstream` checks the terminal and the environment itself.
             ColorChoice::Auto => {}
         }
         let mut command = Self::command().color(colour);
         if let Some(columns) = value_of("--width", &arguments).and_then(|width| width.parse().ok()) {
             command = command.term_width(columns);
         }
+        // Colour and width are already set, because parsing can end with help or an error.
         let matches = command.try_get_matches_from_mut(arguments)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 }
 
-/// Where the first argument stands that is none of the flags which every command takes.
+/// Returns the index of the first argument that is not a global flag or the value of one.
 fn first_word(arguments: &[OsString]) -> usize {
     let mut at = 1;
     while let Some(flag) = arguments.get(at).and_then(|argument| argument.to_str()) {
+        // A flag at the end without a value is left to clap, which reports it.
         at += match flag {
             "--color" | "--width" if at + 1 < arguments.len() => 2,
             _ if flag.starts_with("--color=") || flag.starts_with("--width=") => 1,
@@ -153,7 +159,7 @@ fn first_word(arguments: &[OsString]) -> usize {
     at
 }
 
-/// The flags that every command takes, then all other arguments.
+/// Moves the global flags to the front, after the program name. All other arguments keep their order.
 fn flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
     let (mut first, mut then) = (Vec::new(), Vec::new());
     let mut arguments = arguments.into_iter();
@@ -174,18 +180,19 @@ fn flags_first(arguments: Vec<OsString>) -> Vec<OsString> {
     first.into_iter().chain(then).collect()
 }
 
-/// Flags with a value that every command takes.
+/// The global flags that have a value.
 const EVERYWHERE: [&str; 2] = ["--color", "--width"];
 
-/// What `--color` says, for help and for errors about arguments, which are printed before any argument has
-/// been read.
+/// Returns the value of `--color` for help and argument errors, which are printed before the arguments are
+/// parsed.
 fn colour_asked(arguments: &[OsString]) -> ColorChoice {
     value_of("--color", arguments).and_then(|value| value.parse().ok()).unwrap_or_default()
 }
 
-/// The last value of a flag among arguments that nobody has read.
+/// Returns the last value of a flag in arguments that are not parsed yet.
 fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> Option<&'a str> {
     let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+    // A value can be the next argument or follow an equals sign.
     let apart = texts().zip(texts().skip(1)).filter(|(name, _)| *name == flag).map(|(_, value)| value);
     let joined = texts().filter_map(|argument| argument.strip_prefix(flag)?.strip_prefix('='));
     apart.chain(joined).last()
@@ -199,47 +206,48 @@ pub(crate) struct Plan {
     /// List the file's sessions instead
     #[arg(long, help_heading = "Output")]
     pub(crate) list: bool,
-    /// A grid of cells for what fills the prompt, in place of the tables and lists
+    /// Show the prompt's composition as a grid of cells, in place of the tables and lists
     #[arg(long, help_heading = "Output")]
     pub(crate) grid: bool,
-    /// How many of the largest items are listed
+    /// Number of largest items to list
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
     pub(crate) top: usize,
     /// Show all rows of long lists
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = "Output")]
     pub(crate) format: Format,
-    /// Write that to this file instead of standard output
+    /// Write the output to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// In the page (--format html), replace every text by a hash and a size; ids stay
+    /// In the web page (--format html), replace every text by a hash and a size; ids remain
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
-    /// Write the anchor of this prompt, for --previous of the next one; may be the file of --previous
+    /// Write the anchor of this prompt to this file, for --previous of the next prompt; can be the file of
+    /// --previous
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) save_anchor: Option<PathBuf>,
-    /// Mark cache breakpoints in the messages (--format messages), where the provider knows them
+    /// Mark cache breakpoints in the messages (--format messages), if the provider supports them
     #[arg(long, help_heading = "Output")]
     pub(crate) breakpoints: bool,
     #[command(flatten)]
     pub(crate) certainty: Counts,
-    /// Exit with 1 when the plan is over its budget
+    /// Exit with 1 if the plan is over its budget
     #[arg(long, help_heading = "Output")]
     pub(crate) strict: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    // First of all: what comes behind the options would stand under the last heading of theirs.
-    /// Id of a message, note, document or system text; item:ID or rag:ID where both have that id [default:
-    /// all items]
+    // This field comes first. After the flattened options, it would be listed under their last heading.
+    /// Id of a message, note, document or system text; item:ID or rag:ID if a document shares the id with
+    /// another item [default: all items]
     #[arg(value_name = "ID", index = 2)]
     pub(crate) item: Option<String>,
     #[command(flatten)]
     pub(crate) request: Request,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
 }
@@ -248,10 +256,10 @@ pub(crate) struct Explain {
 pub(crate) struct Retrieval {
     #[command(flatten)]
     pub(crate) request: Request,
-    /// Tokens of one document, to say how many of them could be in
+    /// Tokens per document, to show the number of documents that fit
     #[arg(long, value_name = "N", value_parser = tokens, help_heading = "Documents")]
     pub(crate) tokens_each: Option<u64>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
 }
@@ -260,28 +268,28 @@ pub(crate) struct Retrieval {
 pub(crate) struct Diff {
     /// Session before the change
     pub(crate) before: PathBuf,
-    /// Session after the change; the same file where only --then-... differ
+    /// Session after the change; the same file if only the --then-... options differ
     pub(crate) after: PathBuf,
-    /// The session to take from the first file, and from the second unless --then-id says otherwise
+    /// Id of the session in the first file, and in the second unless --then-id is given
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// The session to take from the second file
+    /// Id of the session in the second file
     #[arg(long, value_name = "ID")]
     pub(crate) then_id: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// The model of the second plan
+    /// Model of the second plan
     #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) then_model: Option<String>,
-    /// The prompt budget of the second plan
+    /// Prompt budget of the second plan
     #[arg(long, value_name = "N", value_parser = tokens)]
     pub(crate) then_budget: Option<u64>,
     #[command(flatten)]
     pub(crate) terms: Terms,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = DiffFormat::Text, help_heading = "Output")]
     pub(crate) format: DiffFormat,
-    /// Exit with 1 where one of these happened, several with commas
+    /// Exit with 1 if one of these happened; separate several with commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT", help_heading = "Output")]
     pub(crate) fail_on: Vec<FailOn>,
 }
@@ -290,19 +298,20 @@ pub(crate) struct Diff {
 pub(crate) struct Compact {
     #[command(flatten)]
     pub(crate) request: Request,
-    /// The first message to archive, in place of what the options choose; without --last, up to the last
+    /// First message to archive, in place of the options' choice; without --last, archive up to the last
+    /// message
     #[arg(long, value_name = "ID", help_heading = "Compaction")]
     pub(crate) first: Option<String>,
-    /// The last message to archive; without --first, from the first
+    /// Last message to archive; without --first, archive from the first message on
     #[arg(long, value_name = "ID", help_heading = "Compaction")]
     pub(crate) last: Option<String>,
-    /// A summary to use: a text file, or - for standard input [default: the digest]
+    /// Summary to use: a text file, or - for standard input [default: the digest]
     #[arg(long, value_name = "FILE", help_heading = "Compaction")]
     pub(crate) summary: Option<PathBuf>,
     /// Write the compacted session to a new file; the session itself is not changed
     #[arg(long, value_name = "NEW FILE", help_heading = "Compaction")]
     pub(crate) apply: Option<PathBuf>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = CompactFormat::Text, help_heading = "Output")]
     pub(crate) format: CompactFormat,
 }
@@ -321,15 +330,15 @@ pub(crate) enum CompactFormat {
 pub(crate) struct History {
     /// Session file, log on disk, or store
     pub(crate) session: PathBuf,
-    /// The session to take from a file of several
+    /// Id of the session in a file of several
     #[arg(long)]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Show summaries under their markers, and messages whole
+    /// Show summaries under their markers, and messages in full
     #[arg(long)]
     pub(crate) expand: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = HistoryFormat::Text, help_heading = "Output")]
     pub(crate) format: HistoryFormat,
 }
@@ -346,37 +355,37 @@ pub(crate) enum HistoryFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
-    /// Session files, logs on disk, or stores; every session in them
+    /// Session files, logs on disk, or stores; all of their sessions are replayed
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Only the session of this id, in each file
+    /// Replay only the session with this id in each file
     #[arg(long)]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Only the newest so many prompts of each session
+    /// Replay only the newest N prompts of each session
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) newest: Option<usize>,
     #[command(flatten)]
     pub(crate) terms: Terms,
     #[command(flatten)]
     pub(crate) costs: Costs,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = ReplayFormat::Text, help_heading = "Output")]
     pub(crate) format: ReplayFormat,
-    /// Write that to this file instead of standard output
+    /// Write the output to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
-    /// In the page (--format html), replace every text by a hash and a size
+    /// In the web page (--format html), replace every text by a hash and a size
     #[arg(long, help_heading = "Output")]
     pub(crate) redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplayFormat {
-    /// One line for each prompt; of several sessions one line for each session
+    /// One line per prompt; for several sessions, one line per session
     Text,
-    /// JSON lines: one object for each prompt, then the totals
+    /// JSON lines: one object per prompt, then the totals
     Json,
     /// The last prompt as a web page, with a timeline of the earlier prompts
     Html,
@@ -394,16 +403,16 @@ pub(crate) struct Tui {
     /// Compare with the plan of this session, in place of the previous prompt
     #[arg(long, value_name = "FILE", help_heading = "Screen")]
     pub(crate) against: Option<PathBuf>,
-    /// The session to take from that file
+    /// Id of the session in that file
     #[arg(long, value_name = "ID", requires = "against", help_heading = "Screen")]
     pub(crate) against_id: Option<String>,
-    /// Start with the what-if changes in this file, as the key `w` saves them
+    /// Start with the what-if changes in this file, as saved with the key `w`
     #[arg(long, value_name = "FILE", help_heading = "Screen")]
     pub(crate) what_if: Option<PathBuf>,
     /// Print one screen of this size as text and exit
     #[arg(long, value_name = "COLUMNSxLINES", value_parser = picture_size, conflicts_with = "follow", help_heading = "Screen")]
     pub(crate) print: Option<(u16, u16)>,
-    // No comment: the names of keys would be tags of a page of documentation.
+    // A doc comment would turn the names of keys into HTML tags of the documentation.
     #[arg(
         long,
         requires = "print",
@@ -411,15 +420,15 @@ pub(crate) struct Tui {
         help = "Keys to press before printing: characters, or names such as <Enter>, <Tab>, <C-d>, <lt>"
     )]
     pub(crate) keys: Option<String>,
-    /// Whether the session was chosen from a list: then its id says nothing of other files.
+    /// True if the session was chosen from a list. Its id then does not apply to other files.
     #[arg(skip)]
     pub(crate) picked: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Import every session of these files, each in a transaction of its own; makes the store where there is
-    /// none. Sessions that are there already are left as they are
+    /// Import every session of these files, each in its own transaction; create the store if it does not
+    /// exist. Existing sessions are not changed
     Import {
         /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
         #[arg(value_name = "STORE")]
@@ -427,7 +436,8 @@ pub(crate) enum StoreCommand {
         /// Session files, logs on disk, other stores, or - for standard input
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Id of the session in the store, where there is one [default: its id, or the name of its file]
+        /// Id of the session in the store, if the files contain only one [default: its id, or the name of its
+        /// file]
         #[arg(long)]
         id: Option<String>,
         #[command(flatten)]
@@ -441,20 +451,20 @@ pub(crate) enum StoreCommand {
         /// The log to write
         #[arg(value_name = "NEW FILE")]
         file: PathBuf,
-        /// The session, where the store holds several
+        /// Id of the session in a store of several
         #[arg(long)]
         id: Option<String>,
     },
     /// Check every entry of every session: numbers, checksums, order; plan with and without archived texts.
-    /// Exits with 1 where one is damaged
+    /// Exits with 1 if an entry is damaged
     Check {
         /// sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/DATABASE
         #[arg(value_name = "STORE")]
         store: PathBuf,
-        /// Only this session
+        /// Check only this session
         #[arg(long)]
         id: Option<String>,
-        /// What to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
@@ -464,23 +474,23 @@ pub(crate) enum StoreCommand {
 pub(crate) struct Repair {
     /// The log on disk
     pub(crate) log: PathBuf,
-    /// Cut the log off before its first damaged line; what is cut is kept in a new file beside it
+    /// Cut the log off before its first damaged line; the removed lines are kept in a new file next to it
     #[arg(long)]
     pub(crate) cut: bool,
     /// Show all rows of long lists
     #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Vectors {
-    /// Files of vectors, or folders of them
+    /// Vector files, or folders of them
     #[arg(required = true)]
     pub(crate) paths: Vec<PathBuf>,
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = DataFormat::Text, help_heading = "Output")]
     pub(crate) format: DataFormat,
 }
@@ -497,7 +507,7 @@ pub(crate) enum SchemaOf {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The command, as in `config show` [default: the tool]
+    /// Command, as in `config show` [default: the tool]
     pub(crate) command: Vec<String>,
     /// Write all pages into this folder instead
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
@@ -513,7 +523,7 @@ pub(crate) enum ConfigCommand {
         /// Show the origin of each value
         #[arg(long)]
         origin: bool,
-        /// What to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
@@ -527,7 +537,7 @@ pub(crate) enum ModelsCommand {
         words: Vec<String>,
         #[command(flatten)]
         models: Models,
-        /// What to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
@@ -536,7 +546,7 @@ pub(crate) enum ModelsCommand {
         name: String,
         #[command(flatten)]
         models: Models,
-        /// What to print
+        /// Output format
         #[arg(long, value_enum, default_value_t = DataFormat::Text)]
         format: DataFormat,
     },
@@ -544,7 +554,7 @@ pub(crate) enum ModelsCommand {
     Import {
         /// The catalogue, or - for standard input
         file: PathBuf,
-        /// When the catalogue was fetched, for the entries' `date`
+        /// Date of the catalogue's download, for the `date` of the entries
         #[arg(long, default_value = "unknown")]
         date: String,
         /// Write to this file instead of standard output
@@ -553,10 +563,11 @@ pub(crate) enum ModelsCommand {
     },
 }
 
-/// Columns and lines, as in 120x40.
+/// Parses a screen size in columns and lines, as in 120x40.
 pub(crate) fn picture_size(text: &str) -> Result<(u16, u16), String> {
     let sides =
         text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    // The limit bounds the memory of the drawing.
     let sides = sides.filter(|(width, height)| (1..=1_000).contains(width) && (1..=1_000).contains(height));
     sides.ok_or_else(|| "expected columns and lines up to 1000, as in 120x40".into())
 }

@@ -1,5 +1,4 @@
-//! `plan-inspect compact`: what a compaction would archive, keep and ask for, and the same done in a new
-//! file.
+//! `plan-inspect compact`: the result of a compaction, shown or written to a new file.
 
 use crate::stdout::print;
 use crate::{
@@ -24,6 +23,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let (request, manager) = (prepared.request(), &prepared.manager);
     let state = manager.compactor().state(&request)?;
+    // A range given by hand overrides the range that the options choose.
     let by_hand = args.first.is_some() || args.last.is_some();
     let job = if by_hand {
         let [first, last] = [&args.first, &args.last].map(|id| id.as_deref().map(ItemId::from));
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
         CompactFormat::Markdown => markdown(&compacted.text(state)?),
         CompactFormat::Json => compacted.json(state, prepared.model.wire_format)?,
     };
+    // The file is written before the output, so a failed write prints no result.
     if let Some(path) = &args.apply {
         compaction::write(path, &args.request, &[&compacted])?;
         stderr::note(&format!("written to {}", path.display()));
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Compact, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says why nothing is compacted: an error if a file was to be written.
+/// Reports the reason for not compacting. Returns an error if a file was requested.
 fn refused(args: &Compact, why: &str) -> Result<ExitCode> {
     if args.apply.is_some() {
         bail!("nothing to compact: {why}; nothing was written");
@@ -63,7 +64,7 @@ fn refused(args: &Compact, why: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The labels of the figures stand out, and what is due.
+/// Highlights the labels of the figures, and the state of a due compaction.
 fn labelled(text: &str, colour: bool) -> String {
     let line = |line: &str| match line.split_once("  ").filter(|(label, _)| !label.is_empty()) {
         Some((label, rest)) => {
@@ -76,8 +77,9 @@ fn labelled(text: &str, colour: bool) -> String {
     text.lines().map(line).collect()
 }
 
-/// The figures as a table, and the summary as a quotation.
+/// Converts the figures to a Markdown table, and the summary to a quotation.
 fn markdown(text: &str) -> String {
+    // A blank line separates the figures from the summary.
     let (figures, summary) = text.split_once("\n\n").unwrap_or((text, ""));
     let cell = |text: &str| report::markdown_cell(text.trim());
     let mut lines = vec!["| compaction | |".to_owned(), "| --- | --- |".to_owned()];
@@ -93,16 +95,17 @@ fn markdown(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What blocks the compaction, in words.
+/// Returns the reason that blocks a compaction, or `None` if it can be made now.
 fn waiting(state: CompactionState) -> Option<&'static str> {
     match state {
-        // Who asks for it is not kept waiting by that.
+        // These reasons block only automatic compaction. The user requested this one.
         CompactionState::Waiting(BlockedBy::TooShort | BlockedBy::Disabled | BlockedBy::Provider) => None,
         CompactionState::Waiting(blocked_by) => Some(blocked_by.text()),
         _ => None,
     }
 }
 
+/// Formats the output for a session without a compaction.
 fn nothing(format: CompactFormat, why: &str) -> Result<String> {
     Ok(match format {
         CompactFormat::Text | CompactFormat::Markdown => format!("nothing to compact: {why}\n"),

@@ -1,5 +1,7 @@
-//! `plan-inspect completions`: what a shell needs to complete our command lines. `plan` may be left out, which the scripts
-//! of clap do not know: without a command, bash, zsh and fish complete as for `plan`.
+//! `plan-inspect completions`: completion scripts for shells.
+//!
+//! The command `plan` can be omitted, but the scripts of clap do not support that. The additions for bash,
+//! zsh and fish complete a line without a command like one with `plan`.
 
 use crate::args::Cli;
 use crate::stdout::print;
@@ -21,8 +23,8 @@ fn script(shell: Shell) -> Result<String> {
     let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     let names = names.join(" ");
     Ok(match shell {
-        // Parts of the script of clap_complete 4.6.11 name the tool differently because of its hyphen, and would never meet
-        // (github.com/clap-rs/clap/issues/6421).
+        // The hyphen in the tool's name makes clap_complete 4.6.11 use two different names in the bash
+        // script. Parts of it would never match (github.com/clap-rs/clap/issues/6421).
         Shell::Bash => script.replace("plan__subcmd__inspect", "plan__inspect") + BASH,
         Shell::Zsh => script
             .replacen(ZSH_START, &format!("{ZSH_START}{}", ZSH.replace("NAMES", &names)), 1)
@@ -32,16 +34,17 @@ fn script(shell: Shell) -> Result<String> {
     })
 }
 
-/// The command line as it may be written: the options of `plan` may come in place of a command.
+/// Returns the command line with the options of `plan` also at the top level, because `plan` can be omitted.
 fn command() -> Command {
     let command = Cli::command();
     let plan = command.find_subcommand("plan");
     let options = plan.into_iter().flat_map(Command::get_arguments).filter(|arg| !arg.is_positional());
     let options: Vec<clap::Arg> = options.cloned().collect();
+    // Positional arguments are left out, because the scripts complete the session file themselves.
     command.args(options)
 }
 
-/// The first word may be a file too.
+/// The addition for bash: the first word can also be a file.
 const BASH: &str = r#"
 _plan__inspect_or_file() {
     _plan__inspect "$@"
@@ -55,16 +58,20 @@ _plan__inspect_or_file() {
 complete -F _plan__inspect_or_file -o bashdefault -o default plan-inspect
 "#;
 
+/// The start of the zsh completion function, after which [`ZSH`] is inserted.
 const ZSH_START: &str = "_plan-inspect() {\n";
 
+/// The line of the zsh script that lists commands. A list of files is added after it.
 const ZSH_COMMANDS: &str = "    _describe -t commands 'plan-inspect commands' commands \"$@\"";
 
+/// The addition for zsh: if the first word is not a command, `plan` is inserted before it.
 const ZSH: &str = r#"    if (( CURRENT > 2 )) && [[ " NAMES help " != *" ${words[2]} "* ]]; then
         words=("${words[1]}" plan "${(@)words[2,-1]}")
         (( CURRENT += 1 ))
     fi
 "#;
 
+/// The addition for fish: if the first word is not a command, `plan` is inserted before it.
 const FISH: &str = r#"
 function __fish_plan_inspect_using_subcommand
     set -l cmd (__fish_plan_inspect_needs_command)

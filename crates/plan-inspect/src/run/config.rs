@@ -1,4 +1,4 @@
-//! `plan-inspect config show`: the effective options, and the layer that set each.
+//! `plan-inspect config show`: the effective options, and the layer that set each of them.
 
 use crate::stdout::print;
 use crate::{
@@ -28,11 +28,12 @@ fn show(options: &Options, origin: bool, format: DataFormat) -> Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-/// TOML that can be loaded again; every key that exists, unset ones as comments.
+/// Formats the options as TOML that can be loaded again. It contains every key; unset keys are comments.
 fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: bool) -> Result<String> {
     let mut out = String::new();
     let mut table = "";
     let lines = LoadedConfig::keys().map(|key| {
+        // Keys of one table are adjacent, so each table gets one heading.
         let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
         let line = settings
             .get(key)
@@ -40,6 +41,7 @@ fn as_toml(loaded: &LoadedConfig, settings: &BTreeMap<String, String>, origin: b
         (of, key, line)
     });
     let lines: Vec<(&str, &str, String)> = lines.collect();
+    // The origins form a column, so the longest line determines their position.
     let widest = lines.iter().map(|(.., line)| line.width()).max().unwrap_or_default();
     for (of, key, line) in &lines {
         if *of != table {
@@ -61,7 +63,7 @@ fn as_json(loaded: &LoadedConfig, settings: &BTreeMap<String, String>) -> Result
     #[derive(serde::Serialize)]
     struct Setting<'a> {
         key: &'a str,
-        /// The value, or null where it is not set.
+        /// The value, or null if it is not set.
         value: Option<Value>,
         origin: String,
     }
@@ -76,7 +78,7 @@ fn as_json(loaded: &LoadedConfig, settings: &BTreeMap<String, String>) -> Result
     json::indented(&object)
 }
 
-/// A TOML number or text as JSON; what JSON has no form for stays the text it is.
+/// Converts a TOML number or string to JSON. A value without a JSON form becomes a string.
 fn value(toml: &str) -> Value {
     serde_json::from_str(toml).unwrap_or_else(|_| Value::String(toml.into()))
 }

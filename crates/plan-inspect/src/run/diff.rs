@@ -1,4 +1,4 @@
-//! `plan-inspect diff`: two plans, and why they differ.
+//! `plan-inspect diff`: the differences between two plans, with their causes.
 
 use crate::stdout::print;
 use crate::{
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     let model = args.terms.target.model.as_deref();
     let session = input::sessions(&args.before, args.reading.options())?.session(args.id.as_deref())?;
     let before = Prepared::new(session, &args.terms, model)?;
+    // Without --then-id, both files use the same session id.
     let id = args.then_id.as_ref().or(args.id.as_ref());
     let session = input::sessions(&args.after, args.reading.options())?.session(id.map(String::as_str))?;
     let after =
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Diff, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!failures.is_empty())))
 }
 
-/// What happened of what a diff is to fail on.
+/// Checks one failure condition. Returns a description if it occurred.
 fn failure(on: FailOn, diff: &analysis::Diff, [_, after]: &[ContextPlan; 2]) -> Option<String> {
     match on {
         FailOn::Dropped => {
@@ -66,10 +67,11 @@ fn failure(on: FailOn, diff: &analysis::Diff, [_, after]: &[ContextPlan; 2]) -> 
     }
 }
 
-/// Lines as wide as the page allows; what goes on in a further line stands under its text.
+/// Wraps lines at the page width. Continuation lines are indented to the text after the name.
 fn within(text: &str, screen: &Screen) -> String {
     let Some(limit) = screen.limit() else { return text.into() };
     let lines = text.lines().flat_map(|line| {
+        // Every line begins with a label of 8 columns.
         let (name, said) = line.split_at_checked(8).unwrap_or((line, ""));
         let said = report::wrapped(said, limit.saturating_sub(8).max(1)).into_iter().enumerate();
         said.map(move |(number, said)| format!("{}{said}\n", if number == 0 { name } else { "        " }))
@@ -77,7 +79,7 @@ fn within(text: &str, screen: &Screen) -> String {
     lines.collect()
 }
 
-/// What a change is: something that came in, or something that is not there any more.
+/// Returns the colour of a change: an item that was added, removed, or otherwise changed.
 fn tone(change: &analysis::Change) -> Tone {
     match (change.from, change.to) {
         (_, ItemState::Included(_)) if matches!(change.from, ItemState::Included(_)) => Tone::Plain,
@@ -87,7 +89,7 @@ fn tone(change: &analysis::Change) -> Tone {
     }
 }
 
-/// The head, in red where the second plan is over its budget, and where the cache breaks in amber.
+/// Colours the head: red if the second plan is over its budget, yellow if there is a cache break.
 fn headed(head: &str, screen: &Screen) -> String {
     let line = |line: &str| {
         let tone = match () {
@@ -100,8 +102,7 @@ fn headed(head: &str, screen: &Screen) -> String {
     head.lines().map(line).collect()
 }
 
-/// The differences as a web page.
-/// A build without the feature `html` has no pages.
+/// Returns an error, because this build has no web pages.
 #[cfg(not(feature = "html"))]
 fn page(_: &Diff, _: &analysis::Diff, _: &[ContextPlan; 2]) -> Result<String> {
     crate::missing_feature::fail("--format html", "html")
@@ -138,17 +139,19 @@ fn page(args: &Diff, diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> Result<
     Ok(page.render()?)
 }
 
-/// The item at which the second prompt parts from the first, and why; of tools that were only moved, that.
+/// Describes the cache break: the first item that differs, and the cause. If tools only changed their order,
+/// that is the cause.
 fn cache_break(diff: &analysis::Diff) -> Option<String> {
     let prefix = diff.prefix.as_ref()?;
     let cause = prefix.cause?;
     let at = prefix.instead_of.as_ref().map(|id| report::brief(id.as_str())).unwrap_or_default();
     let is_order = diff.tools.as_ref().is_some_and(analysis::ToolsChange::is_order_only);
+    // Tools come first in a prompt, so a changed order breaks the prefix at its first item.
     let moved = is_order && prefix.items == 0 && prefix.differs_at == prefix.instead_of;
     Some(format!("{at}: {}", if moved { "order changed" } else { cause.text() }))
 }
 
-/// Returns the differences between the declared tools, in words.
+/// Describes the differences between the declared tools.
 fn tools(change: &analysis::ToolsChange) -> String {
     const NAMED: usize = 8;
     let named = |what: &str, names: &[String]| {
@@ -169,7 +172,8 @@ fn tools(change: &analysis::ToolsChange) -> String {
     said.join("; ")
 }
 
-/// Totals of both plans, the tools if they differ, and what the second repeats of the first.
+/// Returns the totals of both plans, the differences of the tools, and the cached prefix of the second
+/// prompt.
 fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
     let line = |name: &str, plan: &ContextPlan| {
         let (total, budget) =
@@ -179,11 +183,13 @@ fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
             over => format!(", over budget by {}", report::grouped(over)),
         };
         let count = |rows: u64| report::grouped(rows);
+        // An excluded row can represent a run of messages, so the counts are summed.
         let out: u64 = plan.excluded.iter().map(|row| row.count).sum();
         let included = count(plan.included.len() as u64);
         format!("{name:<7} {total} / {budget} tokens, {included} in, {} out{over}\n", count(out))
     };
     let prefix = diff.prefix.as_ref().map(|prefix| {
+        // The prefix is measured on the first prompt and can exceed a shorter second prompt.
         let tokens = report::grouped(prefix.tokens.min(after.estimated_tokens_total.tokens));
         let (of, kept) =
             (report::grouped(after.estimated_tokens_total.tokens), report::percent(prefix.tokens, prefix.of));
@@ -199,7 +205,7 @@ fn head(diff: &analysis::Diff, [before, after]: &[ContextPlan; 2]) -> String {
     line("before", before) + &line("after", after) + &tools.unwrap_or_default() + &prefix.unwrap_or_default()
 }
 
-/// The changes as Markdown.
+/// Formats the changes as Markdown.
 fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
     let mut text = String::new();
     for line in head(diff, plans).lines() {
@@ -229,6 +235,7 @@ fn markdown(diff: &analysis::Diff, plans: &[ContextPlan; 2]) -> String {
 fn text(diff: &analysis::Diff, screen: &Screen) -> String {
     if diff.changes.is_empty() && diff.thoughts.is_empty() {
         let is_broken = diff.prefix.as_ref().is_some_and(|prefix| prefix.cause.is_some());
+        // "No differences" would be false if the prompts differ outside of items.
         let same = is_broken || diff.tools.is_some();
         return if same { "no item has another state or text\n" } else { "no differences\n" }.into();
     }

@@ -1,4 +1,5 @@
-//! `plan-inspect explain`: why an item is in or out, and which budgets would change that.
+//! `plan-inspect explain`: the reasons for including or excluding items, and the budgets that would change
+//! that.
 
 use crate::stdout::print;
 use crate::{
@@ -22,7 +23,7 @@ use std::{
 
 pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
-    // With the counts that the report of the plan has.
+    // The plan's report counts excluded items in full at this size, so both show the same numbers.
     let request = if Counts::is_unnoticed(prepared.bytes()) {
         prepared.request().with_excluded_counts()
     } else {
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
         }
         (Some(id), DataFormat::Json) => json::indented(&prepared.manager.explainer(&request).explain(id)?)?,
         (None, DataFormat::Text) => {
+            // The remedies are planned again, unlike those of the plan, so their totals are known.
             let remedies = prepared.manager.explainer(&request).remedies()?;
             table(&prepared.manager.explainer(&request).explain_all()?, screen)
                 + &Tone::Alarm.paint(&folded(&confirmed(&remedies), screen.limit()), screen.colour())
@@ -55,14 +57,14 @@ pub(crate) fn run(args: &Explain, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer itself stands out: green where the item is in, amber where it is out.
+/// Colours the first line, which has the answer: green for an included item, yellow for an excluded one.
 fn first_line_in_colour(text: &str, screen: &Screen) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let tone = if first.contains("  in: ") { Tone::Good } else { Tone::Warning };
     format!("{}\n{rest}", tone.paint(first, screen.colour()))
 }
 
-/// What would make an overflowing plan fit, and what that plan comes to.
+/// Lists the changes that make an overflowing plan fit, with the total of the resulting plan.
 fn confirmed(remedies: &[ConfirmedRemedy]) -> String {
     let line = |one: &ConfirmedRemedy| {
         let (total, budget) =
@@ -77,7 +79,7 @@ fn confirmed(remedies: &[ConfirmedRemedy]) -> String {
     }
 }
 
-/// One line an item.
+/// Formats a table with one line per item.
 fn table(all: &[Explanation], screen: &Screen) -> String {
     let mut table = Table::new(&[
         ("item", Align::Left),
@@ -91,6 +93,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
     .within(screen.limit())
     .in_colour(screen.colour());
     let number = |n: Option<u64>| n.map(report::grouped).unwrap_or_default();
+    // Documents with the id of another item get the prefix `rag:`.
     let others: BTreeSet<&ItemId> = all.iter().filter(|one| !one.document).map(|one| &one.id).collect();
     for one in all {
         let enters = one.enters_at.filter(|_| !one.included);
@@ -117,6 +120,7 @@ fn table(all: &[Explanation], screen: &Screen) -> String {
             ],
         );
     }
+    // All explanations have the same prompt budget.
     let budget = all.first().map(|one| format!("prompt budget {}\n\n", report::grouped(one.prompt_budget)));
     let runs = all.iter().any(|one| one.first_id.is_some());
     let said = "\nOf a run of messages (a..b): tokens of all of it, budgets of its newest exchange.\n";

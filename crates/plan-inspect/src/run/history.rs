@@ -1,4 +1,4 @@
-//! `plan-inspect history`: everything that was said, with a marker wherever messages were archived.
+//! `plan-inspect history`: all messages of a session, with a marker for each compaction and rewind.
 
 use crate::stdout::print;
 use crate::{
@@ -35,6 +35,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
         _ => None,
     });
     let column = longest.max().unwrap_or(2);
+    // A compact list limits the id column to a quarter of the page.
     let column = if whole { column } else { column.min((width / 4).max(16)) };
     let mut text = String::new();
     let ids: Vec<String> = log
@@ -44,10 +45,12 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
             _ => None,
         })
         .collect();
+    // Ids are cut together, so that different ids stay different.
     let mut ids = report::cut_ids((1..).zip(ids.iter().map(String::as_str)), column).into_iter();
     for row in log.history() {
         match row {
             HistoryRow::Message { message, is_archived, .. } => {
+                // Without colours, a sign marks archived messages, which are dimmed otherwise.
                 let sign = if is_archived && !colour { "-" } else { " " };
                 let id = ids.next().unwrap_or_default();
                 let fill = " ".repeat(column - id.width());
@@ -80,7 +83,7 @@ fn text(log: &Conversation, whole: bool, screen: &Screen) -> String {
     text
 }
 
-/// A marker as a line across the page.
+/// Returns a marker as a line across the page.
 fn rule(said: &str, width: usize) -> String {
     let rest = width.saturating_sub(said.width() + 5);
     report::cut(&format!("── {said} {}", "─".repeat(rest)), width)

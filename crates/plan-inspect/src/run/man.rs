@@ -1,4 +1,4 @@
-//! `plan-inspect man`: the manual, a page a command.
+//! `plan-inspect man`: the manual, with one page per command.
 
 use crate::stdout::print;
 use crate::{
@@ -13,6 +13,7 @@ use std::{fs, path::Path, process::ExitCode};
 
 pub(crate) fn run(args: &Man) -> Result<ExitCode> {
     let mut tool = Cli::command().disable_help_subcommand(true);
+    // The names of pages and commands are known only after the build.
     tool.build();
     if let Some(folder) = &args.output_dir {
         ensure!(stored::address(folder).is_none(), "a store is no folder; expected a folder");
@@ -37,14 +38,15 @@ fn expected(known: &[&str]) -> String {
     if known.is_empty() { "expected nothing more".into() } else { format!("expected {}", known.join(", ")) }
 }
 
-/// The command as it is called.
+/// Returns the command as a user types it.
 fn title(command: &Command) -> &str {
     command.get_bin_name().unwrap_or_else(|| command.get_name())
 }
 
-/// The pages of a command and of those inside of it, each in its file.
+/// Writes the page of a command and those of its subcommands, each to a file.
 fn write(command: &Command, folder: &Path) -> Result<()> {
     let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));
+    // Manual pages contain no private text, so other users can read them.
     save_public(&folder.join(name), &page(command)?)?;
     command.get_subcommands().try_for_each(|inner| write(inner, folder))
 }

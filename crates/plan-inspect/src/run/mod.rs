@@ -1,4 +1,4 @@
-//! One file a subcommand.
+//! The subcommands, each in its own file.
 
 use crate::{
     args::{Command, Screen},

@@ -1,4 +1,4 @@
-//! `plan-inspect models`: the registry, one entry of it, and a registry from a public catalogue.
+//! `plan-inspect models`: the registry, single entries of it, and the import of public catalogues.
 
 use crate::stdout::print;
 use crate::{
@@ -25,6 +25,7 @@ pub(crate) fn run(command: &ModelsCommand, screen: &Screen) -> Result<ExitCode> 
 fn list(words: &[String], registry: &Registry, format: DataFormat, screen: &Screen) -> Result<()> {
     let wanted = |entry: &&ModelEntry| {
         let names = format!("{} {} {}", entry.provider, entry.name, entry.aliases.join(" ")).to_lowercase();
+        // Every word has to occur, so that more words narrow the list.
         words.iter().all(|word| names.contains(&word.to_lowercase()))
     };
     let entries: Vec<&ModelEntry> = registry.entries().iter().filter(wanted).collect();
@@ -89,6 +90,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
     if let Some(price) = &entry.price {
         let text = prices(price.input, price.output, price.cache_read, price.cache_write);
         lines.push(("US$ a million", text));
+        // A step replaces the price above a number of tokens or from a date on.
         for step in &price.steps {
             let above = step.above.map(|above| format!("above {} tokens", report::grouped(above)));
             let from = step.from.as_ref().map(|from| format!("from {from} on"));
@@ -106,6 +108,7 @@ fn show(name: &str, registry: &Registry, format: DataFormat, screen: &Screen) ->
 }
 
 fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
+    // The output is checked first, so a wrong path fails before the catalogue is read.
     let to = Outputs::beside([file]).claim("--output", output)?;
     let (name, text) = input::text(file)?;
     let registry = Registry::built_in()?.import(&text, &name, date)?;
@@ -125,7 +128,7 @@ fn import(file: &Path, date: &str, output: Option<&Path>) -> Result<()> {
     }
 }
 
-/// The name that a value has in files.
+/// Returns the name of a value in files.
 fn name_of(value: &impl serde::Serialize) -> Result<String> {
     Ok(serde_json::to_string(value)?.trim_matches('"').into())
 }
@@ -152,6 +155,7 @@ fn prices(input: f64, output: f64, cache_read: Option<f64>, cache_write: Option<
 fn dollars(price: f64) -> String {
     let text = format!("{price:.4}");
     let text = text.trim_end_matches('0');
+    // At least two decimals are shown, and up to four if they are not zero.
     let decimals = text.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{text}{}", "0".repeat(2_usize.saturating_sub(decimals)))
 }

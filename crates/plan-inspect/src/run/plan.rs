@@ -1,4 +1,4 @@
-//! `plan-inspect [plan]`: read, plan, print.
+//! `plan-inspect [plan]`: plans the next prompt of a session and prints the plan.
 
 use crate::stdout::print;
 use crate::{
@@ -32,11 +32,12 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     let mut outputs = Outputs::beside(args.request.files()?);
     let output = outputs.claim("--output", args.output.as_deref())?;
-    // An anchor may take the place of the one before it.
+    // The new anchor can replace the previous one in the same file.
     let previous = args.request.previous.as_deref();
     let anchor = outputs.claim_over("--save-anchor", args.save_anchor.as_deref(), previous)?;
     let prepared = Prepared::read(&args.request)?;
     let request = prepared.request();
+    // JSON and request bodies are read by programs, for which bounds are enough.
     let for_people = !matches!(args.format, Format::Json | Format::Messages);
     let exact = args.certainty.is_exact() || for_people && args.certainty.in_full(prepared.bytes());
     let request = if exact { request.with_excluded_counts() } else { request };
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
         Format::Text => {
             let colour = if args.output.is_some() { screen.colour_in_file() } else { screen.colour() };
             let rows = if args.all { usize::MAX } else { FOLDED_FROM };
-            // A compaction that is tried counts everything.
+            // Advice tries a compaction, which counts all texts, so it is limited to small sessions.
             let is_tried = args.certainty.in_full(prepared.bytes());
             let advice = if is_tried { prepared.manager.explainer(&request).advice(&plan)? } else { None };
             let text = report::text(&plan).with_width(screen.width()).with_colour(colour).with_advice(advice);
@@ -61,10 +62,12 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     }
     match output {
         Some(output) => output.save(&text)?,
+        // A file or a program gets the exact text, only a terminal gets the safe one.
         None if is_text_for_a_model(args, model) && io::stdout().is_terminal() => print(&shown(&text))?,
         None => print(&text)?,
     }
     if args.breakpoints {
+        // Texts of the session can contain the key of a mark, so the marks are the difference.
         let unmarked = messages(&plan, model, false)?;
         say_breakpoints(args.format, marks(&text).saturating_sub(marks(&unmarked)));
     }
@@ -75,8 +78,8 @@ pub(crate) fn run(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(args.strict && plan.overflow.is_some())))
 }
 
-/// The sessions of a file: id, model, messages, tokens of all of them together. Of a store: tokens of the
-/// newest prompt, and when it was last written.
+/// Lists the sessions of a file with id, model, messages, and the tokens of the next prompt. For a store, it
+/// lists the tokens of the newest prompt and the time of the last write.
 fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     let sessions = Listed::of(&args.request)?;
     let is_store = stored::address(&args.request.session).is_some();
@@ -120,18 +123,19 @@ fn list(args: &Plan, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `2026-11-25T13:00:00.123Z` as people read it, to the second.
+/// Formats a time such as `2026-11-25T13:00:00.123Z` for people, to the second.
 fn seconds(updated: &str) -> String {
     let (date, time) = updated.split_once('T').unwrap_or((updated, ""));
     format!("{date} {}", time.split(['.', 'Z']).next().unwrap_or_default()).trim_end().to_owned()
 }
 
-/// Rows of a list that are shown without --all.
+/// The number of rows of a list that are shown without `--all`.
 const FOLDED_FROM: usize = 60;
 
-/// The plan as a web page.
+/// Renders the plan as a web page.
 fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &ContextPlan) -> Result<String> {
     let file = args.request.session.file_name().map(|name| name.to_string_lossy().into_owned());
+    // A page of standard input needs a readable title.
     let file = file.filter(|name| name != "-").unwrap_or_else(|| "standard input".into());
     let title = args.request.id.iter().fold(file, |title, id| format!("{title}, {id}"));
     web_page::render_page(
@@ -142,8 +146,7 @@ fn page(args: &Plan, prepared: &Prepared, request: &PlanRequest<'_>, plan: &Cont
     )
 }
 
-/// Whether what is printed is a prompt as its model reads it, marks and all: JSON escapes them, a template
-/// does not.
+/// Checks if the output is the text of a chat template. Unlike JSON, it does not escape control characters.
 fn is_text_for_a_model(args: &Plan, model: &Model) -> bool {
     args.format == Format::Messages && has_template(model)
 }
@@ -158,7 +161,7 @@ fn has_template(_: &Model) -> bool {
     false
 }
 
-/// A text as a terminal may have it, line by line (rule V3).
+/// Makes a text safe to print to a terminal, line by line (control characters, rule V3).
 fn shown(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|line| match line.strip_suffix('\n') {
@@ -168,7 +171,7 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// What is sent: the body of the model's wire format, or the text of its own chat template.
+/// Returns the request body in the model's wire format, or the text of the model's chat template.
 fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     #[cfg(feature = "chat-template")]
     if let Some(template) = &model.template {
@@ -179,12 +182,12 @@ fn messages(plan: &ContextPlan, model: &Model, marked: bool) -> Result<String> {
     Ok(json::indented_text(&body.to_string()))
 }
 
-/// Keys of a body that may be breakpoints: arguments of a call may hold such keys too.
+/// Counts the keys of breakpoint marks in a body. Arguments of calls can contain such keys too.
 fn marks(body: &str) -> usize {
     ["\"cache_control\"", "\"prompt_cache_breakpoint\""].map(|mark| body.matches(mark).count()).iter().sum()
 }
 
-/// How many breakpoints were marked, on standard error: none is an answer too.
+/// Prints the number of breakpoints on standard error, even if there are none.
 fn say_breakpoints(format: Format, marks: usize) {
     let said = match (format, marks) {
         (Format::Messages, 0) => {
@@ -196,7 +199,7 @@ fn say_breakpoints(format: Format, marks: usize) {
     stderr::note(&format!("breakpoints: {said}"));
 }
 
-/// What a request body cannot say, on standard error.
+/// Prints the parts of a plan that a request body cannot contain: overflow and notices.
 fn say_beside(plan: &ContextPlan) {
     if let Some(overflow) = &plan.overflow {
         let over = report::grouped(overflow.tokens);

@@ -1,4 +1,4 @@
-//! `plan-inspect repair`: the damaged line of a log, and the cut before it.
+//! `plan-inspect repair`: shows the damaged line of a log, and cuts the log off before it.
 
 use crate::{
     args::{DataFormat, Repair, Screen},
@@ -13,7 +13,7 @@ use context_window_store::{LogDamage, LogState, check_log, cut_log};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Lines that are listed without --all.
+/// The number of lines in the list without `--all`.
 const LISTED: usize = 20;
 
 pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &Repair, screen: &Screen) -> Result<ExitCode> {
         DataFormat::Json => as_json(&checked)?,
     })?;
     let is_cut = checked.copy.is_some();
+    // An unfinished last line is not damage: the next writer removes it.
     let is_damaged = |damage: LogDamage| damage.second.is_some() || damage.detail.is_some() && !is_cut;
     Ok(ExitCode::from(u8::from(checked.damage.is_some_and(is_damaged))))
 }
@@ -47,6 +48,7 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
             "{name}:{line}: is unfinished, as a crash leaves it: nothing of it was confirmed, and the next writer drops it\n"
         ),
     };
+    // The first line is the same in every log, so it can be restored without a loss.
     if damage.is_first_line {
         let next = match &checked.copy {
             Some(copy) => {
@@ -88,6 +90,7 @@ fn text(args: &Repair, checked: &LogState, screen: &Screen) -> String {
     format!("{found}\nWhole before it: {whole}\nFrom there on:   {lost}\n\n{rows}\n{next}")
 }
 
+/// Lists the lines that a cut removes, with their record numbers if they are whole.
 fn lost_rows(damage: &LogDamage, all: bool, screen: &Screen) -> String {
     let columns =
         [("line", Align::Right), ("bytes", Align::Right), ("record", Align::Right), ("text", Align::Left)];

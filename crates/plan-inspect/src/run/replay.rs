@@ -1,4 +1,4 @@
-//! `plan-inspect replay`: every prompt of a session, one after another, and what they come to.
+//! `plan-inspect replay`: plans every prompt of a session in order, and shows their figures and totals.
 
 use crate::stdout::print;
 use crate::{
@@ -26,15 +26,17 @@ use std::{
     thread,
 };
 
-/// The most earlier prompts that a page shows.
+/// The maximum number of earlier prompts on a page.
 const ON_A_PAGE: usize = 1_000;
 
-/// The most rows that the prompts of one session are planned with in all, where `--newest` names no number of
-/// prompts: less than a minute. A prompt has a row for each of its messages, so that prompts of a long
-/// conversation that fits its budget have the square of its length.
+/// The maximum number of rows of all planned prompts of a session, unless `--newest` is given. Planning them
+/// takes less than a minute.
+///
+/// A prompt has a row for each of its messages. In a long conversation that fits its budget, the total number
+/// of rows is therefore quadratic in its length.
 const MOST_ROWS: u64 = 100_000_000;
 
-/// A line of the JSON.
+/// A line of the JSON output.
 #[derive(Serialize)]
 struct Line<'a> {
     session: &'a str,
@@ -48,25 +50,26 @@ struct Sums {
     plans: u64,
     overflows: u64,
     reused: u128,
-    /// Tokens of the prompts before, of which some are reused, and of the prompts that reuse them.
+    /// The sums of the prompts with a known predecessor: the tokens of the predecessors, and the tokens of
+    /// the prompts themselves.
     before: u128,
     after: u128,
     tokens: u128,
     budgets: u128,
-    /// Tokens of the largest prompt, and its budget.
+    /// The tokens of the largest prompt, and its budget.
     largest: (u64, u64),
     compactions: u64,
-    /// Messages that were sent with their reasoning, prompt by prompt, and those that lost it.
+    /// The number of messages sent with their reasoning, and of those whose reasoning was lost, summed over
+    /// the prompts.
     thoughts_sent: u64,
     thoughts_lost: u64,
-    /// Prompts that part from the one before, and the tokens of that one that are not repeated.
+    /// The number of prompts with a cache break, and the number of predecessor tokens that were not repeated.
     breaks: u64,
     sent_again: u64,
-    /// How many of them for each cause, and what they cost.
+    /// The number of cache breaks by cause, and their cost.
     causes: BTreeMap<&'static str, u64>,
     break_cost: u64,
-    /// What the input costs, and would cost without a cache, in billionths of a US dollar; none without a
-    /// price.
+    /// The cost of the input with and without a cache, in billionths of a US dollar. `None` without a price.
     cost: Option<(u64, u64)>,
 }
 
@@ -78,6 +81,7 @@ impl Sums {
             sums.overflows += u64::from(prompt.over > 0);
             sums.tokens += u128::from(prompt.tokens);
             sums.budgets += u128::from(prompt.budget);
+            // Tuples compare by tokens first, so the budget belongs to the largest prompt.
             sums.largest = sums.largest.max((prompt.tokens, prompt.budget));
             sums.thoughts_sent += prompt.thoughts_sent;
             sums.thoughts_lost += prompt.thoughts_lost;
@@ -87,6 +91,7 @@ impl Sums {
             }
             sums.break_cost = sums.break_cost.saturating_add(prompt.break_cost.unwrap_or_default());
             sums.pay(prompt.cost.map(|cost| (cost.billionths, cost.uncached)));
+            // Only a cache break sends tokens again. A prompt that is just shorter does not.
             if let (Some(_), Some((reused, before))) = (prompt.cause, prompt.repeats()) {
                 sums.sent_again += before - reused;
             }
@@ -129,10 +134,10 @@ impl Sums {
     }
 }
 
-/// One session's prompts.
+/// The prompts of one session.
 struct Played {
     session: String,
-    /// The oldest prompts, which are not planned: all of them have too many rows.
+    /// The number of oldest prompts that were not planned, because all prompts together have too many rows.
     not_examined: usize,
     prompts: Vec<Figures>,
     sums: Sums,
@@ -152,7 +157,7 @@ pub(crate) fn run(args: &Replay, screen: &Screen) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The figures of every prompt of every session.
+/// Returns the figures of every prompt of every session.
 fn figures(args: &Replay, screen: &Screen) -> Result<String> {
     let played = play_all(args, sessions(args)?)?;
     let whole = played.iter().fold(Sums::default(), |sums, one| sums.add(&one.sums));
@@ -162,11 +167,11 @@ fn figures(args: &Replay, screen: &Screen) -> Result<String> {
     }
 }
 
-/// A session that is asked for.
+/// A requested session.
 enum Asked<'a> {
     Read(Box<Session>),
-    /// By its id in a store: it is read when its turn comes, since a store may hold more than fits into
-    /// memory.
+    /// A session in a store, by its id. It is read only when it is replayed, because all sessions of a store
+    /// may not fit into memory.
     Stored {
         address: &'a str,
         id: String,
@@ -174,7 +179,7 @@ enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The session; `open` is the store that was asked last.
+    /// Loads the session. `open` keeps the last used store open.
     fn session(self, open: &mut Option<(String, Stored)>) -> Result<Session> {
         let (address, id) = match self {
             Self::Read(session) => return Ok(*session),
@@ -188,7 +193,7 @@ impl Asked<'_> {
     }
 }
 
-/// The sessions that are asked for, each with a name.
+/// Returns the requested sessions, each with a name.
 fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
     let mut all = Vec::new();
     for path in &args.files {
@@ -219,16 +224,19 @@ fn sessions(args: &Replay) -> Result<Vec<(String, Asked<'_>)>> {
     Ok(all)
 }
 
-/// Several sessions side by side, as many as there are cores. What comes out has the order of the sessions,
-/// and where several fail, the first of them says so.
+/// Replays the sessions in parallel, with one thread per core. The result has the order of the sessions. If
+/// several fail, the error is that of the first one.
 fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Played>> {
     let shown = Progress::bar("replaying sessions", sessions.len());
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    // More threads than sessions would be idle.
     let workers = cores.min(sessions.len());
     let waiting = Mutex::new(sessions.into_iter().enumerate());
     let work = || {
         let (mut played, mut open) = (Vec::new(), None);
         loop {
+            // Threads take the next session when they are free, so one long session does not delay the
+            // others.
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some((at, (name, asked))) = next else { return played };
             let one = asked.session(&mut open).and_then(|session| play(args, &name, session));
@@ -245,6 +253,7 @@ fn play_all(args: &Replay, sessions: Vec<(String, Asked<'_>)>) -> Result<Vec<Pla
         played.collect()
     });
     drop(shown);
+    // Threads finish in any order.
     played.sort_by_key(|(at, _)| *at);
     played.into_iter().map(|(_, played)| played).collect()
 }
@@ -263,13 +272,16 @@ fn play(args: &Replay, name: &str, session: Session) -> Result<Played> {
     for step in explainer.replay_newest(newest) {
         prompts.push(Figures::of(&step?, &prepared.model, args.costs.terms()));
     }
+    // The total counts all compactions of the session, not only those of the planned prompts.
     let compactions = prepared.session.log.compactions().count() as u64;
     let sums = Sums { compactions, ..Sums::of(prompts.iter()) };
     Ok(Played { session: name.into(), not_examined, prompts, sums })
 }
 
-/// Returns the number of the newest prompts that have no more than so many rows together, as far as the last
-/// one shows: earlier ones have at most a row for each message so far, and about as many as it has.
+/// Returns the number of newest prompts that have at most `most` rows together.
+///
+/// This is an estimate from the last prompt. An earlier prompt has at most one row per message before it, and
+/// about as many rows as the last prompt.
 fn prompts_within(prepared: &Prepared, most: u64) -> Result<usize> {
     let messages = prepared.session.log.messages();
     let replies = messages.iter().enumerate().skip(1).filter(|(_, one)| one.role() == Role::Assistant);
@@ -281,8 +293,8 @@ fn prompts_within(prepared: &Prepared, most: u64) -> Result<usize> {
     Ok(newest_within(&before, rows, most))
 }
 
-/// Returns the number of the newest prompts, at least one, that have no more than `most` rows together: each
-/// has one for each message before it, and no more than `rows`.
+/// Returns the number of newest prompts, at least one, that have at most `most` rows together. Each prompt
+/// has one row per message before it, but at most `rows`.
 fn newest_within(messages: &[u64], rows: u64, most: u64) -> usize {
     let mut sum = 0u64;
     let within = messages.iter().rev().take_while(|before| {
@@ -292,7 +304,7 @@ fn newest_within(messages: &[u64], rows: u64, most: u64) -> usize {
     within.count().max(1)
 }
 
-/// One line a prompt, then the totals.
+/// Formats one JSON line per prompt, then the totals.
 fn json(played: &[Played], whole: &Sums) -> Result<String> {
     let mut text = String::new();
     for one in played {
@@ -327,13 +339,14 @@ fn json(played: &[Played], whole: &Sums) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the number of prompts that are not planned.
+/// Returns the number of prompts that were not planned.
 fn not_examined(played: &[Played]) -> usize {
     played.iter().map(|one| one.not_examined).sum()
 }
 
-/// Four digits of a ratio of sums; null of nothing.
+/// Returns a ratio of two sums with four decimals. Returns `None` if `whole` is 0.
 fn ratio(part: u128, whole: u128) -> Option<f64> {
+    // Dividing whole numbers avoids rounding differences between machines.
     let parts = u32::try_from((part * 10_000).checked_div(whole)?).ok()?;
     Some(f64::from(parts) / 10_000.0)
 }
@@ -403,7 +416,7 @@ fn text(played: &[Played], whole: &Sums, screen: &Screen) -> Result<String> {
     Ok(text)
 }
 
-/// What the input of all prompts costs, in words; nothing without a price.
+/// Describes the cost of the input of all prompts. Returns an empty string without a price.
 fn money(sums: &Sums) -> String {
     let said = |(cost, uncached): (u64, u64)| {
         format!(": {} for input, {} without a cache", report::dollars(cost), report::dollars(uncached))
@@ -470,7 +483,7 @@ fn one_line_each(played: &[Played], screen: &Screen) -> String {
     table.within(screen.limit()).in_colour(screen.colour()).to_string()
 }
 
-/// The last prompt as a web page, with the prompts before it as its timeline.
+/// Renders the last prompt of a session as a web page, with the earlier prompts as its timeline.
 fn page(args: &Replay) -> Result<String> {
     let mut sessions = sessions(args)?;
     let (Some((name, asked)), true) = (sessions.pop(), sessions.is_empty()) else {
@@ -483,6 +496,7 @@ fn page(args: &Replay) -> Result<String> {
     let steps: Result<Vec<Step>, _> = prepared.manager.explainer(&request).replay_newest(newest).collect();
     let steps = steps?;
     drop(shown);
+    // The page numbers its prompts from the first one that was planned.
     let first = steps.first().map_or(1, |step| step.prompt);
     let mut plans: Vec<_> = steps.into_iter().map(|step| step.plan).collect();
     let last = plans.pop().context("replay: a session has at least one prompt")?;

@@ -1,4 +1,4 @@
-//! `plan-inspect retrieval`: how many tokens documents could take, before they are retrieved.
+//! `plan-inspect retrieval`: the number of tokens available for documents, before they are retrieved.
 
 use crate::stdout::print;
 use crate::{
@@ -16,6 +16,7 @@ use std::process::ExitCode;
 pub(crate) fn run(args: &Retrieval, screen: &Screen) -> Result<ExitCode> {
     let prepared = Prepared::read(&args.request)?;
     let budget = prepared.manager.retrieval_budget(&prepared.request())?;
+    // The number of documents follows from the budget and the size of a document.
     let top_k = args.tokens_each.map(|each| (each, budget.top_k(each)));
     print(&match args.format {
         DataFormat::Text => text(budget, top_k, screen),

@@ -1,4 +1,4 @@
-//! `plan-inspect schema`: what plans, sessions and option files are made of, as JSON Schema.
+//! `plan-inspect schema`: the JSON Schemas of plans, sessions and option files.
 
 use crate::args::SchemaOf;
 use crate::stdout::print;

@@ -1,4 +1,4 @@
-//! `plan-inspect store`: sessions into a store, out of it, and whether it is whole.
+//! `plan-inspect store`: import of sessions into a store, export from it, and a check for damage.
 
 use crate::{
     args::{DataFormat, Reading, Screen, StoreCommand},
@@ -42,7 +42,7 @@ fn address(path: &Path) -> Result<&str> {
         .with_context(|| format!("{} is no store; expected sqlite:FILE or postgres://...", input::name(path)))
 }
 
-/// Every session of the files, each as a session of its own: ids are looked at before anything is written.
+/// Imports every session of the files. All ids are checked before anything is written.
 fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading) -> Result<ExitCode> {
     let mut sessions: Vec<(String, Session)> = Vec::new();
     for path in files {
@@ -57,6 +57,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
         };
         id.clone_into(name);
     }
+    // Two sessions with one id cannot both be imported, so this is checked before the first write.
     let mut ids = BTreeSet::new();
     for (id, _) in &sessions {
         ensure!(
@@ -66,6 +67,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
         );
     }
     for id in ids {
+        // The limits of the store are checked before the first session is written.
         let fits = !id.is_empty() && id.len() <= 1_000 && !id.contains('\0');
         ensure!(fits, "a session's id has 1 to 1,000 bytes and no NUL character; nothing was written");
     }
@@ -73,7 +75,8 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     let mut new = Vec::new();
     let count = sessions.len();
     for (id, session) in sessions {
-        // An import that was interrupted is begun again: what is there already is left as it is.
+        // After an interrupted import, the user repeats it. Sessions that are already in the store are not
+        // changed.
         let there = store.summary(&id)?.map(|_| store.load(&id)).transpose()?;
         match there {
             None => new.push((id, session)),
@@ -88,7 +91,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     let shown = Progress::bar("importing sessions", new.len());
     let mut entries = 0;
     for (done, (id, session)) in new.iter().enumerate() {
-        // One session is one transaction.
+        // Each session is written in its own transaction.
         let written = store.import(id, &session.log);
         entries += written.with_context(|| format!("{done} of {} sessions were imported", new.len()))?;
         say_ignored(session);
@@ -114,7 +117,7 @@ fn import(address: &str, files: &[PathBuf], id: Option<&str>, reading: &Reading)
     Ok(ExitCode::SUCCESS)
 }
 
-/// The sessions of a file or a store, each with a name: its id, or that of the file.
+/// Returns the sessions of a file or a store, each with a name: its id, or the name of the file.
 fn sessions_of(path: &Path, reading: &Reading) -> Result<Vec<(String, Session)>> {
     if let Some(address) = stored::address(path) {
         let mut store = Stored::open(address)?;
@@ -124,7 +127,7 @@ fn sessions_of(path: &Path, reading: &Reading) -> Result<Vec<(String, Session)>>
     let file = input::file(path, reading.options())?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| stem != "-").unwrap_or_else(|| "session".into());
-    // A second ending, as in `talks.jsonl.gz`.
+    // A file name can have a second extension, as in `talks.jsonl.gz`.
     let stem = stem.strip_suffix(".jsonl").or(stem.strip_suffix(".json")).unwrap_or(&stem).to_owned();
     let (several, ids) = (file.len() > 1, file.ids().collect::<Vec<_>>());
     let name = |at: usize, session: &Session| match (&session.id, several) {
@@ -139,7 +142,7 @@ fn sessions_of(path: &Path, reading: &Reading) -> Result<Vec<(String, Session)>>
     named.collect()
 }
 
-/// Whether a session has something that a conversation has not.
+/// Checks if a session contains data that a conversation does not.
 fn holds_more(session: &Session) -> bool {
     session.model.is_some()
         || !session.tools.is_empty()
@@ -150,9 +153,10 @@ fn holds_more(session: &Session) -> bool {
         || session.limits != RequestLimits::default()
 }
 
-/// A session as a log on disk.
+/// Exports a session as a log on disk.
 fn export(address: &str, id: Option<&str>, file: &Path) -> Result<ExitCode> {
     let mut outputs = Outputs::beside([Path::new(address)]);
+    // The check prevents overwriting the file of the store itself.
     outputs.claim("FILE", Some(file))?;
     if file.exists() {
         return Err(output::exists(file));
@@ -163,14 +167,14 @@ fn export(address: &str, id: Option<&str>, file: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was found in one session.
+/// The result of checking one session.
 #[derive(Serialize)]
 struct Checked {
     session: String,
     entries: u64,
     messages: u64,
-    /// Items of its last prompt that a plan makes again with the hash that was recorded, of those that are in
-    /// the log.
+    /// The items of its last prompt that a new plan repeats with the recorded hash, and the items whose texts
+    /// are in the log.
     repeated: Option<(usize, usize)>,
     faults: Vec<String>,
 }
@@ -180,6 +184,7 @@ fn check(address: &str, id: Option<&str>, format: DataFormat, screen: &Screen) -
         Some(id) => vec![id.to_owned()],
         None => Stored::open(address)?.summaries()?.into_iter().map(|one: SessionSummary| one.id).collect(),
     };
+    // A check never writes, not even a migration.
     let mut store = SessionStore::open_read_only(address)?;
     let shown = Progress::bar("checking sessions", ids.len());
     let mut all = Vec::new();
@@ -198,7 +203,7 @@ fn check(address: &str, id: Option<&str>, format: DataFormat, screen: &Screen) -
 
 fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
     let SessionCheck { entries, messages, mut faults, .. } = match store.check(&id) {
-        // What the database itself cannot read is damage of this session: others may be whole.
+        // A database error concerns this session only. Other sessions can be whole.
         Err(error) if error.kind() == ErrorKind::Store => {
             let faults = vec![error.to_string()];
             return Ok(Checked { session: id, entries: 0, messages: 0, repeated: None, faults });
@@ -209,8 +214,9 @@ fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
     if faults.is_empty() {
         let (log, _) = store.load(&id)?;
         let (active, _) = store.load_active(&id)?;
-        // Where another writer was faster, both are of different moments.
+        // If another process wrote in between, the two states are not comparable.
         if active.event_count() == log.event_count() {
+            // Archived texts must not influence a plan, so both plans have to be equal.
             let [whole, without] = [&log, &active].map(next_plan);
             if whole != without {
                 faults.push("its plan is another one without the texts of what is archived".into());
@@ -221,13 +227,13 @@ fn one(store: &mut SessionStore, id: String) -> Result<Checked> {
     Ok(Checked { session: id, entries, messages, repeated, faults })
 }
 
-/// The next plan, as JSON, or why there is none.
+/// Returns the next plan as JSON, or the error of planning it.
 fn next_plan(log: &Conversation) -> Result<String, String> {
     let plan = planned(log, RequestLimits::default());
     plan.map(|plan| plan.to_json()).map_err(|error| error.to_string())
 }
 
-/// A plan for the model of the newest prompt, with the options that come with the crate.
+/// Plans the next prompt for the model of the newest prompt, with default options.
 fn planned(log: &Conversation, limits: RequestLimits) -> Result<ContextPlan, context_window::Error> {
     let model = log.anchor().and_then(Anchor::model).unwrap_or("default");
     let model = Registry::default().model(model);
@@ -235,9 +241,10 @@ fn planned(log: &Conversation, limits: RequestLimits) -> Result<ContextPlan, con
     manager.build_plan(&PlanRequest::new(log).with_limits(limits))
 }
 
-/// How many items of the newest prompt a plan of that time makes again with the hash that was recorded, of
-/// those whose texts are in the log. Options of the application may have sent others otherwise, so that fewer
-/// are no fault.
+/// Plans the newest prompt again, at its time, and compares the items with the recorded hashes. Returns the
+/// number of equal items, and the number of items whose texts are in the log.
+///
+/// Equal items can be fewer without damage, because the application may use other options.
 fn repeats(log: &Conversation) -> Option<(usize, usize)> {
     let anchor: &Anchor = log.anchor()?;
     let recorded = anchor.sent_items()?;
@@ -249,6 +256,7 @@ fn repeats(log: &Conversation) -> Option<(usize, usize)> {
             Entry::Event(_) => {}
         }
     }
+    // The prompt was planned before the messages that follow it, so they are left out.
     let past = log.as_of(before?);
     let plan = planned(&past, anchor.limits().unwrap_or_default()).ok()?;
     let again = plan.anchor().sent_items()?;

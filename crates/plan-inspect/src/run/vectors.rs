@@ -1,5 +1,5 @@
-//! `plan-inspect vectors`: sessions of given sizes, planned and compared with what they expect. See
-//! tests/vectors/README.md.
+//! `plan-inspect vectors`: plans test vectors and compares them with the expected plans. A vector is a
+//! session with sizes in place of texts. See tests/vectors/README.md.
 
 use crate::stdout::print;
 use crate::{
@@ -20,17 +20,17 @@ use std::{
     collections::BTreeMap, convert::Infallible, fmt::Write as _, fs, path::PathBuf, process::ExitCode,
 };
 
-/// One file.
+/// A vector file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Vector {
     rules: Vec<String>,
     why: String,
     budget: u64,
-    /// Options that differ from the defaults, by their keys.
+    /// The options that differ from the defaults, by key.
     #[serde(default)]
     config: BTreeMap<String, Value>,
-    /// A session with a `size` in place of every text.
+    /// A session with a `size` in tokens in place of every text.
     session: Map<String, Value>,
     expect: Option<Value>,
 }
@@ -84,7 +84,7 @@ fn summary(outcomes: &[Outcome], failed: usize) -> Result<String> {
     Ok(text)
 }
 
-/// The parts of two outcomes that differ.
+/// Describes the parts that differ between the expected and the actual outcome.
 fn difference(expected: &Value, planned: &Value) -> Result<String> {
     let mut text = String::new();
     for (key, value) in planned.as_object().into_iter().flatten() {
@@ -96,7 +96,7 @@ fn difference(expected: &Value, planned: &Value) -> Result<String> {
     Ok(text)
 }
 
-/// The files that are named, and the JSON files of folders, by name.
+/// Returns the named files, and the JSON files of named folders, sorted by name.
 fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -110,6 +110,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if inside.is_empty() {
             bail!("{} holds no .json file; expected vectors", path.display());
         }
+        // The order of a directory differs between machines.
         inside.sort();
         files.extend(inside);
     }
@@ -138,8 +139,8 @@ impl Vector {
     }
 }
 
-/// The session with texts that say their sizes. What shares a `text` says the same; everything else says its
-/// own.
+/// Builds the session with texts that contain their sizes. Items with the same `text` get the same text; all
+/// others get different ones.
 fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
     let mut session = session.clone();
     for (key, value) in &mut session {
@@ -152,6 +153,7 @@ fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
             }
             Value::Object(_) if key == "focus" => {
                 word(value, field, key)?;
+                // The session format has a plain string for the focus.
                 *value = value[field].take();
             }
             _ => {}
@@ -160,6 +162,8 @@ fn worded(session: &Map<String, Value>) -> Result<Map<String, Value>> {
     Ok(session)
 }
 
+/// Replaces the `size` of an item with a text of that size. `own` is the name in the text if the item has no
+/// `text`.
 fn word(item: &mut Value, field: &str, own: &str) -> Result<()> {
     let Some(object) = item.as_object_mut() else { return Ok(()) };
     let Some(size) = object.shift_remove("size") else { return Ok(()) };
@@ -167,14 +171,14 @@ fn word(item: &mut Value, field: &str, own: &str) -> Result<()> {
     let size = size.with_context(|| format!("{own}: expected a size from 0 to 1000000"))?;
     let shared = object.shift_remove("text");
     let name = shared.as_ref().and_then(Value::as_str).unwrap_or(own);
-    // No text is shorter than it is large, so that bounds from bytes hold.
+    // A text has at least as many bytes as tokens, so that bounds derived from bytes are valid.
     let text =
         if size == 0 { String::new() } else { format!("[[{name}:{size}]]{}", ".".repeat(size as usize)) };
     object.insert(field.into(), text.into());
     Ok(())
 }
 
-/// The sum of the sizes that a text says; everything else costs nothing.
+/// Returns the sum of the sizes in a text. Other characters count as 0 tokens.
 fn sizes(text: &str) -> u64 {
     let said = text.split("[[").skip(1).filter_map(|rest| {
         let (_, size) = rest.split_once("]]")?.0.rsplit_once(':')?;
@@ -183,7 +187,7 @@ fn sizes(text: &str) -> u64 {
     said.sum()
 }
 
-/// What a planner decided, without anything that depends on texts.
+/// Returns the decisions of a plan, without the parts that depend on texts.
 fn outcome(plan: &ContextPlan) -> Value {
     let included: Vec<Value> = plan
         .included

@@ -1,4 +1,4 @@
-//! Questions that take time, answered on threads of their own: no key waits for a plan.
+//! Slow questions about a plan and the threads that answer them, so that no key press waits for the planner.
 
 use super::{Event, subject::Subject};
 use crate::{
@@ -28,39 +28,44 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Which prompt is meant.
+/// The prompt that a question is about.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum At {
-    /// The session's next one, as `plan-inspect plan` plans it.
+    /// The session's next prompt, as `plan-inspect plan` plans it.
     Now,
-    /// An earlier one, as the replay planned it.
+    /// An earlier prompt, as the replay planned it.
     Past(Arc<Past>),
 }
 
-/// The position of an earlier prompt in the log, and the anchors of the prompts before it.
+/// The position of an earlier prompt in the log, with the prompt before it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Past {
+    /// The number of messages before the prompt.
     pub(crate) messages: usize,
-    /// The prompt before it: its messages, and what it went on from itself.
+    /// The prompt before it: its number of messages, and the anchor that it was planned with.
     pub(crate) before: Option<(usize, Anchor)>,
 }
 
+/// A request for an answer about the subject. Answers carry the `ticket` or `epoch` of their question, so
+/// that outdated ones can be dropped.
 #[derive(Debug, Clone)]
 pub(crate) enum Question {
-    /// The plan, and the one without what is tried.
+    /// The plan with the tried changes, and the one without.
     Plan { ticket: u64, at: At, what_if: WhatIf },
-    /// The plan with a row for each message that is out.
+    /// The plan with a row for each excluded message.
     List { ticket: u64, at: At, what_if: WhatIf },
-    /// Why a row is in or out.
+    /// The reason for including or excluding an item.
     Explain { ticket: u64, at: At, what_if: WhatIf, id: String },
-    /// What differs; from the other session where there is no `from`.
+    /// The differences between two plans. Without `from`, the other plan is that of the session given by
+    /// `--against`.
     Compare { ticket: u64, from: Option<(At, WhatIf)>, to: (At, WhatIf) },
-    /// What a compaction or a fresh start would do, under this prompt budget.
+    /// A compaction or a fresh start, previewed with the tried prompt budget.
     Compact { action: BannerAction, what_if: WhatIf },
-    /// Every prompt of the session, one after another.
+    /// All prompts of the session, in order.
     Replay { epoch: u64 },
 }
 
+/// An answer to a [`Question`], or the reloaded session.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Planned {
@@ -80,7 +85,7 @@ pub(crate) enum Answer {
         ticket: u64,
         answer: Result<Diff, String>,
     },
-    /// For the subject that was asked about, and no other.
+    /// The preview of a compaction. It is valid only for the subject `of`.
     Offered {
         of: Arc<Subject>,
         action: BannerAction,
@@ -97,15 +102,15 @@ pub(crate) enum Answer {
     Reloaded(Result<Arc<Subject>, String>),
 }
 
-/// A plan, the one without what is tried, and what the two differ in.
+/// A plan with the tried changes, the plan without them, and their differences.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
     pub(crate) plan: Arc<ContextPlan>,
     pub(crate) base: Arc<ContextPlan>,
-    /// The first characters of the plan's fingerprint.
+    /// The first 8 characters of the plan's fingerprint.
     pub(crate) fingerprint: String,
     pub(crate) effect: WhatIfEffect,
-    /// The conversation as it was at an earlier prompt.
+    /// The conversation at the time of an earlier prompt.
     pub(crate) past: Option<Arc<Conversation>>,
 }
 
@@ -113,34 +118,35 @@ pub(crate) struct Planned {
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
     pub(crate) compacted: Arc<Compacted>,
-    /// The subject after it.
+    /// The subject after the compaction.
     pub(crate) after: Arc<Subject>,
-    /// What it does, line by line.
+    /// The description of the compaction, line by line.
     pub(crate) text: String,
 }
 
-/// One prompt of the timeline.
+/// A prompt of the timeline.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mark {
     pub(crate) figures: Figures,
-    /// Tokens by kind, tool results as one.
+    /// The tokens by kind, with tool results as one kind.
     pub(crate) kinds: Vec<(Kind, u64)>,
-    /// What it leaves behind for the next one.
+    /// The anchor for planning the next prompt.
     pub(crate) anchor: Anchor,
 }
 
 impl Mark {
     pub(crate) fn of(step: &Step, model: &Model) -> Self {
         let mut anchor = step.plan.anchor();
-        // A prompt is long, and there may be many.
+        // The sent items are as large as a prompt, and there can be 1,000 marks.
         anchor.set_sent_items(None);
         let mut kinds = step.plan.composition(0).by_group().kinds;
+        // Sorted by kind, so that each kind keeps its place in every bar.
         kinds.sort();
         Self { figures: Figures::of(step, model, CostTerms::default()), kinds, anchor }
     }
 }
 
-/// Answers one question, here and now; a replay is none of them.
+/// Answers a question synchronously. Returns `None` for a replay, which has many answers.
 pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answer> {
     Some(match question {
         Question::Plan { ticket, at, what_if } => {
@@ -172,7 +178,7 @@ pub(crate) fn answer(subject: &Arc<Subject>, question: &Question) -> Option<Answ
     })
 }
 
-/// A compaction as it would be now; none where there is nothing to compact.
+/// Previews a compaction of the present conversation. Returns `None` if there is nothing to compact.
 fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<Option<Offer>> {
     let prepared = subject.prepared.clone().budget(what_if.budget());
     let compactor = prepared.manager.compactor();
@@ -188,16 +194,19 @@ fn offered(subject: &Subject, action: BannerAction, what_if: &WhatIf) -> Result<
     if let Some(why) = compacted.refusal() {
         anyhow::bail!("nothing to compact: {why}");
     }
+    // The subject after the compaction is built here, on the worker thread, because counting its prompts
+    // takes time.
     let after = Arc::new(subject.with_log(compacted.log.clone()));
     Ok(Some(Offer { text: compacted.text(state)?, after, compacted: Arc::new(compacted) }))
 }
 
+/// Converts an error to one printable line.
 #[expect(clippy::needless_pass_by_value, reason = "as map_err hands it")]
 fn said(error: anyhow::Error) -> String {
     report::printable(&format!("{error:#}").replace('\n', " "))
 }
 
-/// Asks the planner about a prompt under what is tried.
+/// Calls `ask` with the manager and the request for a prompt, with the tried changes applied.
 fn asked<T>(
     subject: &Subject,
     at: &At,
@@ -210,7 +219,8 @@ fn asked<T>(
     };
     let mut session = as_of(&prepared.session, past.messages);
     session.previous = Some(match &past.before {
-        // With its prompt, so that the plan can say what it repeats of it.
+        // The plan of the previous prompt is made again, so that the anchor has its items and the cached
+        // prefix is known.
         Some((messages, anchor)) => {
             let mut before = as_of(&prepared.session, *messages);
             before.previous = Some(anchor.clone());
@@ -223,7 +233,8 @@ fn asked<T>(
     what_if.apply_to_request(&request, |request| ask(&prepared.manager, request))
 }
 
-/// The session as it was: what belongs to its last prompt only is not there.
+/// Returns the session at the time of an earlier prompt. Documents, focus and state belong to the last prompt
+/// only, so they are left out.
 fn as_of(session: &Session, messages: usize) -> Session {
     let mut past = session.clone();
     past.log = session.log.as_of(messages);
@@ -231,6 +242,7 @@ fn as_of(session: &Session, messages: usize) -> Session {
     past
 }
 
+/// Plans a prompt with and without the tried changes.
 fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     let build = |what_if: &WhatIf, exact: bool| {
         asked(subject, at, what_if, |manager, request| {
@@ -240,7 +252,7 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     };
     let base = build(&WhatIf::default(), subject.exact)?;
     let plan = if what_if.is_empty() { base.clone() } else { build(what_if, subject.exact)? };
-    // The one that everybody else has of this request, who asks for no more counts.
+    // The fingerprint is that of the plan without extra counts, as other commands show it.
     let shared = if subject.exact { build(what_if, false)? } else { plan.clone() };
     let fingerprint = shared.fingerprint().chars().take(8).collect();
     let effect =
@@ -252,6 +264,7 @@ fn planned(subject: &Subject, at: &At, what_if: &WhatIf) -> Result<Planned> {
     Ok(Planned { plan, base, fingerprint, effect, past })
 }
 
+/// Compares two plans. Returns an error if there is nothing to compare with.
 fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -> Result<Diff> {
     asked(subject, &to.0, &to.1, |manager, after| match (from, &subject.against) {
         (Some((at, what_if)), _) => asked(subject, at, what_if, |before_manager, before| {
@@ -264,22 +277,24 @@ fn compared(subject: &Subject, from: Option<&(At, WhatIf)>, to: &(At, WhatIf)) -
     })
 }
 
-/// The threads that answer.
+/// The sender of questions to the worker thread.
 #[derive(Debug)]
 pub(crate) struct Asker {
     questions: Sender<(Arc<Subject>, Question)>,
     happenings: Sender<Event>,
-    /// The replay that is wanted: an older one stops by itself.
+    /// The epoch of the current replay. Replays of older epochs stop.
     epoch: Arc<AtomicU64>,
 }
 
 impl Asker {
+    /// Starts the worker thread, and a thread that watches the session file if `follow` is set.
     pub(crate) fn start(happenings: &Sender<Event>, follow: Option<Tui>) -> Self {
         let (questions, queue) = mpsc::channel::<(Arc<Subject>, Question)>();
         let answers = Guard(happenings.clone());
         thread::spawn(move || {
             let answers = answers;
             while let Ok(first) = queue.recv() {
+                // All waiting questions are taken at once, so that outdated ones can be dropped.
                 for (subject, question) in newest(std::iter::once(first).chain(queue.try_iter())) {
                     if let Some(answer) = answer(&subject, &question) {
                         let _ = answers.0.send(Event::Answer(answer));
@@ -294,11 +309,14 @@ impl Asker {
         Self { questions, happenings: happenings.clone(), epoch: Arc::default() }
     }
 
+    /// Sends a question to the worker thread. A replay gets its own thread, because it takes much longer.
     pub(crate) fn ask(&self, subject: &Arc<Subject>, question: Question) {
         let Question::Replay { epoch } = question else {
+            // Sending fails only if the worker has panicked, which its guard reports.
             let _ = self.questions.send((subject.clone(), question));
             return;
         };
+        // The epoch protects no other memory, so relaxed ordering is enough.
         self.epoch.store(epoch, Ordering::Relaxed);
         let (wanted, subject, answers) =
             (self.epoch.clone(), subject.clone(), Guard(self.happenings.clone()));
@@ -310,9 +328,9 @@ impl Asker {
     }
 }
 
-/// Plans every prompt; ends early where the answers are no longer wanted.
+/// Plans the newest prompts of the session and sends a mark for each. It stops early if `send` returns false.
 pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer) -> bool) {
-    /// Who looks at a screen looks no further back.
+    /// The maximum number of prompts, because users of a screen do not look further back.
     const NEWEST: usize = 1_000;
     let request = subject.prepared.request();
     for step in subject.prepared.manager.explainer(&request).replay_newest(NEWEST) {
@@ -330,7 +348,7 @@ pub(crate) fn replay(subject: &Subject, epoch: u64, mut send: impl FnMut(Answer)
     send(Answer::Replayed { epoch, failed: None });
 }
 
-/// Of each kind of question only the last one asked: the others are no longer of interest.
+/// Returns only the last question of each kind, because the others are outdated.
 fn newest(
     asked: impl Iterator<Item = (Arc<Subject>, Question)>,
 ) -> impl Iterator<Item = (Arc<Subject>, Question)> {
@@ -348,38 +366,41 @@ fn newest(
     kinds.into_iter().flatten()
 }
 
-/// What tells whether a session grew.
+/// The state of a session's source, which shows if the session has grown.
 #[derive(PartialEq)]
 enum Seen {
-    /// Length and time of a file.
+    /// The length and modification time of a file.
     File(Option<(u64, Option<SystemTime>)>),
-    /// Entries of a session in a store.
+    /// The number of entries of a session in a store.
     Store(Option<u64>),
 }
 
 impl Seen {
+    /// Reads the present state. `store` keeps a store open between calls.
     fn now(args: &Tui, store: &mut Option<Stored>) -> Self {
         let (path, id) = (&args.request.session, &args.request.id);
+        // A changed length or time is reason enough to read the file again.
         let Some(address) = stored::address(path) else {
             return Self::File(fs::metadata(path).ok().map(|data| (data.len(), data.modified().ok())));
         };
         if store.is_none() {
             *store = Stored::open(address).ok();
         }
+        // The number of entries is a cheap query, so the session itself is loaded only if it has grown.
         let revision = store.as_mut().and_then(|store| match id {
             Some(id) => store.revision(id),
             None => store.only().ok().and_then(|id| store.revision(&id)),
         });
         if revision.is_none() {
-            // It is opened again at the next look.
+            // The store is opened again at the next check.
             *store = None;
         }
         Self::Store(revision)
     }
 }
 
-/// Reads the session again whenever its file has changed. One that is being written, and cannot be read yet,
-/// is read at the next look.
+/// Reloads the session whenever its source changes. If it cannot be read yet because a write is in progress,
+/// the next check reads it.
 fn watch(args: &Tui, answers: &Guard) {
     const BETWEEN: Duration = Duration::from_millis(400);
     let mut store = None;
@@ -390,6 +411,7 @@ fn watch(args: &Tui, answers: &Guard) {
         if now == seen {
             continue;
         }
+        // The new state is kept even if the read fails. A write that is still in progress changes it again.
         seen = now;
         let answer = Subject::read(args).map(Arc::new).map_err(said);
         if answers.0.send(Event::Answer(Answer::Reloaded(answer))).is_err() {
@@ -398,7 +420,7 @@ fn watch(args: &Tui, answers: &Guard) {
     }
 }
 
-/// Tells the screen when its thread breaks down: otherwise it would wait for ever.
+/// Reports a panic of its thread to the screen, which would otherwise wait for ever.
 struct Guard(Sender<Event>);
 
 impl Drop for Guard {

@@ -1,7 +1,8 @@
-//! Which key does what. The help lists this table, so nothing can be missing there.
+//! The key bindings. The help lists the same table, so it is always complete.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+/// A command that a key can trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Quit,
@@ -53,7 +54,7 @@ pub(crate) enum Action {
     Suspend,
 }
 
-/// One line of the help.
+/// A key binding, which is a line of the help.
 pub(crate) struct Binding {
     keys: &'static [KeyCode],
     control: bool,
@@ -77,7 +78,7 @@ const fn control(
 
 use KeyCode::{BackTab, Char, Down, End, Enter, Esc, F, Home, Left, PageDown, PageUp, Right, Tab, Up};
 
-/// Every key, in the order of the help.
+/// All key bindings with a line in the help, in its order.
 pub(crate) const BINDINGS: &[Binding] = &[
     plain(&[Char('q')], "q", "quit (Ctrl-C from anywhere)", Action::Quit),
     plain(&[Esc], "Esc", "close popup, clear filter, close banner", Action::Back),
@@ -118,7 +119,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     control(&[Char('z')], "Ctrl-z", "suspend (`fg` resumes)", Action::Suspend),
 ];
 
-/// Keys that share a line of the help with another one.
+/// The bindings without a line of their own in the help.
 const ALSO: &[Binding] = &[
     plain(&[Char('2')], "", "", Action::View(1)),
     plain(&[Char('3')], "", "", Action::View(2)),
@@ -142,12 +143,14 @@ const ALSO: &[Binding] = &[
     control(&[Char('c')], "", "", Action::Quit),
 ];
 
-/// What a key does.
+/// Returns the action of a key, or `None` if the key has no binding.
 pub(crate) fn action(key: KeyEvent) -> Option<Action> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    // Terminals and desktops use Alt for their own shortcuts.
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
     }
+    // About 50 bindings, so a linear search per key is fast enough.
     let all = BINDINGS.iter().chain(ALSO);
     all.clone()
         .find(|binding| binding.control == control && binding.keys.contains(&key.code))

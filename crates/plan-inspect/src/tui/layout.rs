@@ -1,47 +1,49 @@
-//! The layout of the screen, shared by drawing and mouse.
+//! The layout of the screen, shared by drawing and mouse handling.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-/// Below this nothing is drawn but a word.
+/// The smallest size of the screen in columns and lines. Smaller screens show only a message.
 pub(crate) const SMALLEST: (u16, u16) = (60, 15);
 
-/// From this width on sections, timeline and detail stand beside the items.
+/// The width in columns from which sections, timeline and detail are next to the items.
 const WIDE: u16 = 100;
 
-/// Lines of the grid with its frame, and of the sections.
+/// The number of lines of the grid with its frame, and of the sections.
 const GRID: u16 = 12;
 const SECTIONS: u16 = 5;
-/// Lines of the sections with overhead and what is free.
+/// The number of lines of the sections with overhead and free tokens.
 const GAUGES: u16 = 7;
 
-/// The parts of a screen; those that there is no room for are empty.
+/// The areas of a screen. An area without enough lines or columns is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     pub(crate) title: Rect,
     pub(crate) fill: Rect,
     pub(crate) facts: Rect,
-    /// Where the conversation outgrows its window.
+    /// The banner for a conversation that is about to outgrow its window.
     pub(crate) banner: Rect,
-    /// What fills the prompt, or what would help where it does not fit.
+    /// The composition of the prompt, or the fixes for a prompt over budget.
     pub(crate) overview: Rect,
     pub(crate) sections: Rect,
     pub(crate) strip: Rect,
     pub(crate) items: Rect,
     pub(crate) detail: Rect,
-    /// Everything between head and foot: the whole of another view.
+    /// The area between head and foot, which other views fill.
     pub(crate) body: Rect,
     pub(crate) what_if: Rect,
     pub(crate) keys: Rect,
 }
 
 impl Places {
-    /// With so many lines for the banner. Where there is little room, either the overview or the sections are shown.
+    /// Divides the screen. `banner` is the number of lines of the banner. A small screen shows either the
+    /// overview or the sections, depending on `overview`.
     pub(crate) fn of(area: Rect, banner: u16, overview: bool) -> Self {
         let rows = [1, 1, 1, banner].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
         let rows = rows.chain([1, 1].map(Constraint::Length));
         let [title, fill, facts, banner, body, what_if, keys] = Layout::vertical(rows).areas(area);
         let places = Self { title, fill, facts, banner, body, what_if, keys, ..Self::default() };
         if area.width < WIDE {
+            // The overview is shown only if at least two rows of items remain inside their frame.
             let overview = overview && body.height >= GRID + 4;
             let above = Constraint::Length(if overview { GRID } else { SECTIONS });
             let [above, items] = Layout::vertical([above, Constraint::Fill(1)]).areas(body);
@@ -60,7 +62,7 @@ impl Places {
             ..27 if overview => (GRID, 0),
             ..27 => (0, GAUGES),
             27..40 => (GRID, GAUGES),
-            // With the largest items below.
+            // The six additional lines show the largest items.
             _ => (GRID + 6, GAUGES),
         };
         let heights = [Constraint::Length(overview), Constraint::Length(sections), Constraint::Fill(1)];
@@ -69,18 +71,20 @@ impl Places {
         Self { overview, sections, strip, items, detail, ..places }
     }
 
+    /// Checks if the screen has a detail area.
     pub(crate) fn is_wide(&self) -> bool {
         !self.detail.is_empty()
     }
 
-    /// A window over the middle of the screen for so many columns and lines of text, as far as there is room.
+    /// Returns a centred area for a popup with this many columns and lines of text, limited to the screen.
     pub(crate) fn popup_for(area: Rect, columns: u16, lines: u16) -> Rect {
         let width = columns.saturating_add(2).min(area.width);
+        // Two more lines and columns for the border.
         let height = lines.saturating_add(2).min(area.height.saturating_sub(2));
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height }
     }
 
-    /// A window over the middle of the body.
+    /// Returns a centred area for a large popup over the body.
     pub(crate) fn popup(area: Rect) -> Rect {
         let margin = (area.width / 12).min(8);
         let (width, height) = (area.width - 2 * margin, area.height.saturating_sub(4));
@@ -88,7 +92,7 @@ impl Places {
     }
 }
 
-/// What is inside of a border.
+/// Returns the area inside a border.
 pub(crate) fn inside(area: Rect) -> Rect {
     Rect {
         x: area.x.saturating_add(1),

@@ -1,7 +1,7 @@
-//! `plan-inspect tui`: a plan on a screen, to move in and to try things on.
+//! `plan-inspect tui`: a plan on an interactive screen, with navigation and what-if changes.
 //!
-//! State, update and drawing stand apart: [`update`] turns a message into a new state and into questions, [`ask`] answers
-//! them on threads of its own, [`view`] draws a state and changes nothing.
+//! State, updates and drawing are separate modules. [`update`] converts an event to a new state and
+//! questions. [`ask`] answers the questions on other threads. [`view`] draws a state without changing it.
 
 mod keys;
 mod layout;
@@ -39,7 +39,7 @@ pub(crate) enum Event {
     Answer(Answer),
     /// A signal, by its number.
     Signal(i32),
-    /// A thread of ours broke down.
+    /// A panic of another thread.
     Broken,
 }
 
@@ -56,9 +56,12 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
         crate::stdout::print(&picture)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Errors up to here are printed normally. After `Screen::open`, the terminal shows only the screen.
     terminal::expect_one()?;
     let theme = if colours.colour() { Theme::colours() } else { Theme::plain() };
     let picker = Picker::of(args, theme, Rect::default())?;
+    // Without a choice, the session is read before the terminal is taken over, so that errors are printed
+    // normally.
     let first = if picker.is_none() { Some(app(args, theme, Rect::default())?) } else { None };
     let (happenings, queue) = mpsc::channel();
     let mut screen = Screen::open()?;
@@ -66,6 +69,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     let chosen = match picker {
         Some(mut picker) => {
             let Rect { width, height, .. } = screen.size()?;
+            // The picker was created before the size of the terminal was known.
             picker.happens(&ratatui::crossterm::event::Event::Resize(width, height));
             match picker.ask(&mut screen, &queue) {
                 Ok(Ended::Session(id)) => with_id(args, id),
@@ -92,6 +96,7 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     app.size = screen.size()?;
     app.follow = if args.follow { state::Follow::Yes } else { state::Follow::No };
     let first = app.start();
+    // The terminal is restored before an error of the loop is returned and printed.
     let ended = serve(&mut app, &mut screen, &asker, &queue, first);
     screen.close()?;
     Ok(match ended? {
@@ -100,12 +105,12 @@ pub(crate) fn run(args: &Tui, colours: &args::Screen) -> Result<ExitCode> {
     })
 }
 
-/// What a shell says of a process that a signal ended.
+/// Returns the exit code that shells use for a process ended by this signal.
 fn exit_code(signal: i32) -> ExitCode {
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(2))
 }
 
-/// The same for one session of the file.
+/// Returns the arguments for one session of the file.
 fn with_id(args: &Tui, id: String) -> Tui {
     let mut args = args.clone();
     args.request.id = Some(id);
@@ -113,7 +118,7 @@ fn with_id(args: &Tui, id: String) -> Tui {
     args
 }
 
-/// The session, and what is to be tried with it from the beginning.
+/// Reads the session and the tried changes of the arguments.
 fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
     let subject = Subject::read(args)?;
     let saved = args.what_if.as_deref().map(|path| Saved::read(path, &subject)).transpose()?;
@@ -124,7 +129,8 @@ fn app(args: &Tui, theme: Theme, size: Rect) -> Result<App> {
     Ok(app)
 }
 
-/// The main loop: draws, waits for an event, updates; until the user quits. Returns the signal that ended it, if one did.
+/// Runs the main loop: draws, waits for an event, and updates the state, until the user quits. Returns the
+/// signal that ended it, if any.
 fn serve(
     app: &mut App,
     screen: &mut Screen,
@@ -135,11 +141,12 @@ fn serve(
     let mut questions = first;
     loop {
         for question in questions.drain(..) {
+            // Questions are sent before the drawing, so the worker is busy meanwhile.
             asker.ask(&app.subject, question);
         }
         screen.draw(app)?;
         let mut happening = queue.recv()?;
-        // Everything that has happened by now is dealt with before the next picture.
+        // All pending events are handled before the next drawing, because drawing is slow.
         loop {
             match happening {
                 Event::Signal(signal) => return Ok(Some(signal)),

@@ -1,4 +1,4 @@
-//! Which of the sessions of a file or a store is shown, where it holds several and none is named.
+//! The choice of a session, if a file or store has several and the arguments name none.
 
 use super::{Event, state::Cursor, terminal::Screen};
 use crate::{args::Tui, input, listed::Listed};
@@ -14,7 +14,7 @@ use ratatui::{
 };
 use std::sync::mpsc;
 
-/// The sessions, and the one that is selected.
+/// The list of sessions with the selected one.
 pub(crate) struct Picker {
     sessions: Vec<Listed>,
     cursor: Cursor,
@@ -22,27 +22,28 @@ pub(crate) struct Picker {
     theme: Theme,
 }
 
-/// What became of a key.
+/// The effect of an event on the choice.
 pub(crate) enum Picked {
-    /// Nothing yet.
+    /// No decision yet.
     Nothing,
-    /// This session, by its id.
+    /// A chosen session, by its id.
     Session(String),
     Quit,
 }
 
-/// How the choice ended.
+/// The end of the choice.
 pub(crate) enum Ended {
-    /// With this session, by its id.
+    /// A chosen session, by its id.
     Session(String),
     Quit,
-    /// By a signal, by its number.
+    /// A signal, by its number.
     Signal(i32),
 }
 
 impl Picker {
-    /// The sessions of the file, where there are several and none is named.
+    /// Creates the list of sessions. Returns `None` if there is only one, or if the arguments name one.
     pub(crate) fn of(args: &Tui, theme: Theme, size: Rect) -> Result<Option<Self>> {
+        // A pipe can be read only once, so its sessions cannot be listed first.
         let is_pipe = args.request.session.as_os_str() == "-";
         if args.request.id.is_some()
             || is_pipe
@@ -54,7 +55,7 @@ impl Picker {
         Ok(Some(Self { sessions, cursor: Cursor::default(), size, theme }))
     }
 
-    /// Draws and waits until a session is chosen, the user quits or a signal comes.
+    /// Draws and handles events until the user chooses a session or quits, or until a signal arrives.
     pub(crate) fn ask(mut self, screen: &mut Screen, queue: &mpsc::Receiver<Event>) -> Result<Ended> {
         loop {
             screen.draw_with(|frame| self.draw(frame))?;
@@ -71,12 +72,14 @@ impl Picker {
         }
     }
 
+    /// Handles a terminal event.
     pub(crate) fn happens(&mut self, event: &Input) -> Picked {
         let page = isize::try_from(self.lines()).unwrap_or(1);
         match event {
             Input::Key(key) if key.kind != KeyEventKind::Release => return self.pressed(*key, page),
             Input::Resize(width, height) => {
                 self.size = Rect::new(0, 0, *width, *height);
+                // Moves the selected row back into a smaller window.
                 self.step(0);
             }
             Input::Mouse(mouse) => match mouse.kind {
@@ -100,6 +103,7 @@ impl Picker {
             }
             KeyCode::Char('j') | KeyCode::Down => self.step(1),
             KeyCode::Char('k') | KeyCode::Up => self.step(-1),
+            // A step larger than any list selects the first or the last row.
             KeyCode::Char('g') | KeyCode::Home => self.step(isize::MIN / 2),
             KeyCode::Char('G') | KeyCode::End => self.step(isize::MAX / 2),
             KeyCode::PageDown => self.step(page),
@@ -114,7 +118,7 @@ impl Picker {
         self.cursor.settle(self.sessions.len(), self.lines());
     }
 
-    /// Lines of sessions: without the frame, the heading and the keys.
+    /// Returns the number of lines for sessions: the screen without frame, heading and key line.
     fn lines(&self) -> usize {
         usize::from(self.size.height.saturating_sub(4)).max(1)
     }
@@ -140,6 +144,7 @@ impl Picker {
         let rows =
             self.sessions.iter().enumerate().skip(self.cursor.offset).zip(inner.top() + 1..inner.bottom());
         let rows: Vec<_> = rows.map(|((at, session), y)| (at, session.cells(), y)).collect();
+        // Visible ids are cut together, so that different ids look different.
         let cut = report::cut_ids(rows.iter().map(|(at, cells, _)| (at + 1, cells[0].as_str())), ids);
         for ((at, mut cells, y), id) in rows.into_iter().zip(cut) {
             let line = Rect { y, height: 1, ..inner };

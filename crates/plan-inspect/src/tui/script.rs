@@ -1,4 +1,5 @@
-//! The screen without a terminal: keys from a text, every question answered before the next key, the picture as text.
+//! The screen without a terminal. Keys come from a text, every question is answered before the next key, and
+//! the result is text.
 
 use super::{
     ask::{self, Question},
@@ -16,9 +17,10 @@ use ratatui::{
     layout::Rect,
 };
 
+/// A screen that is controlled by keys in a text.
 pub(crate) struct Script {
     pub(crate) app: App,
-    /// Orders that were given, oldest first.
+    /// The effects that were requested, oldest first.
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -30,7 +32,8 @@ impl Script {
         script
     }
 
-    /// Presses keys one after another: characters as they are, others by name: `<Enter>`, `<Tab>`, `<C-d>`, `<lt>`.
+    /// Presses keys in order. A character is itself; other keys have names: `<Enter>`, `<Tab>`, `<C-d>`,
+    /// `<lt>`.
     pub(crate) fn press(&mut self, keys: &str) -> Result<()> {
         let mut rest = keys;
         while let Some((event, after)) = next_key(rest)? {
@@ -46,6 +49,7 @@ impl Script {
         self.effects.append(&mut self.app.effects);
     }
 
+    /// Answers questions and those that result from the answers, until none are left.
     fn answer(&mut self, mut questions: Vec<Question>) {
         while !questions.is_empty() {
             let mut next = Vec::new();
@@ -65,7 +69,7 @@ impl Script {
         }
     }
 
-    /// The picture.
+    /// Draws the screen into a buffer.
     pub(crate) fn buffer(&self) -> Result<Buffer> {
         let Rect { width, height, .. } = self.app.size;
         let mut terminal = Terminal::new(TestBackend::new(width, height))?;
@@ -73,20 +77,21 @@ impl Script {
         Ok(terminal.backend().buffer().clone())
     }
 
-    /// The picture's text, line by line.
+    /// Draws the screen as text, line by line.
     pub(crate) fn text(&self) -> Result<String> {
         Ok(text_of(&self.buffer()?))
     }
 }
 
-/// A picture's text, line by line.
+/// Returns the text of a buffer, line by line.
 fn text_of(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in 0..buffer.area.height {
+        // `covered` is the number of cells that the last character still covers.
         let (mut line, mut covered) = (String::new(), 0);
         for x in 0..buffer.area.width {
             let symbol = buffer[(x, y)].symbol();
-            // A wide character covers the cell behind it.
+            // A wide character also covers the next cell, which is skipped.
             if covered == 0 {
                 line.push_str(symbol);
                 covered = unicode_width::UnicodeWidthStr::width(symbol);
@@ -99,12 +104,13 @@ fn text_of(buffer: &Buffer) -> String {
     text
 }
 
-/// The first of some keys, and the others; none where there are none.
+/// Splits off the first key. Returns `None` if there are no keys left.
 fn next_key(keys: &str) -> Result<Option<(Event, &str)>> {
     let Some(first) = keys.chars().next() else { return Ok(None) };
     let named = keys.strip_prefix('<').and_then(|rest| rest.split_once('>'));
     let (event, after) = match named.and_then(|(name, after)| Some((key(name)?, after))) {
         Some(found) => found,
+        // A single character between angle brackets is taken literally, for example in `<a>`.
         None if first == '<' && named.is_some_and(|(name, _)| name.len() > 1) => {
             let name = named.map_or("", |(name, _)| name);
             let name = plain::short(name);
@@ -115,7 +121,7 @@ fn next_key(keys: &str) -> Result<Option<(Event, &str)>> {
     Ok(Some((Event::Key(event), after)))
 }
 
-/// A key by its name.
+/// Returns a key by its name, or `None` if the name is unknown.
 fn key(name: &str) -> Option<KeyEvent> {
     if let Some(letter) = name.strip_prefix("C-") {
         let mut letters = letter.chars();
@@ -144,7 +150,8 @@ fn key(name: &str) -> Option<KeyEvent> {
     }))
 }
 
-/// Draws the list of sessions after these keys; from the one that is chosen on `open` draws, with the keys that are left.
+/// Draws the list of sessions after these keys. If a key chooses a session, `open` draws it with the
+/// remaining keys.
 pub(crate) fn print_picker(
     mut picker: Picker,
     size: Rect,
@@ -163,7 +170,7 @@ pub(crate) fn print_picker(
     Ok(text_of(terminal.backend().buffer()))
 }
 
-/// Draws once, after these keys, and hands the picture over as text.
+/// Draws the screen once after these keys and returns it as text.
 pub(crate) fn print(app: App, keys: &str) -> Result<String> {
     let mut script = Script::open(app);
     script.press(keys)?;

@@ -1,4 +1,4 @@
-//! Everything that a picture is drawn from.
+//! The state of the screen. Drawing depends on nothing else.
 
 use super::{
     ask::{At, Mark, Offer, Past, Planned, Question},
@@ -21,13 +21,14 @@ use ratatui::layout::Rect;
 use std::{mem, sync::Arc};
 use tui_input::Input;
 
+/// A view that fills the body of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Plan,
     Timeline,
     Diff,
     Config,
-    /// Every message, note and document of the session, in its order, over the whole screen.
+    /// All messages, notes and documents of the session in its order, over the whole screen.
     Items,
 }
 
@@ -45,6 +46,7 @@ impl View {
     }
 }
 
+/// A pane of the plan view that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pane {
     Sections,
@@ -52,17 +54,18 @@ pub(crate) enum Pane {
     Detail,
 }
 
+/// A window over the current view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Popup {
     Help,
     Detail,
-    /// Notices, and what would help where the minimum does not fit.
+    /// The notices, and the fixes for a prompt over budget.
     Notices,
-    /// A compaction or a fresh start before it is applied.
+    /// The preview of a compaction or a fresh start.
     Compaction,
 }
 
-/// A list with a selected row that is not the plan's.
+/// The selected row of a list and its scroll position, for lists other than the items.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) selected: usize,
@@ -70,65 +73,66 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Scrolls so that the selected row is visible, given the number of rows and of lines.
+    /// Limits the selected row to `len` rows, and scrolls it into a window of `height` lines.
     pub(crate) fn settle(&mut self, len: usize, height: usize) {
         self.selected = self.selected.min(len.saturating_sub(1));
         self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
+        // The last page is full, even after the list became shorter.
         self.offset = self.offset.min(len.saturating_sub(height));
     }
 }
 
-/// What the plan on the screen is compared with.
+/// The plan that the current one is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// The plan without what is tried.
+    /// The plan without the tried changes.
     Untried,
     /// The session of `--against`.
     Other,
-    /// The prompt before.
+    /// The previous prompt.
     Before,
 }
 
-/// What became of a question.
+/// The state of a question.
 #[derive(Debug)]
 pub(crate) enum Loadable<T> {
-    /// Nobody asked yet, or there is nothing to ask about.
+    /// Not requested, or there is nothing to request.
     Nothing,
     Asked,
     Answered(T),
     Failed(String),
 }
 
-/// Whether the screen goes with the session's file.
+/// The relation of the screen to a growing session file.
 #[derive(Debug)]
 pub(crate) enum Follow {
     No,
     Yes,
-    /// What has come meanwhile waits.
+    /// A reloaded session waits until the user resumes, if there is one.
     Paused(Option<Arc<Subject>>),
 }
 
-/// What is to be done outside of the state.
+/// A side effect for the terminal to carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Effect {
     Quit,
     Suspend,
     Copy(String),
-    /// What is tried, as a new file.
+    /// The tried changes, written to a new file.
     Write(String),
-    /// The session with the compaction in it, as a new file.
+    /// The compacted session, written to a new file.
     WriteSession(Box<NewSession>),
 }
 
-/// A compacted session that has not been written.
+/// A compacted session to write.
 #[derive(Debug, Clone)]
 pub(crate) struct NewSession {
     pub(crate) source: args::Request,
-    /// Oldest first.
+    /// The compactions, oldest first.
     pub(crate) compactions: Vec<Arc<Compacted>>,
 }
 
-/// Two are equal where they are the same one: what they hold is large.
+/// Compares by identity of the compactions, because their contents are large.
 impl PartialEq for NewSession {
     fn eq(&self, other: &Self) -> bool {
         let both = self.compactions.iter().zip(&other.compactions);
@@ -143,25 +147,27 @@ impl Eq for NewSession {}
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) compacted: Arc<Compacted>,
-    /// The subject before it.
+    /// The subject before the compaction.
     pub(crate) before: Arc<Subject>,
-    /// How many what-if changes there were by then: later ones are undone first.
+    /// The number of tried changes before the compaction. Later ones are undone first.
     pub(crate) changes: usize,
 }
 
-/// A fix of a prompt over its budget that was shown: it counts as long as nothing else is changed.
+/// A fix that was shown for a prompt over budget. It is valid until something else changes.
 #[derive(Debug)]
 pub(crate) struct Fix {
-    /// All fixes, each with its words.
+    /// All fixes with their descriptions.
     pub(crate) all: Arc<[(Remedy, String)]>,
-    /// The place of this one among them.
+    /// The index of the shown fix.
     pub(crate) number: usize,
-    /// The prompt that they are for.
+    /// The prompt of the fixes.
     pub(crate) at: At,
+    /// The tried changes without and with the fix.
     pub(crate) before: WhatIf,
     pub(crate) after: WhatIf,
 }
 
+/// The state of the screen.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) subject: Arc<Subject>,
@@ -170,41 +176,40 @@ pub(crate) struct App {
     pub(crate) view: View,
     pub(crate) pane: Pane,
     pub(crate) popup: Option<Popup>,
-    /// The filter while it is being typed.
+    /// The filter text while the user types it.
     pub(crate) input: Option<Input>,
     pub(crate) at: At,
     pub(crate) planned: Loadable<Planned>,
     pub(crate) what_if: WhatIfState,
-    /// The number of the prompt to go to as soon as the prompts are known.
+    /// The number of the prompt to show once the prompts are known.
     pub(crate) goes_to: Option<usize>,
-    /// The list of the plan view, and of the view of items: one choice of rows, and one selected item.
+    /// The list of the plan view and the items view. Both share the filter and the selected item.
     pub(crate) list: ItemListState,
-    /// The plan with a row for each message that is out: what the view of items lists.
+    /// The plan with a row for each excluded message, for the items view.
     pub(crate) listed: Loadable<Arc<ContextPlan>>,
-    /// The order of the other one of the two views.
+    /// The sort order of the other of the two views.
     pub(crate) other_order: SortBy,
-    /// Whether the last row is to be selected as soon as the rows are known: a session that grows is
-    /// followed.
+    /// True if the last row is to be selected once the rows are known, to follow a growing session.
     pub(crate) to_end: bool,
     pub(crate) section: usize,
-    /// Where there is little room: whether the overview is shown, not the sections.
+    /// True if a small screen shows the overview in place of the sections.
     pub(crate) overview: bool,
-    /// Which fix was tried last, of a prompt that is over its budget.
+    /// The last tried fix of a prompt over budget.
     pub(crate) fix: Option<Fix>,
     pub(crate) detail: DetailState,
     pub(crate) notices: NoticeListState,
-    /// What is chosen where the conversation is to become smaller.
+    /// The selected action for making the conversation smaller.
     pub(crate) banner: BannerState,
-    /// What that would do; nothing inside where there is nothing to compact.
+    /// The preview of that action. The inner `None` means that there is nothing to compact.
     pub(crate) offered: Loadable<Option<Offer>>,
-    /// The compactions that were applied on the screen, oldest first.
+    /// The compactions applied on the screen, oldest first.
     pub(crate) applied: Vec<Applied>,
-    /// How far the help or a compaction is scrolled.
+    /// The scroll position of the help or a compaction, in lines.
     pub(crate) scrolled: u16,
-    /// The row that is explained, and its explanation.
+    /// The id of the explained row, with its explanation.
     pub(crate) explained: (String, Loadable<String>),
     pub(crate) diff: Loadable<Diff>,
-    /// Which comparison was asked for, where there are several.
+    /// The requested comparison, if there are several.
     pub(crate) compared: Option<Comparison>,
     pub(crate) differences: Cursor,
     pub(crate) marks: Vec<Mark>,
@@ -212,11 +217,13 @@ pub(crate) struct App {
     pub(crate) prompt: Cursor,
     pub(crate) config: Cursor,
     pub(crate) follow: Follow,
-    /// The file that is followed could not be read the last time.
+    /// True if the last reload of the followed file failed.
     pub(crate) unread: bool,
-    /// What was last said at the foot.
+    /// The last message in the foot.
     pub(crate) note: String,
+    /// The number of the newest plan question. Answers with another ticket are outdated.
     pub(crate) ticket: u64,
+    /// The number of the newest replay. Marks of other epochs are outdated.
     pub(crate) epoch: u64,
     pub(crate) effects: Vec<Effect>,
 }
@@ -265,16 +272,18 @@ impl App {
         }
     }
 
-    /// Tries what is in a file, at its prompt; to be undone like anything that is tried.
+    /// Applies tried changes from a file and goes to their prompt. They can be undone like changes made
+    /// with keys.
     pub(crate) fn begin_with(&mut self, saved: Saved) {
         if saved.session != self.subject.name {
             self.note = format!("these what-if changes were made for {}", report::brief(&saved.session));
         }
+        // The last prompt is already on the screen.
         self.goes_to = Some(saved.prompt).filter(|prompt| *prompt != self.subject.prompts);
         self.what_if.set_changes(saved.what_if());
     }
 
-    /// The first questions.
+    /// Resets the timeline and returns the first questions: the plan and the replay.
     pub(crate) fn start(&mut self) -> Vec<Question> {
         self.epoch += 1;
         self.fix = None;
@@ -283,8 +292,10 @@ impl App {
         vec![self.ask_for_a_plan(), Question::Replay { epoch: self.epoch }]
     }
 
+    /// Returns the question for the plan of the current prompt with the tried changes.
     pub(crate) fn ask_for_a_plan(&mut self) -> Question {
         self.ticket += 1;
+        // The old plan stays on the screen until the new one arrives.
         if !matches!(self.planned, Loadable::Answered(_)) {
             self.planned = Loadable::Asked;
         }
@@ -302,20 +313,21 @@ impl App {
         }
     }
 
-    /// The banner of the plan on the screen, and the lines that it takes.
+    /// Returns the banner of the plan on the screen and its number of lines. Returns `None` if it is not
+    /// shown.
     pub(crate) fn banner(&self) -> Option<(Banner<'_>, u16)> {
         let banner = Banner::new(&self.plan()?.usage).with_theme(self.theme);
         let height = banner.height(self.size.width, &self.banner);
         (height > 0).then_some((banner, height))
     }
 
-    /// Where everything is on the screen.
+    /// Returns the layout of the screen.
     pub(crate) fn places(&self) -> Places {
         let overview = self.overview && self.pane != Pane::Sections;
         Places::of(self.size, self.banner().map_or(0, |(_, height)| height), overview)
     }
 
-    /// What there is to compare with, the nearest first.
+    /// Returns the available comparisons, the nearest first.
     pub(crate) fn comparisons(&self) -> Vec<Comparison> {
         let before = self.place_of_prompt().is_some_and(|place| place > 0);
         let all = [
@@ -326,13 +338,13 @@ impl App {
         all.into_iter().filter(|(_, is_there)| *is_there).map(|(comparison, _)| comparison).collect()
     }
 
-    /// What it is compared with: what was asked for, else the nearest.
+    /// Returns the requested comparison if it is available, otherwise the nearest one.
     pub(crate) fn comparison(&self) -> Option<Comparison> {
         let all = self.comparisons();
         self.compared.filter(|asked| all.contains(asked)).or(all.first().copied())
     }
 
-    /// The plan whose rows are listed.
+    /// Returns the plan whose rows are listed.
     pub(crate) fn listed(&self) -> Option<&ContextPlan> {
         match (self.view, &self.listed) {
             (View::Items, Loadable::Answered(plan)) => Some(plan),
@@ -341,14 +353,16 @@ impl App {
         }
     }
 
-    /// Where the list is on the screen.
+    /// Returns the area of the list.
     pub(crate) fn list_area(&self) -> Rect {
         let places = self.places();
         if self.view == View::Items { places.body } else { places.items }
     }
 
-    /// Goes to a view. The two with a list have one selected item, and each its order.
+    /// Changes the view. The plan view and the items view share the selected item, but each has its own
+    /// order.
     pub(crate) fn go_to(&mut self, view: View) {
+        // Changes between views without a list leave the rows as they are.
         let is_other_list = (view == View::Items) != (self.view == View::Items);
         if is_other_list {
             self.remember_item();
@@ -361,22 +375,23 @@ impl App {
         }
     }
 
-    /// What items say, at the prompt on the screen.
+    /// Returns the texts of the items at the current prompt.
     pub(crate) fn texts(&self) -> ItemTexts<'_> {
         texts(&self.subject, &self.planned).with_changes(self.what_if.changes())
     }
 
-    /// The selected row of the plan; none where a marker is selected.
+    /// Returns the selected item. Returns `None` for a marker.
     pub(crate) fn row(&self) -> Option<Decision<'_>> {
         self.list.row(self.listed()?)
     }
 
-    /// Its id, that of the last message for a run, and whether it is a document.
+    /// Returns the id of the selected item, and true if it is a document. A run has the id of its last
+    /// message.
     pub(crate) fn row_id(&self) -> Option<(&str, bool)> {
         self.row().map(|row| (row.id().as_str(), row.is_document()))
     }
 
-    /// Finds the rows of the list again, after another choice or in another plan.
+    /// Rebuilds the rows of the list after a change of the filter, the order or the plan.
     pub(crate) fn list_anew(&mut self) {
         let plan = match (self.view, &self.listed, &self.planned) {
             (View::Items, Loadable::Answered(plan), _) => plan,
@@ -388,8 +403,9 @@ impl App {
         self.list.refresh_rows(plan, &texts);
     }
 
-    /// Keeps in mind which item is selected, before the list changes.
+    /// Remembers the selected item before the list changes.
     pub(crate) fn remember_item(&mut self) {
+        // The list is taken out of `self`, because `listed` borrows all of it.
         let mut list = mem::take(&mut self.list);
         if let Some(plan) = self.listed() {
             list.remember_plan(plan);
@@ -397,7 +413,8 @@ impl App {
         self.list = list;
     }
 
-    /// An earlier prompt by its index among the marks; the last one is the current session.
+    /// Returns an earlier prompt by its index among the marks. The last index is the present prompt of the
+    /// session.
     pub(crate) fn at_mark(&self, place: usize) -> At {
         let Some(mark) = self.marks.get(place) else { return At::Now };
         if place + 1 == self.marks.len() && matches!(self.replayed, Loadable::Answered(())) {
@@ -415,7 +432,7 @@ impl App {
         }))
     }
 
-    /// Whether the conversation was compacted right before the prompt of this index.
+    /// Checks if the conversation was compacted right before the prompt of this index.
     pub(crate) fn was_compacted(&self, place: usize) -> bool {
         let before = place.checked_sub(1).and_then(|before| self.marks.get(before));
         self.marks
@@ -423,7 +440,7 @@ impl App {
             .is_some_and(|mark| mark.figures.is_compacted_since(before.map(|mark| &mark.figures)))
     }
 
-    /// The index among the marks of the prompt on the screen, where it is one of them.
+    /// Returns the index of the current prompt among the marks. Returns `None` if it is not known yet.
     pub(crate) fn place_of_prompt(&self) -> Option<usize> {
         match &self.at {
             At::Now => match self.replayed {
@@ -435,6 +452,7 @@ impl App {
     }
 }
 
+/// Returns the texts of the items. For an earlier prompt, they are those of the conversation at its time.
 fn texts<'a>(subject: &'a Subject, planned: &'a Loadable<Planned>) -> ItemTexts<'a> {
     match planned {
         Loadable::Answered(Planned { past: Some(log), .. }) => subject.item_texts().with_log(log),

@@ -1,4 +1,4 @@
-//! What the screen is about: a session, what it is planned with, and what it is compared with.
+//! The subject of the screen: a session, its manager and options, and the session to compare it with.
 
 use crate::{
     args::{self, Tui},
@@ -10,22 +10,25 @@ use context_window::{Conversation, Message, config::LoadedConfig};
 use context_window_formats::Session;
 use context_window_ratatui::ItemTexts;
 
+/// The session on the screen and everything needed to plan it.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
-    /// The session's id, or its file.
+    /// The id of the session, or the name of its file.
     pub(crate) name: String,
-    /// Where it was read from.
+    /// The arguments that it was read with.
     pub(crate) source: args::Request,
     pub(crate) prepared: Prepared,
     pub(crate) config: LoadedConfig,
+    /// The session of `--against`.
     pub(crate) against: Option<Prepared>,
-    /// Whether what is out is counted in full.
+    /// True if excluded items are counted in full.
     pub(crate) exact: bool,
-    /// How many prompts there were, the next one among them.
+    /// The number of prompts, including the next one.
     pub(crate) prompts: usize,
 }
 
 impl Subject {
+    /// Reads the session and the session of `--against`.
     pub(crate) fn read(args: &Tui) -> Result<Self> {
         let path = &args.request.session;
         if args.follow && path.as_os_str() == "-" {
@@ -36,6 +39,7 @@ impl Subject {
         let against = match &args.against {
             Some(path) => {
                 let session = input::sessions(path, args.request.reading.options())?.session(
+                    // An id chosen from a list is one of the session's own file, not of the other file.
                     args.against_id.as_deref().or(args.request.id.as_deref().filter(|_| !args.picked)),
                 )?;
                 let model = args.request.terms.target.model.as_deref();
@@ -58,13 +62,13 @@ impl Subject {
         Ok(subject.indexed())
     }
 
-    /// This one with another conversation.
+    /// Returns the subject with another conversation.
     pub(crate) fn with_log(&self, log: Conversation) -> Self {
         let prepared = self.prepared.with_log(log);
         Self { prepared, ..self.clone() }.indexed()
     }
 
-    /// With what is known of its conversation.
+    /// Counts the prompts of the conversation.
     fn indexed(mut self) -> Self {
         self.prompts = self.prepared.manager.explainer(&self.prepared.request()).count_prompts();
         self
@@ -74,7 +78,7 @@ impl Subject {
         &self.prepared.session
     }
 
-    /// What items say, as far as the session knows it.
+    /// Returns the texts of the items, as far as the session contains them.
     pub(crate) fn item_texts(&self) -> ItemTexts<'_> {
         let session = self.session();
         let texts =

@@ -1,4 +1,4 @@
-//! The terminal: taken over, drawn on, and given back whatever happens.
+//! The terminal, which is taken over, drawn on, and restored in every case.
 
 use super::{
     Event,
@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-/// There has to be a terminal to draw on.
+/// Checks that standard output is a terminal.
 pub(crate) fn expect_one() -> Result<()> {
     anyhow::ensure!(
         io::stdout().is_terminal(),
@@ -39,14 +39,16 @@ pub(crate) fn expect_one() -> Result<()> {
     Ok(())
 }
 
+/// The terminal in raw mode with an alternate screen.
 pub(crate) struct Screen {
     terminal: DefaultTerminal,
 }
 
 impl Screen {
-    /// Takes the terminal over. A panic gives it back before it says anything.
+    /// Takes the terminal over. After a panic, it is restored before the message is printed.
     pub(crate) fn open() -> Result<Self> {
         let terminal = ratatui::try_init().context("the terminal cannot be taken over")?;
+        // The hook of ratatui restores the screen, but not the mouse.
         let hook = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             let _ = execute!(io::stdout(), DisableMouseCapture);
@@ -61,7 +63,7 @@ impl Screen {
         Ok(Rect::new(0, 0, size.width, size.height))
     }
 
-    /// Draws something else than a plan.
+    /// Draws something other than the plan, such as the list of sessions.
     pub(crate) fn draw_with(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> Result<()> {
         self.terminal.draw(draw)?;
         Ok(())
@@ -69,13 +71,13 @@ impl Screen {
 
     pub(crate) fn draw(&mut self, app: &App) -> Result<()> {
         self.terminal.draw(|frame| view::draw(frame, app))?;
-        // How a test sees what a panic leaves behind.
+        // A test uses this to check that a panic restores the terminal.
         #[cfg(debug_assertions)]
         assert!(std::env::var_os("PLAN_INSPECT_PANIC").is_none(), "as PLAN_INSPECT_PANIC asks");
         Ok(())
     }
 
-    /// Carries out an order, and says what came of it; nothing where it is to quit.
+    /// Carries out an effect and describes the result. Returns `None` if the program is to quit.
     pub(crate) fn carry_out(&mut self, order: &Effect) -> Result<Option<String>> {
         Ok(Some(match order {
             Effect::Quit => return Ok(None),
@@ -87,7 +89,7 @@ impl Screen {
                 execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))?;
                 format!("copied {}", report::brief(text))
             }
-            // What cannot be written is no reason to lose the screen.
+            // A failed write is reported on the screen, which continues.
             Effect::Write(text) => saved(write_new(Path::new(""), "what-if", ".json", |path| {
                 output::create(path, text.as_bytes())
             })),
@@ -95,16 +97,19 @@ impl Screen {
         }))
     }
 
+    /// Suspends the process like Ctrl-Z in a shell, and takes the terminal over again afterwards.
     fn suspend(&mut self) -> Result<()> {
         self.give_back()?;
         signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
         ratatui::crossterm::terminal::enable_raw_mode()?;
         execute!(io::stdout(), ratatui::crossterm::terminal::EnterAlternateScreen, EnableMouseCapture)?;
-        // A new one draws everything; the old one would ask where the cursor is, and the answer goes to who reads the keys.
+        // A new terminal draws everything. The old one would query the cursor position, and the thread that
+        // reads keys would take the reply.
         self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         Ok(())
     }
 
+    /// Restores the terminal for the shell.
     fn give_back(&mut self) -> Result<()> {
         execute!(io::stdout(), DisableMouseCapture)?;
         ratatui::try_restore()?;
@@ -124,19 +129,21 @@ fn saved(name: Result<String>) -> String {
     }
 }
 
-/// Writes a compacted session as a new file of a folder; the session itself is not changed.
+/// Writes a compacted session to a new file in a folder. The session itself is not changed. Returns the path.
 pub(super) fn write_session(folder: &Path, new: &NewSession) -> Result<String> {
     let source = &new.source;
     let compactions: Vec<&Compacted> = new.compactions.iter().map(|one| &**one).collect();
     let name = source.session.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|name| name != "-").unwrap_or_else(|| "session.jsonl".into());
+    // The extension begins at the first dot, so that `.jsonl.gz` stays together.
     let (stem, extension) = name.split_at(name.find('.').filter(|at| *at > 0).unwrap_or(name.len()));
     write_new(folder, &format!("{stem}-compacted"), extension, |path| {
         compaction::write(path, source, &compactions)
     })
 }
 
-/// Writes a new file and says what it is called; one that is there is never overwritten.
+/// Writes a new file and returns its path. An existing file is never overwritten; the name gets a number
+/// instead.
 fn write_new(
     folder: &Path,
     stem: &str,
@@ -153,13 +160,14 @@ fn write_new(
     bail!("too many files called {stem}")
 }
 
-/// Listens to keys, mouse and signals on threads of their own.
+/// Starts threads that listen to keys, mouse and signals.
 pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let to = happenings.clone();
     thread::spawn(move || {
         for signal in &mut signals {
+            // The receiver is gone after the main loop has ended.
             if to.send(Event::Signal(signal)).is_err() {
                 return;
             }
@@ -167,8 +175,8 @@ pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
     });
     let to = happenings.clone();
     thread::spawn(move || {
-        // Asked again and again, not waited for: after a resize the drawing reads the cursor's place, and keys that come
-        // meanwhile wait in a queue which `read` alone does not look at before the next key.
+        // Polling avoids a blocking `read`. After a resize, drawing reads the cursor position, and keys that
+        // arrive meanwhile go to a queue. A blocking `read` would not look at this queue before the next key.
         while let Ok(is_there) = event::poll(Duration::from_millis(50)) {
             if !is_there {
                 continue;
@@ -178,7 +186,7 @@ pub(crate) fn listen(happenings: &Sender<Event>) -> Result<()> {
                 return;
             }
         }
-        // The terminal is gone.
+        // An error means that the terminal has been closed.
         let _ = to.send(Event::Signal(SIGHUP));
     });
     Ok(())

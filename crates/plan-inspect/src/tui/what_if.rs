@@ -1,4 +1,4 @@
-//! What-ifs as a file: another budget, pins, lifetimes.
+//! A file of what-if changes: a budget, pins, expired and excluded items.
 
 use super::subject::Subject;
 use crate::input;
@@ -12,30 +12,32 @@ use std::{
     path::Path,
 };
 
-/// A what-if as it is written to a file.
+/// The tried changes as written to a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Saved {
-    /// The file of the session, and what it is called: for who reads this.
+    /// The path and the name of the session, for people who read the file.
     pub(crate) file: String,
     pub(crate) session: String,
-    /// The number of the prompt it was tried at, the first being 1.
+    /// The number of the prompt that the changes were tried at, starting at 1.
     pub(crate) prompt: usize,
-    /// Null where it is the session's own.
+    /// The prompt budget in tokens. `None` for the session's own.
     pub(crate) prompt_budget: Option<u64>,
     pub(crate) pinned: BTreeMap<ItemId, bool>,
     pub(crate) expired: BTreeMap<ItemId, bool>,
-    /// Documents that are left out.
+    /// The excluded documents.
     #[serde(default)]
     pub(crate) excluded: BTreeSet<ItemId>,
 }
 
 impl Saved {
-    /// Reads such a file, and looks whether this session has what it is about.
+    /// Reads tried changes from a file. Returns an error if this session lacks an item or the prompt that
+    /// they name.
     pub(crate) fn read(path: &Path, subject: &Subject) -> Result<Self> {
         let (at, text) = input::text(path)?;
         let saved: Self = serde_json::from_str(&text).map_err(|error| {
             let (line, column, said) = (error.line(), error.column(), error.to_string());
+            // The position is already part of the message.
             let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
             let said = plain::without_long_value(said);
             anyhow!("{at}:{line}:{column}: {said}; expected a file saved by the key `w`")
@@ -45,6 +47,7 @@ impl Saved {
         let name = &subject.name;
         for (id, pinned) in &saved.pinned {
             let (is_there, id) = (
+                // A note exists only as a pin, so it can be unpinned but not pinned.
                 is_message(id.as_str()) || !pinned && is_pinned(id.as_str()),
                 report::printable(&plain::short(id.as_str())),
             );
@@ -64,6 +67,7 @@ impl Saved {
             ensure!(is_there, "{at}: excluded: {name} has no document `{id}`");
         }
         ensure!(saved.prompt_budget != Some(0), "{at}: prompt_budget: expected tokens from 1 up, or null");
+        // The session can have been shortened since the file was written.
         let prompts = subject.prompts;
         ensure!(
             (1..=prompts).contains(&saved.prompt),

@@ -1,15 +1,15 @@
-//! Bars: lengths in whole numbers, drawn without any style of their own.
+//! Bars with lengths in whole numbers, drawn without inline styles.
 
 use serde::Serialize;
 
-/// How long a whole bar is, in its own units.
+/// The length of a full bar, in its own units.
 const WHOLE: u64 = 10_000;
 
-/// A bar of segments that stand one behind the other.
+/// A bar of consecutive segments.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Bar {
     segments: Vec<Segment>,
-    /// Where the budget ends, if that is inside.
+    /// The position of the budget's end, if it is inside the bar.
     mark: Option<u64>,
 }
 
@@ -21,14 +21,15 @@ struct Segment {
 }
 
 impl Bar {
-    /// A bar of these lengths where `whole` is its full length, with a mark at `mark`.
+    /// Builds a bar from segments of a class and a length. `whole` is the full length of the bar, and `mark`
+    /// the position of its mark.
     pub(super) fn new(lengths: &[(&'static str, u64)], whole: u64, mark: u64) -> Self {
         let at = |tokens: u64| scaled(tokens, whole);
         let mut from = 0_u64;
         let segments = lengths.iter().filter(|(_, length)| *length > 0).map(|(class, length)| {
             let (x, end) = (at(from), at(from.saturating_add(*length)));
             from = from.saturating_add(*length);
-            // What there is can be seen, however little it is.
+            // A segment with few tokens is still visible.
             Segment { class, x, width: (end - x).max(WHOLE / 400) }
         });
         let segments = segments.collect();
@@ -38,6 +39,7 @@ impl Bar {
 }
 
 fn scaled(tokens: u64, whole: u64) -> u64 {
+    // The product can exceed `u64`.
     let part = u128::from(tokens) * u128::from(WHOLE) / u128::from(whole.max(1));
     u64::try_from(part).unwrap_or(WHOLE).min(WHOLE)
 }

@@ -1,5 +1,5 @@
-//! The items that a page knows, each by one number: what the script needs to draw the prompt at another
-//! budget, or an earlier prompt.
+//! The numbered items of a page. The script draws the prompt at another budget, or an earlier prompt, from
+//! these numbers.
 
 use super::shown::visible;
 use crate::{palette, row::short, words};
@@ -11,31 +11,30 @@ use context_window::{
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// An item as the script knows it: its id, the number of its kind, the name of its section, and its score in
+/// An item for the script: its id, the number of its kind, the name of its section, and its score in
 /// billionths.
 #[derive(Debug, Serialize)]
 struct Known(String, usize, &'static str, Option<i64>);
 
-/// A line of what is sent beside the items: the number of its kind, its name, its tokens, and how sure they
-/// are.
+/// A part of the overhead for the script: the number of its kind, its name, its tokens, and their certainty.
 #[derive(Debug, Serialize)]
 pub(super) struct Line(usize, &'static str, i64, &'static str);
 
-/// What a state of the prompt holds: items by their numbers, each with its tokens and those of its reasoning.
+/// The items of a prompt by number, each with its tokens and the tokens of its reasoning.
 pub(super) type Held = BTreeMap<usize, (u64, u64)>;
 
-/// All items and kinds of a page.
+/// All items and kinds of a page, with their numbers.
 #[derive(Debug)]
 pub(super) struct Catalog {
     redact: bool,
     places: BTreeMap<RowKey, usize>,
     items: Vec<Known>,
     kinds: Vec<Kind>,
-    /// Where an item stands in the session, in the order of its numbers.
+    /// The place of each item in the session, by item number.
     places_in_session: Vec<Place>,
 }
 
-/// Where an item stands: behind which row of the prompt, and at which place there.
+/// The place of an item: the prompt row that it follows, and its rank after that row.
 pub(super) type Place = (usize, u64);
 
 impl Catalog {
@@ -49,7 +48,8 @@ impl Catalog {
         }
     }
 
-    /// The number of a kind. Names of tools and sources are texts of the session: a redacted page has none.
+    /// Returns the number of a kind. Names of tools and sources are texts of the session, so a redacted page
+    /// merges their kinds into groups.
     pub(super) fn kind(&mut self, kind: &Kind) -> usize {
         let kind = if self.redact { kind.group() } else { kind.clone() };
         self.kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
@@ -58,7 +58,7 @@ impl Catalog {
         })
     }
 
-    /// The number of an item; a new one where it is not known.
+    /// Returns the number of an item. A new item gets the next number.
     pub(super) fn number(
         &mut self,
         key: RowKey,
@@ -77,25 +77,26 @@ impl Catalog {
         let score = score.map(|score| (score * 1e9) as i64);
         let number = self.items.len();
         self.items.push(Known(visible(&short(key.2.as_str())), kind, key.0.name(), score));
+        // An item without a place comes after all others, in the order of numbers.
         self.places_in_session.push(place.unwrap_or((usize::MAX, number as u64)));
         self.places.insert(key, number);
         number
     }
 
-    /// The number of an item that is in some prompt: what it is there holds, whatever was guessed of it
-    /// before.
+    /// Returns the number of an item that is included in a prompt. The kind from the prompt replaces an
+    /// earlier guess.
     fn of_a_prompt(&mut self, key: RowKey, kind: &Kind) -> usize {
         let number = self.number(key, kind, None, None);
         self.items[number].1 = self.kind(kind);
         number
     }
 
-    /// The number of an item of a budget map.
+    /// Returns the number of an item of a budget map.
     pub(super) fn mapped(&mut self, item: &MappedItem) -> usize {
         self.of_a_prompt((item.section, item.document, item.id.clone(), item.nth), &item.kind)
     }
 
-    /// What a prompt holds.
+    /// Returns the items of a prompt by number.
     pub(super) fn held(&mut self, plan: &ContextPlan) -> Held {
         let rows = plan.rows_by_kind().into_iter();
         rows.map(|one| {
@@ -104,7 +105,7 @@ impl Catalog {
         .collect()
     }
 
-    /// The lines sent beside the items: of each its kind, its name, its tokens and their certainty.
+    /// Converts the overhead of a prompt: each part has its kind, name, tokens and certainty.
     pub(super) fn overhead(&mut self, lines: &[LedgerLine]) -> Vec<Line> {
         let line = |line: &LedgerLine| {
             Line(self.kind(&line.what.kind()), words::overhead(line.what), line.tokens, line.certainty.name())
@@ -112,11 +113,12 @@ impl Catalog {
         lines.iter().map(line).collect()
     }
 
-    /// Everything for the script.
+    /// Converts the catalog to the data for the script.
     pub(super) fn finish(mut self) -> Finished {
         let reasoning = self.kind(&Kind::Reasoning);
         let mut order: Vec<usize> = (0..self.items.len()).collect();
         order.sort_by_key(|number| (self.places_in_session[*number], *number));
+        // Inverts the order: from a list of numbers by place to a list of places by number.
         let mut rank = vec![0; order.len()];
         for (at, number) in order.into_iter().enumerate() {
             rank[number] = at;
@@ -129,20 +131,21 @@ impl Catalog {
     }
 }
 
-/// Items and kinds as the script knows them.
+/// The items and kinds of a page, as serialized for the script.
 #[derive(Debug, Serialize)]
 pub(super) struct Finished {
-    /// Class, name, sign, and the place among kinds of as many tokens.
+    /// The class, name and sign of each kind, and its rank among kinds with equal tokens.
     kinds: Vec<(&'static str, String, char, usize)>,
-    /// The number of the kind that reasoning belongs to.
+    /// The number of the reasoning kind.
     reasoning: usize,
     items: Vec<Known>,
-    /// The place of each item in the order of the session.
+    /// The rank of each item in the order of the session.
     rank: Vec<usize>,
 }
 
-/// How one state differs from the one before: what enters or has other tokens there (number, tokens, tokens
-/// of reasoning, one behind the other), and what leaves.
+/// Returns the difference between two prompts. The first list has three numbers for each item that is new or
+/// has other tokens: its number, its tokens, and its reasoning tokens. The second list has the numbers of the
+/// removed items.
 pub(super) fn difference(before: &Held, now: &Held) -> (Vec<u64>, Vec<usize>) {
     let enters = now.iter().filter(|(number, tokens)| before.get(number) != Some(tokens));
     let enters = enters.flat_map(|(number, (tokens, thought))| [*number as u64, *tokens, *thought]).collect();

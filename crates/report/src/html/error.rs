@@ -1,6 +1,6 @@
-//! The error of a page.
+//! The error of rendering a web page.
 
-/// An error of a web page: its own template fails, which is a fault of this crate.
+/// An error of rendering a web page. It occurs only if a template of this crate is faulty.
 #[derive(Debug, thiserror::Error)]
 #[error("the page's own template fails, a fault of context-window: {detail}")]
 pub struct Error {
@@ -8,7 +8,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Builds the error of a template that fails.
+    /// Builds the error of a template that cannot be rendered.
     pub(crate) fn page(error: &minijinja::Error) -> Self {
         Self { detail: error.to_string() }
     }

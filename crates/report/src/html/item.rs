@@ -1,4 +1,4 @@
-//! The rows of a plan with everything that is known of each.
+//! The rows of a plan for a web page, with all their details.
 
 use super::{
     Html,
@@ -17,40 +17,41 @@ use context_window::{
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Rows of what is out that a page lists; more are counted in one.
+/// The maximum number of rows for excluded items. Further rows become a count.
 const MOST_OUT: usize = 600;
 
-/// Messages inside of runs that a page lists, the newest of each run.
+/// The maximum number of messages that a page lists inside runs. The newest messages of each run come first.
 const MOST_INSIDE: usize = 1_500;
 
-/// A row of the plan as the page shows it.
+/// A row of the plan for the template.
 #[derive(Debug, Serialize)]
 pub(super) struct Item {
-    /// Its number for the script; none of a run.
+    /// The number of the item for the script. `None` for a run.
     number: Option<usize>,
     state: &'static str,
     section: &'static str,
     id: String,
     tokens: String,
-    /// The same as a number, to sort by.
+    /// The tokens as a number, for sorting.
     count: u64,
-    /// The name of its kind's colour.
+    /// The CSS class of its kind's colour.
     class: &'static str,
-    /// What it is.
+    /// The name of its kind, with the score of a document.
     kind: String,
     why: String,
     preview: String,
     facts: Vec<(&'static str, String)>,
     pieces: Vec<Piece>,
-    /// Why there is no text, where there is none.
+    /// The reason for a missing text; empty if the row has texts.
     absent: &'static str,
     explained: Vec<(&'static str, String)>,
 }
 
-/// Explanations by the row they belong to: a document or not, in or out, the id.
+/// Explanations by row: if it is a document, if it is included, and its id. Rows with equal keys take theirs
+/// in order.
 type Explained<'a> = BTreeMap<(bool, bool, &'a str), VecDeque<&'a Explanation>>;
 
-/// What the items of a page are made from.
+/// The state for building the items of a page.
 pub(super) struct Items<'a> {
     html: &'a Html<'a>,
     rows: Rows<'a>,
@@ -59,12 +60,12 @@ pub(super) struct Items<'a> {
     sources: Option<Sources<'a>>,
     pub(super) catalog: Catalog,
     pub(super) inside: Vec<Inside>,
-    /// How many rows of what is out are not listed.
+    /// The number of excluded rows that are not listed.
     pub(super) not_listed: usize,
     left_inside: usize,
-    /// The position in the log of each message of the prompt, ascending, and its row.
+    /// The log position of each message in the prompt, ascending, with its row.
     positions: Vec<(u32, usize)>,
-    /// The last row of each section.
+    /// The last prompt row of each section.
     last_rows: BTreeMap<Section, usize>,
 }
 
@@ -79,6 +80,7 @@ impl<'a> Items<'a> {
         let log = html.request.map(|request| request.log);
         let position = |row: &PlannedItem| log.and_then(|log| log.position_of(&row.id));
         let own = rows.clone().filter(|(_, row)| row.section == Section::Conversation);
+        // `place` searches this list by bisection, so it has to be sorted.
         let mut positions: Vec<_> = own.filter_map(|(at, row)| Some((position(row)?, at))).collect();
         positions.sort_unstable();
         Self {
@@ -96,7 +98,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// What is in, in prompt order.
+    /// Builds the included items in prompt order.
     pub(super) fn included(&mut self) -> Vec<Item> {
         let rows = self.html.plan.rows_by_kind();
         let count = rows.len();
@@ -111,7 +113,7 @@ impl<'a> Items<'a> {
         items
     }
 
-    /// What is out.
+    /// Builds the excluded items, at most [`MOST_OUT`].
     pub(super) fn excluded(&mut self) -> Vec<Item> {
         let rows = &self.html.plan.excluded;
         self.not_listed = rows.len().saturating_sub(MOST_OUT);
@@ -128,7 +130,7 @@ impl<'a> Items<'a> {
         let item = one.row;
         let words = self.rows.row(Decision::Included(item));
         let pieces = self.texts.of(&item.body);
-        // What is sent for a document begins with its header; its own text says more.
+        // The text sent for a document begins with a header, so the preview shows the document's own text.
         let own = self.sources.as_ref().filter(|_| item.source == Source::Rag);
         let preview = match own.and_then(|sources| sources.documents.get(&item.id).copied().flatten()) {
             Some(text) => self.texts.line(text),
@@ -188,7 +190,7 @@ impl<'a> Items<'a> {
             facts.extend(score.map(|score| ("score", format!("{score}"))));
             let position = sources.and_then(|sources| sources.request.log.position_of(&item.id));
             let place = self.place(item.section, position, at);
-            // A document that repeats another's id is not what goes by that id.
+            // A duplicate has the id of another document. The position in its key keeps the two apart.
             let repeats = matches!(&item.reason, ExcludedReason::Duplicate { of } if *of == item.id);
             let key = (item.section, document, item.id.clone(), usize::from(repeats) * (at + 1));
             number = Some(self.catalog.number(key, &kind, score, Some(place)));
@@ -212,7 +214,8 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// What an item is, in words: of a result the tool and what it was called about.
+    /// Returns the name of an item's kind for people. A tool result has the name of its tool and the main
+    /// argument of the call.
     fn kind(&self, kind: &Kind, about: &str) -> String {
         let text = match kind {
             Kind::ToolResults(name) if !name.is_empty() && !self.html.redact => {
@@ -227,7 +230,7 @@ impl<'a> Items<'a> {
         visible(&cut(&text, 40))
     }
 
-    /// What is known of an item that is out: its kind, and of a result what its tool was called about.
+    /// Returns the kind of an excluded item. For a tool result it also returns the main argument of the call.
     fn kind_of(&self, item: &ExcludedItem) -> (Kind, String) {
         match (item.section, item.source) {
             (Section::Rag, _) => (Kind::Documents(String::new()), String::new()),
@@ -238,12 +241,15 @@ impl<'a> Items<'a> {
                 let found = log.and_then(|log| log.position_of(&item.id).map(|at| (log, at)));
                 match found {
                     Some((log, at)) => self.kind_at(log, at),
+                    // Without the request, or for an item outside the log, the kind is unknown.
                     None => (Kind::User, String::new()),
                 }
             }
         }
     }
 
+    /// Returns the kind of the message at a log position. For a tool result it also returns the main argument
+    /// of the call, which is empty on a redacted page.
     fn kind_at(&self, log: &Conversation, at: u32) -> (Kind, String) {
         let message = log.message(at);
         let call = message.answers().and_then(|call| call_before(log, at, call));
@@ -252,15 +258,17 @@ impl<'a> Items<'a> {
         (kind_of_message(message, call.map(|call| call.name.as_str())), about)
     }
 
-    /// The messages of a run, the newest ones.
+    /// Lists the newest messages inside a run, within the limit of the page.
     fn look_inside(&mut self, run: usize, item: &ExcludedItem) {
         let Some(sources) = &self.sources else { return };
         let log = sources.request.log;
         let ends = [Some(&item.id), item.last_id.as_ref()];
         let [Some(first), Some(last)] = ends.map(|id| id.and_then(|id| log.position_of(id))) else { return };
+        // The ids between the ends are known only if the run is contiguous in the log.
         if last < first || u64::from(last - first) + 1 != item.count {
             return;
         }
+        // All runs of the page share one limit, which bounds the size of the page.
         let listed = u32::try_from(self.left_inside).unwrap_or(u32::MAX).min(last - first + 1);
         self.left_inside -= listed as usize;
         for at in last + 1 - listed..=last {
@@ -274,12 +282,13 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// Where something that is out stands in the session: behind the last row of its section that is before
-    /// it.
+    /// Returns the place of an excluded item: after the last prompt row of its section that comes before it
+    /// in the session.
     fn place(&self, section: Section, position: Option<u32>, nth: usize) -> Place {
         let last = |section| self.last_rows.get(&section).copied();
         let behind = match (section, position) {
             (Section::Conversation, Some(position)) => {
+                // O(log n) for n messages in the prompt.
                 let before = self.positions.partition_point(|(at, _)| *at < position);
                 let row = before.checked_sub(1).map(|before| self.positions[before].1);
                 row.or_else(|| last(Section::SystemPinned))
@@ -291,6 +300,7 @@ impl<'a> Items<'a> {
         (behind, position.map_or(nth as u64, u64::from) + 1)
     }
 
+    /// Takes the next explanation of a row as labelled lines. Returns an empty list if the row has none.
     fn explanation(&mut self, document: bool, included: bool, id: &'a ItemId) -> Vec<(&'static str, String)> {
         let of_this = self.explained.get_mut(&(document, included, id.as_str()));
         let Some(one) = of_this.and_then(VecDeque::pop_front) else { return Vec::new() };
@@ -299,12 +309,13 @@ impl<'a> Items<'a> {
     }
 }
 
-/// What a document is, with its score.
+/// Returns the name of a kind, with the score of a document.
 fn scored(kind: &str, score: Option<f64>) -> String {
     score.map_or_else(|| kind.to_owned(), |score| format!("{kind}, score {score}"))
 }
 
-/// The call that a result answers, among the messages before it.
+/// Returns the tool call of a result. It searches the 64 messages before the result, because a call is close
+/// to its result.
 fn call_before<'l>(log: &'l Conversation, at: u32, call: &str) -> Option<&'l ToolCall> {
     const LOOKED_AT: u32 = 64;
     let before = (at.saturating_sub(LOOKED_AT)..at).rev();
@@ -313,6 +324,7 @@ fn call_before<'l>(log: &'l Conversation, at: u32, call: &str) -> Option<&'l Too
         .find_map(|message| message.tool_calls().iter().find(|one| one.id == call))
 }
 
+/// Returns the priority, unless it is normal, and the TTL as labelled facts.
 fn lasting(priority: Option<Priority>, ttl: Option<Ttl>) -> Vec<(&'static str, String)> {
     let priority = priority.filter(|priority| *priority != Priority::Normal);
     let ttl = ttl.map(crate::ttl);
@@ -320,10 +332,10 @@ fn lasting(priority: Option<Priority>, ttl: Option<Ttl>) -> Vec<(&'static str, S
     priority.into_iter().chain(ttl.map(|ttl| ("TTL", ttl))).collect()
 }
 
-/// Where texts of what is left out are found.
+/// The texts of the request, for excluded items.
 struct Sources<'a> {
     request: &'a PlanRequest<'a>,
-    /// The text of each document; none where several share an id.
+    /// The text of each document, or `None` if several documents share the id.
     documents: BTreeMap<&'a ItemId, Option<&'a str>>,
     notes: BTreeMap<&'a ItemId, &'a str>,
     /// The score of each document.
@@ -334,6 +346,7 @@ impl<'a> Sources<'a> {
     fn new(request: &'a PlanRequest<'a>) -> Self {
         let mut documents = BTreeMap::new();
         for item in &request.rag {
+            // Several documents with one id: it is unclear which of them the row means.
             documents.entry(&item.id).and_modify(|text| *text = None).or_insert(Some(&*item.text));
         }
         let notes =
@@ -342,7 +355,8 @@ impl<'a> Sources<'a> {
         Self { request, documents, notes, scores }
     }
 
-    /// The texts of an excluded row, of a run those of its first and last message; or why there are none.
+    /// Returns the texts of an excluded row. For a run, these are the texts of its first and last message.
+    /// Returns the reason if no text is known.
     fn texts(&self, item: &ExcludedItem, texts: &mut Texts) -> Result<Vec<Piece>, &'static str> {
         const UNKNOWN: &str = "The request has no text for it.";
         if item.section == Section::Rag {

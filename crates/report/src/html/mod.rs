@@ -1,5 +1,7 @@
-//! A plan as one self-contained web page. Whatever a session holds stays text: the template escapes it, controls and direction
-//! marks are written out, and the page's own policy lets nothing run and nothing load but the style and script in it.
+//! A plan as one self-contained web page.
+//!
+//! Text from a session stays text. The template escapes it, and controls and direction marks are spelled out.
+//! The page's content security policy permits only the style and the script inside the page.
 
 use context_window::{
     ContextPlan, Model, PlanRequest,
@@ -23,20 +25,22 @@ pub use error::Error;
 pub use table::TablePage;
 use view::View;
 
-/// Its name says to the engine that everything in it is escaped.
+/// The name ends in `.html`, so that the template engine escapes all values.
 const NAME: &str = "page.html";
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// SHA-256 of the style and of the script, in Base64: what the page's policy lets in. A test computes them again.
+/// The SHA-256 hashes of the style and the script in Base64. The page's content security policy permits these
+/// two. A test computes the hashes again.
 const STYLE_HASH: &str = "S7OkXcNAMRQAtx9EcxhVy32sVZQd7h598Qr9iVzhXNk=";
 const SCRIPT_HASH: &str = "qeN/QMty3IcQb6L4Yx6vW6yTuoWJX/LdpoexnbzcNuw=";
 
-/// A plan as a web page; [`Html::render`] gives its bytes.
+/// A plan as a web page. [`Html::render`] returns the page.
 ///
-/// The page needs no network, and reads well on a phone and in the dark. Without its script it shows the plan; the slider, lanes, sorting and
-/// the messages inside of runs need it. The same plan and the same options give the same bytes.
+/// The page needs no network, and is readable on a phone and in dark mode. Without its script it shows the
+/// plan. The slider, the lanes, sorting and the messages inside runs need the script. Equal plans and options
+/// give equal bytes.
 #[derive(Debug, Clone)]
 pub struct Html<'a> {
     plan: &'a ContextPlan,
@@ -67,81 +71,84 @@ impl<'a> Html<'a> {
         }
     }
 
-    /// Sets what the page is called (default: the name of the model).
+    /// Sets the title of the page (default: contains the name of the model).
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// The request that was planned: it knows the texts of what is left out. Without it the page shows those of what is in,
-    /// which the plan carries itself.
+    /// Sets the request of the plan, which has the texts of excluded items. Without it, the page shows only
+    /// the texts of included items, which the plan contains.
     #[must_use]
     pub fn with_request(mut self, request: &'a PlanRequest<'a>) -> Self {
         self.request = Some(request);
         self
     }
 
-    /// Explanations of rows of this plan, all of them or some: each is shown with its row, and the page says how many rows
-    /// have one.
+    /// Sets explanations for all or some rows of this plan. Each one is shown with its row, and the page
+    /// reports the number of explained rows.
     #[must_use]
     pub fn with_explanations(mut self, explanations: &'a [Explanation]) -> Self {
         self.explanations = explanations;
         self
     }
 
-    /// The plans of earlier prompts, oldest first: the page then has a timeline, which ends with this plan.
+    /// Sets the plans of earlier prompts, oldest first. The page then has a timeline, which ends with this
+    /// plan.
     #[must_use]
     pub fn with_earlier(mut self, plans: &'a [ContextPlan]) -> Self {
         self.earlier = plans;
         self
     }
 
-    /// The number of the first of those prompts (default: 1), where older ones are not among them.
+    /// Sets the number of the first earlier prompt (default: 1), if older prompts are not included.
     #[must_use]
     pub fn with_first_number(mut self, first: usize) -> Self {
         self.first = first;
         self
     }
 
-    /// What the prompt holds at every budget
-    /// ([`Explainer::budget_map`](context_window::analysis::Explainer::budget_map)): the page then has a
-    /// slider that shows it, and a lane a row with the budgets at which it is in.
+    /// Sets the prompt's contents at every budget
+    /// ([`Explainer::budget_map`](context_window::analysis::Explainer::budget_map)). The page then has a
+    /// slider for the budget. Each row gets a lane that shows the budgets at which it is included.
     #[must_use]
     pub fn with_budget_map(mut self, map: &'a BudgetMap) -> Self {
         self.budget_map = Some(map);
         self
     }
 
-    /// The model: its prices say what prompts cost.
+    /// Sets the model, whose prices determine the costs of prompts.
     #[must_use]
     pub fn with_model(mut self, model: &'a Model) -> Self {
         self.model = Some(model);
         self
     }
 
-    /// On which terms prompts are paid (default: without a day, cached for the provider's default time).
+    /// Sets the terms of payment for prompts (default: no date, and the provider's default cache lifetime).
     #[must_use]
     pub fn with_terms(mut self, terms: CostTerms<'a>) -> Self {
         self.terms = terms;
         self
     }
 
-    /// Whether a hash (blake3, its first 16 hexadecimal digits) and a size stand in place of every text (default: no). What
-    /// was said, speakers' names, the names and arguments of calls and what a notice quotes are texts; ids, numbers, names of
-    /// tools that are not declared and the title stay. The hashes are not secret: someone who has a text can recognise
-    /// it, and short texts can be guessed.
+    /// Sets if every text is replaced by a hash (the first 16 hexadecimal digits of blake3) and a size
+    /// (default: no).
+    ///
+    /// The replaced texts are messages, speakers' names, names and arguments of calls, and quotations in
+    /// notices. Ids, numbers, names of undeclared tools and the title remain. The hashes are not secret:
+    /// anyone who has a text can recognise it, and short texts can be guessed.
     #[must_use]
     pub fn with_redaction(mut self, redact: bool) -> Self {
         self.redact = redact;
         self
     }
 
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
     ///
-    /// Returns an error if the page's own template fails, which is a fault of this crate.
+    /// Returns an error if a template of this crate is faulty.
     pub fn render(&self) -> Result<String, Error> {
         let page = context! {
             style => Value::from_safe_string(STYLE.into()),
@@ -154,10 +161,11 @@ impl<'a> Html<'a> {
     }
 }
 
-/// A template as a page; a value that it names and that is not there is a fault.
+/// Renders a template. Returns an error if the template names a value that does not exist.
 fn rendered(name: &'static str, template: &'static str, page: Value) -> Result<String, Error> {
     let fault = |error: minijinja::Error| Error::page(&error);
     let mut engine = Environment::new();
+    // By default a missing value would render as an empty string.
     engine.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     engine.set_syntax(syntax.map_err(fault)?);

@@ -1,4 +1,4 @@
-//! What fills the prompt, at a glance: a grid of cells, tokens by kind, the largest items.
+//! An overview of the prompt: a grid of cells, tokens by kind, and the largest items.
 
 use super::{Html, bar::Bar, shown::visible};
 use crate::{
@@ -14,19 +14,20 @@ use context_window::{
 };
 use serde::Serialize;
 
-/// Rows of the grid.
+/// The number of rows of the grid.
 pub(super) const ROWS: usize = 10;
 
-/// Kinds that are listed by themselves; further ones are one line.
+/// The maximum number of kinds in the list. The others share one line.
 const KINDS: usize = 12;
 
-/// Items that are called the largest.
+/// The number of largest items in the list.
 const LARGEST: usize = 5;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Overview {
-    /// The grid's columns, and the class of each cell in the order of reading.
+    /// The number of cells per row.
     columns: usize,
+    /// The cells in reading order, each with the class of its kind.
     cells: Vec<Cell>,
     legend: Vec<Legend>,
     kinds: Vec<Line>,
@@ -50,7 +51,7 @@ struct Legend {
     percent: String,
 }
 
-/// A row of a table: its name, its tokens and what they are of the whole.
+/// A table row with a name, its tokens and their share of the whole.
 #[derive(Debug, Serialize)]
 struct Line {
     class: &'static str,
@@ -67,10 +68,12 @@ impl Overview {
         let whole = plan.composition(LARGEST);
         let groups = whole.by_group();
         let columns = columns(plan.limits.model_context_len);
+        // Names of tools and sources are texts of the session, so a redacted page shows only groups of kinds.
         let by_name = if html.redact { &groups } else { &whole };
         let scale = by_name.kinds.first().map_or(0, |(_, tokens)| *tokens);
         let (listed, folded) = by_name.kinds.split_at(KINDS.min(by_name.kinds.len()));
         let more: u64 = folded.iter().map(|(_, tokens)| tokens).sum();
+        // The folded kinds are a part of their own, so that the shares sum to 100 per cent.
         let parts: Vec<u64> = listed.iter().map(|(_, tokens)| *tokens).chain([more]).collect();
         let mut percents = words::percentages(&parts, whole.total).into_iter();
         let kinds = listed.iter().zip(percents.by_ref()).map(|((kind, tokens), percent)| {
@@ -128,7 +131,7 @@ fn cells(composition: &Composition, columns: usize) -> Vec<Cell> {
 
 fn legend(composition: &Composition) -> Vec<Legend> {
     let parts: Vec<u64> = composition.kinds.iter().map(|(_, tokens)| *tokens).collect();
-    // Of the prompt; what is free or kept for the reply is no part of it.
+    // Free tokens and the reply reserve are not part of the prompt, so they get no percentage.
     let percents = words::percentages(&parts, composition.total).into_iter();
     let kinds = composition.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
         (palette::name(kind), palette::sign(kind), kind.text(), *tokens, percent)

@@ -1,42 +1,42 @@
-//! Texts of a session as a page shows them: what cannot be seen is written out, what is too long is cut and
-//! says so, and what is not to be shown at all is a hash and a size.
+//! Texts of a session as a page shows them. Invisible characters are spelled out, long texts are cut with a
+//! note, and redacted texts become a hash and a size.
 
 use crate::message::LEFT;
 use context_window::{Message, Part, text::plain::grouped};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// Characters of one text that are shown.
+/// The maximum number of characters shown of one text.
 const SHOWN: usize = 4_000;
 
-/// Characters that all texts of a page show together; behind that, each shows no more than its beginning.
+/// The number of bytes shown of all texts together. After that, only the beginning of each text is shown.
 const SHOWN_IN_ALL: usize = 700_000;
 const BEGINNING: usize = 200;
 
-/// Characters of a row's first line.
+/// The maximum number of characters of a preview line.
 const PREVIEW: usize = 160;
 
 /// One text of an item.
 #[derive(Debug, Serialize)]
 pub(super) struct Piece {
-    /// What it is; empty where it is the item's only text.
+    /// The name of the text; empty if it is the only text of the item.
     what: String,
     text: String,
-    /// What of it is not shown.
+    /// A note about the hidden part of the text; empty if nothing is hidden.
     note: String,
-    /// Whether it is what a program reads, rather than a person.
+    /// True if the text is for programs, such as a tool call or a URL.
     code: bool,
 }
 
 impl Piece {
-    /// Says which message of several it belongs to.
+    /// Adds the name of the message to the name of the text, for items of several messages.
     pub(super) fn of(self, which: &str) -> Self {
         let colon = if self.what.is_empty() { "" } else { ": " };
         Self { what: format!("{which}{colon}{}", self.what), ..self }
     }
 }
 
-/// What texts of a page are shown as.
+/// The conversion of texts for a page, with its limits.
 #[derive(Debug)]
 pub(super) struct Texts {
     redact: bool,
@@ -48,7 +48,7 @@ impl Texts {
         Self { redact, left: SHOWN_IN_ALL }
     }
 
-    /// The texts of a message, each with its name.
+    /// Returns the texts of a message, each with its name. The only text of a message has no name.
     pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if !message.is_loaded() {
@@ -89,7 +89,7 @@ impl Texts {
         pieces
     }
 
-    /// One text by its name.
+    /// Converts one text. It is cut at the limit, or replaced by its hash and size on a redacted page.
     pub(super) fn piece(&mut self, what: &str, text: &str, code: bool) -> Piece {
         let what = visible(what);
         if self.redact {
@@ -97,6 +97,7 @@ impl Texts {
             let text = format!("blake3 {}, {} bytes", &hash[..16], grouped(text.len() as u64));
             return Piece { what, text, note: String::new(), code: true };
         }
+        // The limit of the page is checked before the text, so the last long text can exceed it.
         let most = if self.left == 0 { BEGINNING } else { SHOWN };
         let (shown, cut) = beginning(text, most);
         self.left = self.left.saturating_sub(shown.len());
@@ -109,9 +110,11 @@ impl Texts {
         Piece { what, text: visible(shown), note, code }
     }
 
-    /// The first words of the first of these texts; nothing where texts are not shown.
+    /// Returns the beginning of the first text that is not empty, in one line. Returns an empty string on a
+    /// redacted page.
     pub(super) fn preview(&self, pieces: &[Piece]) -> String {
-        // Not who speaks or what was thought, where something is said.
+        // Text of the message comes first. Reasoning and the speaker's name are used only without such a
+        // text.
         let says = |piece: &&Piece| !["reasoning", "speaker"].contains(&&*piece.what);
         let (said, other): (Vec<&Piece>, Vec<&Piece>) = pieces.iter().partition(says);
         let texts = said.into_iter().chain(other);
@@ -120,12 +123,13 @@ impl Texts {
         )
     }
 
-    /// The first words of a text, in one line; nothing where texts are not shown.
+    /// Returns the beginning of a text in one line. Returns an empty string on a redacted page.
     pub(super) fn line(&self, text: &str) -> String {
         if self.redact {
             return String::new();
         }
-        // Only so much is read of a text that may be long.
+        // Twice the length of a preview is enough after spaces are collapsed, and bounds the work for a long
+        // text.
         let (read, more) = beginning(text.trim_start(), 2 * PREVIEW);
         let line = visible(&read.split_whitespace().collect::<Vec<_>>().join(" "));
         match beginning(&line, PREVIEW) {
@@ -135,19 +139,19 @@ impl Texts {
     }
 }
 
-/// The first so many characters of a text, and whether there are more.
+/// Returns the first `most` characters of a text, and true if the text is longer.
 fn beginning(text: &str, most: usize) -> (&str, bool) {
     text.char_indices().nth(most).map_or((text, false), |(at, _)| (&text[..at], true))
 }
 
-/// A text in which everything can be seen: controls, direction marks and other characters without a shape of
-/// their own are written out, as in ⟦U+202E⟧. Line breaks and tabs stay, and so does what joins letters and
-/// emoji.
+/// Spells out the invisible characters of a text, as in ⟦U+202E⟧: controls, direction marks and others
+/// without a shape of their own. Line breaks, tabs and joiners of letters and emoji remain.
 pub(super) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
+            // A Windows line break is shown as a plain line break.
             '\r' if chars.peek() == Some(&'\n') => {}
             '\n' | '\t' => out.push(c),
             c if is_unseen(c) => drop(write!(out, "⟦U+{:04X}⟧", u32::from(c))),
@@ -157,6 +161,7 @@ pub(super) fn visible(text: &str) -> String {
     out
 }
 
+/// Checks if a character is invisible. The ranges are format characters, tags and noncharacters of Unicode.
 fn is_unseen(c: char) -> bool {
     let invisible = matches!(
         c,
@@ -173,6 +178,7 @@ fn is_unseen(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}'
     );
+    // The last two code points of every plane are noncharacters.
     c.is_control() || invisible || u32::from(c) & 0xfffe == 0xfffe
 }
 

@@ -1,5 +1,5 @@
-//! The states of the prompt that a page can show beside its plan: at other budgets, and earlier prompts. Each
-//! is written as what changes from the one before it.
+//! The other prompts that a page can show: at other budgets, and earlier ones. Each is stored as the
+//! difference from the one before it, which keeps the page small.
 
 use super::{
     Html,
@@ -9,44 +9,44 @@ use context_window::{ContextPlan, TokenCount, analysis::BudgetMap, tokens::Certa
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What the script of a page is given.
+/// The data for the script of a page.
 #[derive(Debug, Serialize)]
 pub(super) struct Data<'a> {
     #[serde(flatten)]
     known: Finished,
-    /// Cells of the grid.
+    /// The number of cells of the grid.
     cells: usize,
     now: State,
-    /// The budgets, where the page has a slider.
+    /// The prompts at other budgets, if the page has a slider.
     budgets: Option<Budgets>,
-    /// The prompts of the timeline, the first one of them whole.
+    /// The prompts of the timeline. The first one is complete, the others are differences.
     prompts: Vec<State>,
-    /// The texts of messages inside of runs, by their numbers.
+    /// The texts of messages inside runs, with their item numbers.
     inside: &'a [Inside],
 }
 
-/// A message inside of a run.
+/// A message inside a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Inside {
-    /// Its number.
+    /// Its item number.
     pub(super) item: usize,
-    /// The row that it belongs to, by its place among the rows that are out.
+    /// The index of its run among the excluded rows.
     pub(super) run: usize,
     pub(super) kind: String,
     pub(super) preview: String,
     pub(super) pieces: Vec<super::shown::Piece>,
 }
 
-/// A prompt.
+/// A prompt, as the difference from another one.
 #[derive(Debug, Serialize)]
 struct State {
-    /// Its name, where it is a prompt of the timeline.
+    /// Its name; empty for the present prompt.
     #[serde(skip_serializing_if = "String::is_empty")]
     name: String,
     budget: u64,
     reply: u64,
     total: u64,
-    /// The mark of its numbers if they are no exact counts.
+    /// `~` if its token counts are not exact, otherwise empty.
     mark: &'static str,
     overhead: Vec<Line>,
     sections: Vec<Section>,
@@ -54,26 +54,27 @@ struct State {
     leaves: Vec<usize>,
 }
 
-/// A section: the smallest and the largest of its budgets, its tokens, and the items that are in and out.
+/// A section: its smallest and its largest budget, its tokens, and the numbers of included and excluded
+/// items.
 type Section = (u64, u64, u64, u64, u64);
 
-/// The mark of numbers that are no exact counts.
+/// Returns the mark of a total: empty if it is exact, otherwise `~`.
 fn mark(total: TokenCount) -> &'static str {
     if total.certainty == Certainty::Exact { "" } else { "~" }
 }
 
-/// The prompt at other budgets.
+/// The prompts at other budgets.
 #[derive(Debug, Serialize)]
 struct Budgets {
-    /// Where the last step ends, and the largest budget of the model: beyond the first there may be more
+    /// The end of the last step and the largest budget of the model. Between them there can be further
     /// changes.
     to: u64,
     largest: u64,
-    /// The budgets that the slider and the lanes go over.
+    /// The range of budgets of the slider and the lanes.
     from: u64,
     until: u64,
-    /// Each with its smallest budget, its total and its mark, its overhead, its sections, what enters and
-    /// what leaves.
+    /// The steps in ascending order. Each has its smallest budget, total, mark, overhead, sections, new items
+    /// and removed items.
     steps: Vec<Step>,
 }
 
@@ -82,11 +83,13 @@ type Step = (u64, u64, &'static str, Vec<Line>, Vec<Section>, Vec<u64>, Vec<usiz
 impl<'a> Data<'a> {
     pub(super) fn new(html: &Html<'_>, mut catalog: Catalog, cells: usize, inside: &'a [Inside]) -> Self {
         let plan = html.plan;
+        // The first state has no predecessor, so all its items are new.
         let now = State::new(&mut catalog, plan, &Held::new(), String::new()).0;
         let mut prompts = Vec::new();
         let mut before = Held::new();
         let timeline = html.earlier.iter().chain((!html.earlier.is_empty()).then_some(plan));
         for (at, plan) in timeline.enumerate() {
+            // Each state is the difference from the one before it, so the order matters.
             let name = format!("prompt {}", html.first + at);
             let (state, held) = State::new(&mut catalog, plan, &before, name);
             prompts.push(state);
@@ -96,8 +99,10 @@ impl<'a> Data<'a> {
         Self { known: catalog.finish(), cells, now, budgets, prompts, inside }
     }
 
-    /// As JSON inside of a page: nothing in it ends an element or is unseen.
+    /// Serializes the data as JSON for a script element. Markup characters and line separators are escaped,
+    /// so nothing in it can end the element.
     pub(super) fn json(&self) -> String {
+        // Serializing strings, numbers and lists does not fail.
         let json = serde_json::to_string(self).unwrap_or_default();
         let mut safe = String::with_capacity(json.len());
         for c in json.chars() {
@@ -113,7 +118,7 @@ impl<'a> Data<'a> {
 }
 
 impl State {
-    /// A prompt as what differs from another one, and what it holds.
+    /// Builds a prompt as the difference from `before`, and returns its items for the next one.
     fn new(catalog: &mut Catalog, plan: &ContextPlan, before: &Held, name: String) -> (Self, Held) {
         let held = catalog.held(plan);
         let (enters, leaves) = difference(before, &held);
@@ -154,8 +159,8 @@ impl Budgets {
     }
 }
 
-/// The budgets that are drawn: those at which something changes and the present one, with a twentieth on
-/// either side.
+/// Returns the range of budgets to draw. It reaches from the first to the last change and includes the
+/// present budget, with a margin of 5 per cent on either side.
 fn drawn(map: &BudgetMap, to: u64) -> (u64, u64) {
     let changes = map.steps.iter().skip(1).map(|step| step.from);
     let low = changes.clone().min().unwrap_or(map.prompt_budget).min(map.prompt_budget);

@@ -8,7 +8,8 @@ use serde::Serialize;
 const NAME: &str = "table.html";
 const PAGE: &str = include_str!("table.html");
 
-/// Lines and tables as one self-contained web page: what differs between two plans. Whatever stands in them stays text.
+/// Lines and tables as one self-contained web page, for example the differences between two plans. All texts
+/// are escaped.
 ///
 /// ```
 /// use context_window_report::TablePage;
@@ -31,31 +32,31 @@ struct Table {
 }
 
 impl TablePage {
-    /// A page with this title.
+    /// Creates a page with this title.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), ..Self::default() }
     }
 
-    /// Lines above the tables.
+    /// Adds lines above the tables.
     #[must_use]
     pub fn with_lines(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.lines.extend(lines);
         self
     }
 
-    /// A table: its headings, and for each row its class (`came`, `left` or nothing) and its cells.
+    /// Adds a table with its headings. Each row has a class (`came`, `left` or empty) and its cells.
     #[must_use]
     pub fn with_table(mut self, headings: Vec<String>, rows: Vec<(&'static str, Vec<String>)>) -> Self {
         self.tables.push(Table { headings, rows });
         self
     }
 
-    /// The page.
+    /// Renders the page.
     ///
     /// # Errors
     ///
-    /// Returns an error if the page's own template fails, which is a fault of this crate.
+    /// Returns an error if a template of this crate is faulty.
     pub fn render(&self) -> Result<String, Error> {
         let all = |texts: &[String]| texts.iter().map(|text| visible(text)).collect::<Vec<_>>();
         let tables = self.tables.iter().map(|table| Table {

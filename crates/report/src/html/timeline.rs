@@ -1,5 +1,5 @@
-//! Earlier prompts and this one as a picture: a bar a prompt in time order, stacked by kind, with a line for
-//! the budget and marks for what happened; and the same as a table.
+//! A chart and a table of earlier prompts and this one. The chart has one bar per prompt in time order,
+//! stacked by kind. A line shows the budget, and marks show events.
 
 use super::{Html, shown::visible};
 use crate::{
@@ -11,7 +11,7 @@ use context_window::{ContextPlan, plan::Kind, text::plain::grouped};
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// The picture's units: a prompt's width, and the height of the whole.
+/// The width of a bar and the height of the chart, in units of the drawing.
 const WIDTH: usize = 100;
 const HEIGHT: u64 = 1_000;
 
@@ -20,17 +20,17 @@ const HEIGHT: u64 = 1_000;
 pub(super) struct Timeline {
     prompts: Vec<Prompt>,
     width: usize,
-    /// Class, name and outline of each kind, from the bottom up.
+    /// The class, name and outline (SVG path) of each kind, from the bottom up.
     kinds: Vec<(&'static str, String, String)>,
     /// The outline of the budget.
     budget: String,
-    /// What happened: class, name, outline.
+    /// The class, name and outline of each kind of event.
     marks: Vec<(&'static str, &'static str, String)>,
-    /// Numbers at the axis: the whole height and half of it, in tokens.
+    /// The labels of the axis in tokens: the full height and half of it.
     top: String,
     half: String,
     sums: Vec<String>,
-    /// How many older ones are not shown; empty where all are.
+    /// The number of older prompts that are not shown; empty if all are shown.
     not_shown: String,
 }
 
@@ -41,17 +41,17 @@ struct Prompt {
     total: String,
     budget: String,
     percent: String,
-    /// What it repeats of the one before, where that is remembered.
+    /// The tokens of its cached prefix, or `unknown` if the previous prompt is not recorded.
     cached: String,
     events: String,
     cost: String,
-    /// Everything of it in one line.
+    /// A summary of the prompt in one line.
     title: String,
     #[serde(skip)]
     marks: Vec<usize>,
 }
 
-/// What can happen at a prompt: the class of its mark, and its name.
+/// The kinds of events: the class of the mark, and its name.
 const MARKS: [(&str, &str); 4] = [
     ("over", "over budget"),
     ("break", "cache break"),
@@ -60,13 +60,14 @@ const MARKS: [(&str, &str); 4] = [
 ];
 
 impl Timeline {
-    /// The timeline; none where no earlier plan is given.
+    /// Builds the timeline. Returns `None` if there are no earlier plans.
     pub(super) fn new(html: &Html<'_>) -> Option<Self> {
         if html.earlier.is_empty() {
             return None;
         }
         let plans: Vec<&ContextPlan> = html.earlier.iter().chain([html.plan]).collect();
-        // Budgets may be a thousand times as large as any prompt: then they are off the picture.
+        // A budget can be 1,000 times as large as any prompt. Budgets above four times the largest prompt are
+        // not drawn.
         let largest = plans.iter().map(|plan| plan.estimated_tokens_total.tokens).max().unwrap_or_default();
         let budgets = plans.iter().map(|plan| plan.prompt_budget).filter(|budget| *budget / 4 <= largest);
         let scale = budgets.max().unwrap_or_default().max(largest).max(1);
@@ -76,6 +77,7 @@ impl Timeline {
         for (at, plan) in plans.iter().enumerate() {
             let x = at * WIDTH;
             let (mut below, mut kinds) = (0, plan.composition(0).by_group().kinds);
+            // Sorted by kind, not by tokens, so that each kind keeps its place in every bar.
             kinds.sort();
             for (kind, tokens) in kinds {
                 let (from, to) = (height(below, scale), height(below + tokens, scale));
@@ -90,6 +92,7 @@ impl Timeline {
             let before = at.checked_sub(1).map(|before| plans[before]);
             let prompt = Prompt::new(html, at, plan, before, &mut sums);
             for mark in &prompt.marks {
+                // A mark fills the full height of the lane of its kind.
                 let _ = write!(marks[*mark], "M{x} 0h{WIDTH}v{HEIGHT}h-{WIDTH}z");
             }
             prompts.push(prompt);
@@ -117,12 +120,13 @@ impl Timeline {
     }
 }
 
+/// Converts tokens to a height in the chart. `scale` is the number of tokens of the full height.
 fn height(tokens: u64, scale: u64) -> u64 {
     let part = u128::from(tokens) * u128::from(HEIGHT) / u128::from(scale);
     u64::try_from(part).unwrap_or(HEIGHT).min(HEIGHT)
 }
 
-/// Sums over the prompts.
+/// The sums over all prompts.
 #[derive(Debug, Default)]
 struct Sums {
     breaks: u64,
@@ -133,6 +137,7 @@ struct Sums {
 }
 
 impl Sums {
+    /// Describes the sums: tokens sent, the cache hit rate, cache breaks, and costs if known.
     fn said(&self) -> Vec<String> {
         let whole = |tokens: u128| grouped(u64::try_from(tokens).unwrap_or(u64::MAX));
         let rate = percent(self.cached, self.sent);
@@ -168,9 +173,11 @@ impl Prompt {
             events.push(format!("cache break at {was}: {}", cause.text()));
             marks.push(1);
             sums.breaks += 1;
+            // Tokens of the last prompt after the break were cached and are sent again.
             sums.again += u128::from(prefix.of - prefix.tokens);
         }
-        // Of the first one that is given, what was before is not known: nothing of it is called new.
+        // The predecessor of the first plan is unknown, so its compactions count as new only if it is prompt
+        // 1.
         let compacted = match before {
             Some(before) => plan.usage.compactions.saturating_sub(before.usage.compactions),
             None if html.first == 1 => plan.usage.compactions,

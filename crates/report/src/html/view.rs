@@ -1,4 +1,4 @@
-//! Everything the page says, in words: the template only lays it out.
+//! The values for the template of a page. All texts are complete here; the template only arranges them.
 
 use super::{
     Html,
@@ -24,10 +24,10 @@ use context_window::{
 };
 use serde::Serialize;
 
-/// Rows above which only those in sight are laid out.
+/// The number of rows above which the browser lays out only the visible ones.
 const MANY: usize = 500;
 
-/// What the template is given.
+/// The values for the template.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
     title: String,
@@ -49,24 +49,25 @@ pub(super) struct View {
     items_total: String,
     included: Vec<Item>,
     excluded: Vec<Item>,
-    /// Rows of what is out that are not listed; empty where all are.
+    /// The number of excluded rows that are not listed; empty if all are listed.
     not_listed: String,
-    /// Messages inside of runs that the script can list.
+    /// The number of messages inside runs that the script can list.
     inside: usize,
-    /// Whether there is a slider.
+    /// True if the page has a budget slider.
     slider: bool,
-    /// What the script is given, as JSON.
+    /// The data for the script, as JSON.
     data: String,
-    /// How many rows there are, and whether that is more than a browser should lay out at once.
+    /// The number of rows on the page.
     rows: String,
+    /// True if a browser should not lay out all rows at once.
     many: bool,
-    /// How many messages and other items are left out.
+    /// The number of excluded messages and other items.
     left_out: String,
     explained: String,
     fingerprint: String,
 }
 
-/// What the plan sends, against its budget.
+/// The tokens of the prompt compared with its budget.
 #[derive(Debug, Serialize)]
 struct Fill {
     total: String,
@@ -76,7 +77,7 @@ struct Fill {
     over: bool,
 }
 
-/// What the input of the prompt costs.
+/// The cost of the prompt's input.
 #[derive(Debug, Serialize)]
 struct Money {
     cost: String,
@@ -84,7 +85,8 @@ struct Money {
     uncached: String,
 }
 
-/// What the conversation would take if all of it were sent: another figure than what is sent (rule U2).
+/// The tokens of the full conversation, if all of it were sent. This is not the size of the prompt (full
+/// conversation, rule U2).
 #[derive(Debug, Serialize)]
 struct Pressure {
     tokens: String,
@@ -96,7 +98,7 @@ struct Pressure {
     bar: Bar,
 }
 
-/// The part of this prompt that is the cached prefix.
+/// The cached prefix as a part of this prompt.
 #[derive(Debug, Serialize)]
 struct Reuse {
     percent: String,
@@ -144,12 +146,14 @@ impl View {
         let (included, excluded) = (items.included(), items.excluded());
         let data = Data::new(
             html,
+            // The budget map and the timeline add items to the same catalog, which numbers them consistently.
             std::mem::replace(&mut items.catalog, Catalog::new(html.redact)),
             overview.cells(),
             &items.inside,
         );
+        // `rows` counts all rows of the plan, `listed` only those on the page.
         let listed = included.len() + excluded.len();
-        // No number: the slider would leave it behind.
+        // The title has no token count, because the slider would make it wrong.
         let default_title = || format!("Prompt for {}", short(&plan.model));
         Self {
             title: visible(&html.title.clone().unwrap_or_else(default_title)),
@@ -203,7 +207,7 @@ impl View {
     }
 }
 
-/// How many rows say which other budgets would change them.
+/// Describes the number of rows with an explanation of the budgets that change them.
 fn explained(explanations: usize, rows: usize) -> String {
     match explanations {
         0 => "This page was made without explanations.".into(),
@@ -291,8 +295,8 @@ impl Over {
     }
 }
 
-/// A notice: its rule and its sentence. What one quotes stands between grave accents, and may be a speaker's
-/// name.
+/// Returns the rule id and the sentence of a notice. A quotation between grave accents can be a speaker's
+/// name, so a redacted page omits it.
 fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
     let quoted = notice.text.find('`').zip(notice.text.rfind('`')).filter(|(from, to)| redact && from < to);
     let sentence = match quoted {
@@ -307,7 +311,7 @@ fn said(notice: &Notice, redact: bool) -> (&'static str, String) {
     (notice.rule(), visible(&sentence))
 }
 
-/// What there is to know beside the numbers.
+/// Returns further facts about the plan: limits, history start, cleared tool results and provider.
 fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
     let mut facts = vec![("limits", visible(&words::limits(plan)))];
     let window = plan.window_start.as_ref().map(|id| format!("from {}", visible(&short(id.as_str()))));
@@ -319,7 +323,7 @@ fn facts(plan: &ContextPlan) -> Vec<(&'static str, String)> {
 }
 
 fn section_bars(plan: &ContextPlan) -> Vec<SectionBar> {
-    // All bars are drawn to one scale, so that they can be compared.
+    // All bars have one scale, so that their lengths can be compared.
     let whole = plan.sections.iter().map(|section| section.budget.max(section.used)).max();
     let whole = whole.unwrap_or_default();
     let bar_of = |section: &context_window::plan::SectionUse| SectionBar {
@@ -334,7 +338,7 @@ fn section_bars(plan: &ContextPlan) -> Vec<SectionBar> {
         bar: Bar::new(
             &[(section.section.name(), section.used), ("free", section.budget.saturating_sub(section.used))],
             whole,
-            // The mark says where the budget ends, where more than it is used.
+            // If a section uses more than its budget, a mark shows the budget's end.
             if section.used > section.budget { section.budget } else { 0 },
         ),
     };

@@ -1,4 +1,4 @@
-//! Whatever comes: keys at random, late answers, files that grow, hostile texts.
+//! Robustness of the screen: random keys, late answers, growing files and hostile texts.
 
 use super::{
     super::{
@@ -34,7 +34,7 @@ fn a_session_that_grows_is_shown_as_it_is() {
     assert!(it.text().unwrap().contains("following"));
 }
 
-/// Answers may come late: one to a question that is no longer open changes nothing.
+/// A late answer belongs to an outdated question and changes nothing.
 #[test]
 fn late_answers_change_nothing() {
     use super::super::{
@@ -43,7 +43,7 @@ fn late_answers_change_nothing() {
     };
     let mut it = screen(CHAT, (120, 40), "xj");
     let key = |code| Event::Key(KeyEvent::from(KeyCode::Char(code)));
-    // Two budgets after another, none of them answered yet.
+    // Two budget changes in a row, and neither is answered yet.
     let earlier = update::input(&mut it.app, &key(','));
     let later = update::input(&mut it.app, &key(','));
     let answers = |questions: &[Question]| -> Vec<Answer> {
@@ -70,7 +70,7 @@ fn late_answers_change_nothing() {
     assert_eq!(it.app.marks, marks);
 }
 
-/// Nothing that a terminal acts on gets onto the screen, whatever a session holds.
+/// No control character or direction mark of a session reaches the screen.
 #[test]
 fn hostile_texts_stay_text() {
     let hostile = "a\u{1b}[31m\u{7}\u{202e}b\r\n\u{0}\u{9b}31m\u{200f}c\u{1b}]52;c;aGk=\u{7}";
@@ -109,11 +109,13 @@ fn hostile_texts_stay_text() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// Thousands of keys, clicks and sizes: nothing breaks down, and what is selected is there.
+/// Thousands of random keys, clicks and sizes cause no panic, and the selection stays valid.
 #[test]
 fn keys_at_random_break_nothing() {
     let full = std::env::var_os("FULL").is_some_and(|full| full == "1");
+    // A full run is slow, so it needs the environment variable `FULL=1`.
     let rounds = if full { 20_000 } else { 700 };
+    // A fixed seed (xorshift) makes a failure reproducible.
     let mut seed: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut random = move |below: u64| {
         seed ^= seed << 13;
@@ -157,7 +159,7 @@ fn keys_at_random_break_nothing() {
             assert!(!matches!(app.explained.1, Loadable::Asked), "round {round}, {event:?}");
         }
         assert!(!it.effects.contains(&Effect::Quit));
-        // Whatever was tried, nothing of it is left when it is taken back.
+        // Undoing all tried changes leads back to the original plan.
         let plan = subject(arguments).prepared;
         let own = plan.manager.build_plan(&plan.request().with_excluded_counts()).unwrap();
         it.happens(&Event::Resize(120, 40));
@@ -173,7 +175,7 @@ fn keys_at_random_break_nothing() {
     }
 }
 
-/// The text of a row is looked for by what the row is, whatever its id looks like.
+/// A row finds its text by its kind, even if its id looks like that of another kind.
 #[test]
 fn a_message_named_like_a_summary_shows_its_text() {
     let fixture = std::fs::read_to_string(

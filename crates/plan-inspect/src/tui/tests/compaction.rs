@@ -1,4 +1,4 @@
-//! The conversation made smaller on the screen.
+//! Compactions on the screen.
 
 use super::{
     super::{
@@ -36,7 +36,8 @@ fn a_preview_changes_nothing_and_says_what_would() {
     }
 }
 
-/// What is applied is planned at once, and taken back step by step with what was tried before and after it.
+/// An applied compaction is planned at once. Undo reverts it step by step, together with changes tried before
+/// and after it.
 #[test]
 fn what_is_applied_is_undone_in_its_turn() {
     let mut it = screen(FULL, (100, 30), "");
@@ -62,7 +63,7 @@ fn what_is_applied_is_undone_in_its_turn() {
     assert_eq!(it.app.note, "nothing to undo");
 }
 
-/// The file that is saved is planned as the screen shows it, and the session itself stays as it is.
+/// The plan of the saved file equals the plan on the screen, and the session file is not changed.
 #[test]
 fn what_is_saved_is_what_was_shown() {
     let folder = tempfile::tempdir().unwrap();
@@ -84,6 +85,7 @@ fn what_is_saved_is_what_was_shown() {
             it.press("<Enter>").unwrap();
         }
         let mut saved = subject(&path).prepared;
+        // The file has no anchor of the last prompt, which also influences the plan.
         saved.session.previous.clone_from(&it.app.subject.session().previous);
         let plan = saved.manager.build_plan(&saved.request().with_excluded_counts()).unwrap();
         assert_eq!(plan.fingerprint(), fingerprint(&it), "{keys}");
@@ -91,7 +93,7 @@ fn what_is_saved_is_what_was_shown() {
     assert_eq!(std::fs::read(context_window_testing::root().join(TALK)).unwrap(), source);
 }
 
-/// Where the file grows, what it holds is shown.
+/// If the session file grows, the screen shows its new contents.
 #[test]
 fn a_session_that_grows_takes_an_applied_compaction_back() {
     let mut it = screen(FULL, (100, 30), "");
@@ -113,12 +115,12 @@ fn a_short_conversation_has_nothing_to_compact() {
     assert!(it.text().unwrap().contains("nothing to compact"));
     it.press("<Enter>w").unwrap();
     assert!(it.app.applied.is_empty() && it.effects.is_empty());
-    // Another key closes it, and does what it does.
+    // Another key closes the preview and also has its own effect.
     it.press("c5").unwrap();
     assert_eq!((it.app.popup, it.app.view), (None, View::Items));
 }
 
-/// A document takes the tokens that it frees: the prompt grows, and nothing is applied.
+/// A document takes the tokens that the compaction frees, so the prompt grows and nothing is applied.
 #[test]
 fn a_compaction_that_leaves_the_prompt_no_smaller_is_refused_with_figures() {
     let mut it = screen(CHAT, (100, 30), "c");

@@ -1,4 +1,4 @@
-//! Every key, and what is found and opened by keys.
+//! The keys, and searching and opening with them.
 
 use super::{
     super::{
@@ -12,7 +12,7 @@ use context_window::conversation::HistoryRow;
 use context_window_ratatui::ListRow;
 use context_window_report as report;
 
-/// A walk through every view and every key, with what each of them has to do.
+/// Walks through every view and every key, and checks the effect of each.
 #[test]
 fn every_key_does_what_the_help_says() {
     let mut it = screen(CHAT, (120, 40), "");
@@ -136,12 +136,12 @@ fn compactions_are_found_and_open() {
     );
     it.press("<Esc>}").unwrap();
     assert!(it.app.note.contains("no later compaction"));
-    // Nothing can be tried with a compaction.
+    // Markers of compactions do not support what-if changes.
     it.press("ptxy").unwrap();
     assert!(it.app.what_if.changes().is_empty() && it.effects.is_empty());
 }
 
-/// The ids in the order of the list, with what it says of each.
+/// Returns the ids in the order of the list, each with its reason.
 fn listed(it: &Script) -> Vec<(String, String)> {
     let plan = it.app.listed().unwrap();
     let row = |row: &ListRow| match row {
@@ -154,8 +154,8 @@ fn listed(it: &Script) -> Vec<(String, String)> {
     it.app.list.rows().iter().map(row).collect()
 }
 
-/// Every message is there once, in the order of the session, between them where it was compacted; and what is
-/// selected in one list is in the other.
+/// The items view has every message once, in the order of the session, with markers at compactions. Both
+/// lists share the selected item.
 #[test]
 fn the_items_are_the_session() {
     for arguments in [CHAT, TALK, TALK_SMALL, super::OVER, "examples/agent-parallel-tools.json --budget 200"]
@@ -175,7 +175,7 @@ fn the_items_are_the_session() {
         assert!(places.is_sorted(), "{arguments}: {ids:?}");
         let plan = it.app.listed().unwrap();
         assert!(plan.excluded.iter().all(|row| row.count == 1));
-        // The rows of both lists say the same of everything.
+        // Both lists describe each item in the same way.
         let of_plan = it.app.plan().unwrap();
         assert_eq!(
             (&plan.included, plan.estimated_tokens_total),
@@ -204,7 +204,7 @@ fn the_items_are_the_session() {
     }
 }
 
-/// Keys that try something with an item mean the message, not the run that it is in.
+/// Keys for what-if changes act on the message, not on its run.
 #[test]
 fn a_message_of_a_run_is_tried_by_itself() {
     let mut it = screen("examples/long-talk.json --budget 130", (120, 40), "5/id:m15<Enter>");
@@ -226,7 +226,7 @@ fn a_message_of_a_run_is_tried_by_itself() {
     assert!(it.app.what_if.changes().is_empty());
 }
 
-/// An earlier prompt lists what there was by then.
+/// An earlier prompt lists only the items of its time.
 #[test]
 fn an_earlier_prompt_lists_its_messages() {
     let mut it = screen(TALK, (100, 30), "5");
@@ -237,7 +237,7 @@ fn an_earlier_prompt_lists_its_messages() {
     assert!(before.len() < all && !before.iter().any(|(id, _)| id.contains("Compaction")), "{before:?}");
 }
 
-/// What is looked for is seen, wherever in a message it stands.
+/// The row of a match shows the matching text, wherever it occurs in the message.
 #[test]
 fn what_is_found_is_in_sight() {
     let (mut found, mut further_on) = (0, 0);
@@ -255,8 +255,8 @@ fn what_is_found_is_in_sight() {
     assert!(found >= 20 && further_on > 0, "{found} {further_on}");
 }
 
-/// Capitals or not, letter by letter; and when the filter is gone the same row is selected, among all the
-/// others.
+/// The search ignores case and takes every character literally. After the filter is cleared, the same row is
+/// selected.
 #[test]
 fn looking_for_something_keeps_the_row() {
     let mut it = screen(TALK, (80, 24), "5g");
@@ -270,7 +270,7 @@ fn looking_for_something_keeps_the_row() {
     for same in ["Wheat", "WHEAT", "wHEAt"] {
         assert_eq!(rows_of(same), wheat);
     }
-    // No letter is a sign of a pattern.
+    // Characters of regular expressions have no special meaning.
     assert!(rows_of("(.*").is_empty() && rows_of("wheatx").is_empty());
     rows_of("wheat");
     it.press("n").unwrap();
@@ -279,7 +279,7 @@ fn looking_for_something_keeps_the_row() {
     assert_eq!((it.app.row_id(), it.app.list.rows().len()), (Some((&*id, false)), all));
 }
 
-/// What is tried with an item is taken back with the same key, also where it is one of several then.
+/// The same key undoes a tried change, even if the item is then part of a run.
 #[test]
 fn the_same_key_takes_it_back() {
     let mut tried = 0;
@@ -303,7 +303,7 @@ fn the_same_key_takes_it_back() {
     assert!(tried >= 4, "{tried}");
 }
 
-/// Messages that are out for one reason are one row: each of them finds it by its id, and others do not.
+/// Excluded messages with the same reason share a row. Filtering by the id of any of them finds the row.
 #[test]
 fn a_message_inside_of_a_row_is_found() {
     let mut it = screen("examples/long-talk.json --budget 120", (120, 40), "o");
@@ -330,7 +330,7 @@ fn a_message_inside_of_a_row_is_found() {
     }
 }
 
-/// A filter by id finds a message inside of a row by its given id too, but only by the whole id.
+/// A filter by id also finds a named message inside a run, but only by its whole id.
 #[test]
 fn a_named_message_inside_of_a_row_is_found() {
     let messages: Vec<_> = (0..9)
@@ -362,7 +362,7 @@ fn every_binding_is_in_the_help() {
     for size in [(120, 40), (60, 40)] {
         let text = screen(CHAT, size, "?").text().unwrap();
         for binding in BINDINGS {
-            // Long ones are cut on narrow screens.
+            // Narrow screens cut long descriptions.
             let does: String = binding.does.chars().take(usize::from(size.0) - 18).collect();
             assert!(text.contains(&does), "{} at {size:?}", binding.shown);
         }
@@ -388,8 +388,8 @@ fn names_of_keys_that_are_none_are_refused() {
     }
 }
 
-/// `x` leaves an item out as a what-if, whatever it is; the rows say what that changes, and it can be saved
-/// and taken back.
+/// `x` excludes an item of any kind as a tried change. The rows show the effect, and it can be saved and
+/// undone.
 #[test]
 fn an_item_is_excluded_as_a_what_if() {
     let mut it = screen(CHAT, (120, 40), "/id:postage<Enter>x<Esc>");
@@ -404,14 +404,14 @@ fn an_item_is_excluded_as_a_what_if() {
     );
     it.press("u").unwrap();
     assert!(it.app.what_if.changes().is_empty());
-    // What another budget brings in has a mark, and so has what drops out.
+    // Items that another budget brings in or drops have a mark.
     it.press("+>>>>").unwrap();
     assert!(it.text().unwrap().contains("+*care"), "{}", it.text().unwrap());
     it.press("=<lt><lt>").unwrap();
     assert!(it.text().unwrap().contains("-*"), "{}", it.text().unwrap());
 }
 
-/// A prompt over its budget says what would help on the first view, and `f` tries it.
+/// The first view of a prompt over budget shows the fixes, and `f` tries one.
 #[test]
 fn a_fix_is_tried_by_a_key() {
     for size in [(120, 40), (100, 24), (80, 24)] {
@@ -430,8 +430,8 @@ fn a_fix_is_tried_by_a_key() {
     it.press("f").unwrap();
 }
 
-/// The key goes round all fixes, also those that only somebody else can make, and says which of them it is
-/// at.
+/// The key goes through all fixes in turn, including those that cannot be tried on the screen, and shows the
+/// number of the current one.
 #[test]
 fn fixes_are_shown_in_turn() {
     for arguments in [super::OVER, "examples/overflow.json --budget 210"] {
@@ -451,14 +451,14 @@ fn fixes_are_shown_in_turn() {
                 assert!(it.text().unwrap().contains(&place));
             }
         }
-        // Another prompt begins with its own.
+        // After an undo, the key begins again with the first fix.
         it.press("u").unwrap();
         it.press("f").unwrap();
         assert!(it.app.note.starts_with("fix 1 of"), "{}", it.app.note);
     }
 }
 
-/// An item left out of the request keeps its row, marked and selected, and the same key brings it back.
+/// An excluded item keeps its row, marked and selected, and the same key includes it again.
 #[test]
 fn what_is_excluded_keeps_its_row() {
     for size in [(80, 24), (120, 40)] {
@@ -483,7 +483,7 @@ fn what_is_excluded_keeps_its_row() {
             assert!(!it.text().unwrap().contains("-*postage"));
         }
     }
-    // A note that is unpinned is removed: its row stays too.
+    // An unpinned note is removed, but its row remains.
     let mut it = screen("examples/pins-ttl.json", (120, 40), "/pinned:<Esc>");
     let log = &it.app.subject.session().log;
     let note = log.notes().next().unwrap().id().to_string();
@@ -494,7 +494,7 @@ fn what_is_excluded_keeps_its_row() {
     assert!(it.app.what_if.changes().is_empty(), "{}", it.app.note);
 }
 
-/// Popups are as large as what they show.
+/// Popups are as large as their contents.
 #[test]
 fn a_popup_is_as_large_as_its_content() {
     let it = screen(CHAT, (120, 40), "!");
@@ -504,11 +504,11 @@ fn a_popup_is_as_large_as_its_content() {
     assert!(frame.len() <= 2, "{text}");
     let lines = text.lines().position(|line| line.contains("[Notices")).unwrap();
     assert!(lines > 10, "in the middle\n{text}");
-    // Below it the view goes on.
+    // The view is visible below the popup.
     assert!(text.lines().nth(lines + 6).unwrap().contains('│'), "{text}");
 }
 
-/// Where there is little room, `v` shows the sections in place of the grid.
+/// On a small screen, `v` shows the sections in place of the grid.
 #[test]
 fn the_overview_gives_way_to_the_sections() {
     let mut it = screen(CHAT, (80, 24), "");
@@ -518,8 +518,8 @@ fn the_overview_gives_way_to_the_sections() {
     assert!(text.contains("Sections") && !text.contains("What fills the prompt"), "{text}");
 }
 
-/// A fix is tried beside what is tried already, also where only that is over the budget; again, the next one
-/// in its place.
+/// A fix is tried in addition to other tried changes, even if only those exceed the budget. The next fix
+/// replaces it.
 #[test]
 fn fixes_go_beside_other_changes() {
     let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");
@@ -527,7 +527,7 @@ fn fixes_go_beside_other_changes() {
     assert!(it.text().unwrap().contains(": f tries a fix"));
     it.press("f").unwrap();
     assert!(it.app.plan().unwrap().overflow.is_none(), "{}", it.app.note);
-    // What was excluded stays so; the second fix takes the place of the first, and undoing begins anew.
+    // The exclusion stays. The second fix replaces the first one, and undo starts again with the first.
     let mut it = screen("examples/overflow.json --budget 210", (120, 40), "/id:fire<Enter>x<Esc>");
     let excluded = it.app.what_if.changes().clone();
     it.press("f").unwrap();
@@ -553,7 +553,7 @@ fn what_is_required_cannot_be_excluded() {
     assert!(it.app.what_if.changes().is_empty());
 }
 
-/// A pin that has no room is said at once, with what it needs and what there is.
+/// A pin that does not fit is reported at once, with its tokens and the available ones.
 #[test]
 fn a_pin_that_does_not_fit_is_said() {
     let session = serde_json::json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Is it late?"}],
@@ -567,7 +567,7 @@ fn a_pin_that_does_not_fit_is_said() {
     }
 }
 
-/// What fills the prompt names each tool below the results of all, as far as there is room.
+/// The overview lists each tool below the results of all tools, as far as there is space.
 #[test]
 fn tool_results_are_named() {
     for size in [(80, 24), (200, 50)] {
@@ -585,7 +585,7 @@ fn tool_results_are_named() {
     }
 }
 
-/// A rewind has a line of its own, which says what it means.
+/// A rewind has its own line, which describes its meaning.
 #[test]
 fn a_rewind_is_a_line_among_the_items() {
     let folder = tempfile::tempdir().unwrap();

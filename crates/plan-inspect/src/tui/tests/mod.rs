@@ -1,4 +1,4 @@
-//! What screens of real plans look like; and in files of their own what keys and the mouse do.
+//! Screens of real plans. Other files test keys and the mouse.
 
 mod chance;
 mod compaction;
@@ -39,12 +39,14 @@ fn screen(arguments: &str, size: (u16, u16), keys: &str) -> Script {
     script
 }
 
-/// A plan that leaves documents out, a conversation that was compacted, and a minimum that does not fit.
+/// A plan that excludes documents.
 const CHAT: &str = "examples/support-chat.json --budget 400";
+/// A conversation with a compaction, and the same one with a small budget.
 const TALK: &str = "examples/long-talk.json";
 const TALK_SMALL: &str = "examples/long-talk.json --budget 200";
-/// A conversation that fills most of its window.
+/// A conversation that fills most of its context window.
 const FULL: &str = "examples/long-talk.json --context-len 520 --max-completion 64";
+/// A prompt whose required items exceed the budget.
 const OVER: &str = "examples/overflow.json";
 
 #[test]
@@ -82,14 +84,14 @@ fn every_screen_looks_as_it_did() {
             insta::assert_snapshot!(format!("{name}_{width}x{height}"), script.text().unwrap());
         }
     }
-    // Below 60x15 there is a word and nothing else, whatever is shown.
+    // A screen below 60x15 shows only a message, in every view.
     for (name, arguments, keys) in screens {
         let text = screen(arguments, (59, 14), keys).text().unwrap();
         assert_eq!(text.trim_end(), "terminal too small: 59x14, expected 60x15", "{name}");
     }
 }
 
-/// However small the screen is, what it says of that is whole.
+/// The message for a screen that is too small contains only whole words at every size.
 #[test]
 fn a_screen_that_is_too_small_says_so_in_whole_words() {
     let sizes = (1..60)
@@ -116,7 +118,7 @@ fn line(buffer: &Buffer, y: u16) -> String {
     (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
 }
 
-/// The one line, beside the tabs', that is selected.
+/// Returns the only selected line, apart from the tabs.
 fn selected(script: &Script) -> String {
     let buffer = script.buffer().unwrap();
     let lines: Vec<u16> =
@@ -130,7 +132,7 @@ fn what_is_selected_is_reversed_and_said_in_signs_too() {
     for size in SIZES {
         let script = screen(CHAT, size, "jj");
         assert!(selected(&script).contains("^ voucher"), "{}", selected(&script));
-        // The view that is shown: reversed, and in brackets.
+        // The tab of the current view is reversed and in brackets.
         let buffer = script.buffer().unwrap();
         let tab: String = (0..size.0)
             .filter(|x| buffer[(*x, 0)].modifier.contains(Modifier::REVERSED))
@@ -162,11 +164,12 @@ fn levels_have_their_colours_and_sixteen_are_enough() {
     };
     assert_eq!(fill("examples/long-talk.json"), Color::Green);
     assert_eq!(fill("examples/long-talk.json --context-len 520 --max-completion 64"), Color::Yellow);
-    // The conversation is over its limit, and the prompt fits: red is for a prompt that does not.
+    // The conversation exceeds its limit but the prompt fits. Red is reserved for a prompt that does not fit.
     assert_eq!(fill("examples/long-talk.json --context-len 400 --max-completion 64"), Color::Yellow);
     assert_eq!(fill(OVER), Color::Red);
     for (arguments, keys) in [(CHAT, "oG"), (TALK, "2"), (OVER, ""), (TALK, "5G"), (TALK, "d")] {
         let used = colours(&screen(arguments, (120, 40), keys));
+        // Only the 16 named colours work on every terminal.
         let more = |colour: &Color| matches!(colour, Color::Indexed(_) | Color::Rgb(..));
         assert!(!used.iter().any(more), "{used:?}");
         assert!(used.len() > 1, "{keys}: no colour at all");
@@ -183,8 +186,8 @@ fn without_colour_there_is_none_and_the_text_is_the_same() {
     }
 }
 
-/// What has no room in the head is not there, rather than half there; the prompt and what the file does
-/// always are.
+/// Parts of the head that do not fit are left out completely. The prompt number and the state of the file are
+/// always shown.
 #[test]
 fn the_head_is_never_cut() {
     for width in (60..=100).chain([119, 120, 140]) {

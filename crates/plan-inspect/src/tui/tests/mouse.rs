@@ -1,4 +1,4 @@
-//! The mouse, and sizes that change.
+//! Mouse events and changes of the size.
 
 use super::{
     super::{
@@ -41,7 +41,7 @@ fn the_mouse_chooses_scrolls_and_slides() {
     it.happens(&mouse(click, 3, 10));
     assert_eq!(it.app.config.selected, 5);
 
-    // A bar of the timeline, in the corner of the plan and in its own view.
+    // Clicks select a bar of the timeline, both in the plan view and in the timeline view.
     let mut it = screen(TALK, (120, 40), "");
     let foot = |it: &Script| {
         let picture = it.text().unwrap();
@@ -49,7 +49,7 @@ fn the_mouse_chooses_scrolls_and_slides() {
         u16::try_from(at).unwrap() - 2
     };
     let y = foot(&it);
-    // Behind the axis a bar takes three columns.
+    // After the axis, each bar is three columns wide.
     it.happens(&mouse(click, 10 + 3 * 6, y));
     assert_eq!(it.app.place_of_prompt(), Some(6));
     assert_eq!(it.buffer().unwrap()[(10 + 3 * 6, y)].symbol(), "C", "the bar that was clicked");

@@ -1,4 +1,4 @@
-//! Earlier prompts, and what is tried at them: held against the planner.
+//! Earlier prompts and changes tried at them, compared with the planner.
 
 use super::{
     super::{
@@ -8,8 +8,8 @@ use super::{
     CHAT, OVER, TALK, TALK_SMALL, screen,
 };
 
-/// What `w` writes is tried again with `--what-if`: the same plan at the same prompt, and undone the same
-/// way.
+/// A file written with `w` gives the same plan at the same prompt with `--what-if`, and can be undone in the
+/// same way.
 #[test]
 fn what_was_written_is_tried_again() {
     let path = std::env::temp_dir().join(format!("context-window-{}-what-if.json", std::process::id()));
@@ -42,8 +42,7 @@ fn what_was_written_is_tried_again() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// `d` goes through everything there is to compare with, and each comparison is what the planner says of the
-/// two.
+/// `d` goes through all comparisons, and each one matches the planner's diff.
 #[test]
 fn every_comparison_is_reached() {
     let other = "--against examples/agent-parallel-tools.json";
@@ -79,18 +78,19 @@ fn every_comparison_is_reached() {
     assert!(!came_and_went.is_empty() && came_and_went.iter().all(|id| changes(&it).contains(id)));
     it.press("d").unwrap();
     assert!(changes(&it).iter().any(|id| id == "m6"), "the other session has no such question");
-    // Elsewhere it begins anew with the nearest.
+    // In another view, the comparison starts again with the nearest one.
     it.press("1d").unwrap();
     assert_eq!(it.app.comparison(), Some(Comparison::Untried));
     it.press("d3u").unwrap();
     assert_eq!(it.app.comparison(), Some(Comparison::Other));
 }
 
-/// Where there are more prompts than columns, a column shows the worst of its own: a break, a compaction, a
-/// budget that is exceeded, the largest prompt.
+/// If there are more prompts than columns, a column shows the worst of its prompts. This is one over budget,
+/// with a compaction or with a cache break, or otherwise the largest.
 #[test]
 fn nothing_is_lost_in_a_crowded_timeline() {
     let mut it = screen(TALK, (80, 24), "2");
+    // 1,000 marks without events, except at known prompts.
     let calm = it.app.marks[0].clone();
     it.app.marks = (0..1_000)
         .map(|place| {
@@ -116,12 +116,12 @@ fn nothing_is_lost_in_a_crowded_timeline() {
     let at = |place: usize| 10 + place * 69 / 1_000;
     assert_eq!((column(signs, '!'), column(signs, 'C'), column(signs, 'B')), (at(340), at(700), at(120)));
     assert_eq!(column(chosen, '^'), at(120), "what happened there does not cover what is selected");
-    // The largest prompt is as high as the chart, though it is one of 14 in its column.
+    // The largest prompt has the full height of the chart, although its column represents 14 prompts.
     let top = picture.lines().nth(4).unwrap();
     assert_eq!(top.chars().position(|c| ('▁'..='█').contains(&c)), Some(at(500)), "{picture}");
 }
 
-/// What an earlier prompt shows is what the replay planned.
+/// An earlier prompt shows the same figures as the replay.
 #[test]
 fn earlier_prompts_are_those_of_the_replay() {
     for arguments in [CHAT, TALK, OVER, "examples/agent-parallel-tools.json --budget 300"] {
@@ -140,7 +140,7 @@ fn earlier_prompts_are_those_of_the_replay() {
     }
 }
 
-/// The budget that the detail names is the one at which the slider brings the item in, at every prompt.
+/// The budget in the detail is the one at which the slider includes the item, at every prompt.
 #[test]
 fn what_is_said_of_other_budgets_is_what_they_do() {
     let mut tried = 0;
@@ -160,6 +160,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
                 let budget: u64 = budget.replace(',', "").parse().unwrap();
                 let (id, document) = it.app.row_id().map(|(id, document)| (id.to_owned(), document)).unwrap();
                 for (budget, enters) in [(budget, true), (budget - 1, false)] {
+                    // One token less than the reported budget must not include the item.
                     let what_if = context_window_ratatui::WhatIf::new().with_budget(Some(budget));
                     let question =
                         super::super::ask::Question::Plan { ticket: 0, at: it.app.at.clone(), what_if };
@@ -180,7 +181,7 @@ fn what_is_said_of_other_budgets_is_what_they_do() {
     assert!(tried > 20, "{tried}");
 }
 
-/// Every bar of the chart is as high as its prompt, and has cells of every kind that takes two of them.
+/// Every bar has the height of its prompt, and a cell for every kind that fills at least two cells.
 #[test]
 fn bars_are_as_high_as_their_prompts() {
     let mut checked = 0;

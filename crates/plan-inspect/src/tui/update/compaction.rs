@@ -1,4 +1,4 @@
-//! The conversation made smaller: looked at, applied on the screen, written as a new file, taken back.
+//! Compactions on the screen: preview, apply, save as a new file, undo.
 
 use super::super::{
     ask::{At, Question},
@@ -6,35 +6,37 @@ use super::super::{
     state::{App, Applied, Effect, Loadable, NewSession, Popup},
 };
 
-/// Opens the preview of what is chosen.
+/// Opens the preview of the selected action.
 pub(super) fn open(app: &mut App) -> Vec<Question> {
     app.popup = Some(Popup::Compaction);
     preview(app)
 }
 
-/// Whether the preview stays while this is done, scrolling apart.
+/// Checks if the preview stays open during an action. Scrolling is checked separately.
 pub(super) fn stays_open(action: Action) -> bool {
     use Action::{Back, Compact, Left, Open, Quit, Right, Save, Suspend};
     matches!(action, Back | Compact | Left | Open | Quit | Right | Save | Suspend)
 }
 
-/// The other choice.
+/// Switches to the other action, a compaction or a fresh start.
 pub(super) fn other(app: &mut App) -> Vec<Question> {
     app.banner.next_action();
     preview(app)
 }
 
+/// Requests the preview of the selected action.
 fn preview(app: &mut App) -> Vec<Question> {
     app.scrolled = 0;
     app.offered = Loadable::Asked;
     vec![Question::Compact { action: app.banner.chosen(), what_if: app.what_if.changes().clone() }]
 }
 
-/// Applies what is shown: on the screen, not in the file.
+/// Applies the shown compaction on the screen. The session file is not changed.
 pub(super) fn apply(app: &mut App) -> Vec<Question> {
     let Loadable::Answered(Some(offer)) = std::mem::replace(&mut app.offered, Loadable::Nothing) else {
         return Vec::new();
     };
+    // Undo compares this number to decide if a later tried change is undone first.
     let changes = app.what_if.undos();
     let before = std::mem::replace(&mut app.subject, offer.after);
     app.applied.push(Applied { compacted: offer.compacted, before, changes });
@@ -42,7 +44,8 @@ pub(super) fn apply(app: &mut App) -> Vec<Question> {
     changed(app)
 }
 
-/// Takes the last compaction back, unless something was tried since. None where there is none.
+/// Undoes the last compaction, unless changes were tried after it. Returns `None` if there is none to
+/// undo.
 pub(super) fn undo(app: &mut App) -> Option<Vec<Question>> {
     let last = app.applied.pop_if(|last| last.changes >= app.what_if.undos())?;
     app.subject = last.before;
@@ -50,13 +53,13 @@ pub(super) fn undo(app: &mut App) -> Option<Vec<Question>> {
     Some(changed(app))
 }
 
-/// Another conversation is on the screen.
+/// Starts again with the changed conversation.
 fn changed(app: &mut App) -> Vec<Question> {
     app.at = At::Now;
     app.start()
 }
 
-/// Saves the session with what was applied, and what is shown in the preview, as a new file.
+/// Saves the session to a new file, with the applied compactions and the one in the preview.
 pub(super) fn save(app: &mut App) {
     let offered = match &app.offered {
         Loadable::Answered(Some(offer)) if app.popup == Some(Popup::Compaction) => Some(&offer.compacted),

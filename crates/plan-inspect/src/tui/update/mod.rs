@@ -1,4 +1,4 @@
-//! What happens → another state, and what has to be asked because of it.
+//! Updates of the state: an event changes the state and can result in questions.
 
 mod compaction;
 mod moves;
@@ -28,7 +28,7 @@ use std::{mem, sync::Arc};
 use tries::{save, slide, try_action, try_fix, try_out, try_with_item, undo};
 use tui_input::{Input, InputRequest};
 
-/// Something was typed, clicked or resized.
+/// Handles input: a key, a mouse event, a paste or a resize.
 pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
     let mut questions = match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => key_pressed(app, *key),
@@ -38,6 +38,7 @@ pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
             Vec::new()
         }
         Event::Paste(text) if app.input.is_some() => {
+            // Pasted text is edited like typed text, character by character.
             text.chars().for_each(|c| edit(app, InputRequest::InsertChar(c)));
             Vec::new()
         }
@@ -49,7 +50,7 @@ pub(crate) fn input(app: &mut App, event: &Event) -> Vec<Question> {
     questions
 }
 
-/// A question was answered.
+/// Handles the answer to a question. An outdated answer is ignored.
 pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
     let mut questions = Vec::new();
     match answer {
@@ -62,6 +63,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
                 }
                 Err(error) => app.planned = Loadable::Failed(error),
             }
+            // The rows of the items view and the explanation belong to the old plan.
             app.listed = Loadable::Nothing;
             app.list_anew();
             app.explained = (String::new(), Loadable::Nothing);
@@ -83,7 +85,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             app.diff = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Step { epoch, mark } if epoch == app.epoch => {
-            // A view of the newest prompt follows the newest prompt.
+            // If the last prompt is selected, the selection moves along to the new one.
             let at_end = app.prompt.selected + 1 >= app.marks.len();
             app.marks.push(*mark);
             if at_end && app.at == At::Now {
@@ -105,7 +107,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
             app.offered = answer.map_or_else(Loadable::Failed, Loadable::Answered);
         }
         Answer::Reloaded(answer) => questions.extend(reloaded(app, answer)),
-        // An answer to a question that is no longer open.
+        // The answer belongs to an outdated question.
         _ => {}
     }
     settle(app);
@@ -114,6 +116,7 @@ pub(crate) fn answer(app: &mut App, answer: Answer) -> Vec<Question> {
     questions
 }
 
+/// Shows a reloaded session, or keeps it until the user resumes.
 fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question> {
     match answer {
         Ok(subject) => {
@@ -122,6 +125,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
                 app.note = "paused: the session has grown".into();
                 return Vec::new();
             }
+            // If the last row was selected, the selection follows the growing session.
             app.to_end = app.view == View::Items && app.list.selected() + 1 >= app.list.rows().len();
             app.subject = subject;
             app.note.clear();
@@ -129,6 +133,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
                 app.applied.clear();
                 app.note = "the session has grown: the applied compaction was taken back".into();
             }
+            // The preview was made for the old session.
             app.popup.take_if(|popup| *popup == Popup::Compaction);
             app.unread = false;
             app.start()
@@ -141,7 +146,7 @@ fn reloaded(app: &mut App, answer: Result<Arc<Subject>, String>) -> Vec<Question
     }
 }
 
-/// Brings everything into sight that has to be.
+/// Limits selections and scrolls them into view.
 fn settle(app: &mut App) {
     let places = app.places();
     let height = |area: Rect, used: u16| usize::from(inside(area).height.saturating_sub(used));
@@ -157,7 +162,7 @@ fn settle(app: &mut App) {
     app.section = app.section.min(Section::ALL.len() - 1);
 }
 
-/// The rows of the view of items, where they are not known.
+/// Returns the question for the rows of the items view, if they are not known.
 fn listing(app: &mut App) -> Option<Question> {
     if app.view != View::Items || app.plan().is_none() || !matches!(app.listed, Loadable::Nothing) {
         return None;
@@ -166,8 +171,9 @@ fn listing(app: &mut App) -> Option<Question> {
     Some(Question::List { ticket: app.ticket, at: app.at.clone(), what_if: app.what_if.changes().clone() })
 }
 
-/// What is asked about the selected row, where that is not known.
+/// Returns the question for the explanation of the selected row, if it is not known.
 fn explanation(app: &mut App) -> Option<Question> {
+    // A qualified id is unique, even if a document shares the id of a message.
     let name = app.row()?.qualified_id();
     if app.explained.0 == name && !matches!(app.explained.1, Loadable::Nothing) {
         return None;
@@ -184,6 +190,7 @@ fn explanation(app: &mut App) -> Option<Question> {
 }
 
 fn key_pressed(app: &mut App, key: KeyEvent) -> Vec<Question> {
+    // Ctrl-C quits from everywhere, even while a filter is typed.
     let quits = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
     if quits {
         app.effects.push(Effect::Quit);
@@ -197,7 +204,7 @@ fn key_pressed(app: &mut App, key: KeyEvent) -> Vec<Question> {
     keys::action(key).map(|action| act(app, action)).unwrap_or_default()
 }
 
-/// A key while a filter is being typed.
+/// Handles a key while the user types a filter.
 fn typed(app: &mut App, key: KeyEvent) {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
@@ -221,6 +228,7 @@ fn typed(app: &mut App, key: KeyEvent) {
     }
 }
 
+/// Edits the filter text and applies the filter at once.
 fn edit(app: &mut App, request: InputRequest) {
     let Some(input) = &mut app.input else { return };
     input.handle(request);
@@ -228,12 +236,13 @@ fn edit(app: &mut App, request: InputRequest) {
     filter(app, &text);
 }
 
+/// Carries out the action of a key.
 fn act(app: &mut App, action: Action) -> Vec<Question> {
     if app.popup == Some(Popup::Help) && !scrolls(action) && action != Action::Suspend {
         app.popup = None;
         return Vec::new();
     }
-    // What is shown there holds for the plan on the screen: another one needs another look.
+    // The preview is valid only for the plan on the screen, so actions that can change the plan close it.
     if app.popup == Some(Popup::Compaction) && !scrolls(action) && !compaction::stays_open(action) {
         app.popup = None;
     }
@@ -253,7 +262,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
         Action::View(number) => return show(app, View::ALL[usize::from(number)]),
         Action::NextPane => turn_pane(app, true),
         Action::PreviousPane => turn_pane(app, false),
-        // With a filter every row is a match.
+        // With a filter, every row is a match.
         Action::Down | Action::NextHit => step(app, 1),
         Action::Up | Action::PreviousHit => step(app, -1),
         Action::Left => return sideways(app, false),
@@ -309,6 +318,7 @@ fn act(app: &mut App, action: Action) -> Vec<Question> {
     Vec::new()
 }
 
+/// Handles Esc: closes the popup, clears the filter, closes the banner, or returns to the plan view.
 fn back(app: &mut App) {
     if app.popup.take().is_some() {
         return;
@@ -325,6 +335,7 @@ fn back(app: &mut App) {
     }
 }
 
+/// Changes the view and closes the popup.
 fn show(app: &mut App, view: View) -> Vec<Question> {
     app.go_to(view);
     app.popup = None;
@@ -336,6 +347,7 @@ fn show(app: &mut App, view: View) -> Vec<Question> {
     if view == View::Diff { comparison(app).into_iter().collect() } else { Vec::new() }
 }
 
+/// Handles Enter, which depends on the popup, the view and the selected row.
 fn open(app: &mut App) -> Vec<Question> {
     match app.popup.take() {
         Some(Popup::Compaction) => return compaction::apply(app),
@@ -349,6 +361,7 @@ fn open(app: &mut App) -> Vec<Question> {
     match app.view {
         View::Plan if app.pane == Pane::Sections => {
             let section = report::section(Section::ALL[app.section]).to_lowercase();
+            // The filter accepts the first word of a section's name.
             let section = section.split(' ').next().unwrap_or_default();
             filter(app, &format!("section:{section}"));
             app.pane = Pane::Items;
@@ -379,7 +392,9 @@ fn open(app: &mut App) -> Vec<Question> {
     Vec::new()
 }
 
+/// Pauses or resumes following the session file.
 fn pause(app: &mut App) -> Vec<Question> {
+    // Taking the state out moves a waiting session without a clone.
     match mem::replace(&mut app.follow, Follow::Yes) {
         Follow::No => {
             app.follow = Follow::No;

@@ -1,4 +1,4 @@
-//! The mouse: what is clicked is chosen, what is under a wheel moves.
+//! The mouse: a click selects, the wheel scrolls the pane under it.
 
 use super::super::{
     ask::Question,
@@ -12,6 +12,7 @@ use ratatui::{
     layout::{Position, Rect},
 };
 
+/// Handles a mouse event.
 pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
     let at = Position::new(mouse.column, mouse.row);
     let by = match mouse.kind {
@@ -20,9 +21,11 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         MouseEventKind::Down(MouseButton::Left) | MouseEventKind::Drag(MouseButton::Left) => 0,
         _ => return Vec::new(),
     };
+    // A screen that is too small shows only a message, so there is nothing to click.
     if app.size.width < SMALLEST.0 || app.size.height < SMALLEST.1 {
         return Vec::new();
     }
+    // A click closes the popup and has no other effect, because the user cannot see the view below.
     if app.popup.is_some() && by == 0 {
         app.popup = None;
         return Vec::new();
@@ -50,6 +53,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         let Some(budget) = view::budget_at(app, places.what_if, at.x) else { return Vec::new() };
         return try_out(app, |what_if| what_if.set_budget(budget));
     }
+    // The index of the clicked line in a list, below the border and `used` heading lines.
     let row = |area: Rect, used: u16| usize::from(at.y.saturating_sub(area.y + 1 + used));
     match app.view {
         View::Plan if places.items.contains(at) => {
@@ -63,6 +67,7 @@ pub(super) fn clicked(app: &mut App, mouse: MouseEvent) -> Vec<Question> {
         }
         View::Timeline => {
             let area = view::prompts_area(places.body);
+            // The first line below the border is the heading.
             if area.contains(at) && at.y > area.y + 1 {
                 app.prompt.selected = app.prompt.offset + row(area, 1);
             } else if let Some(place) = view::prompt_at(app, at) {

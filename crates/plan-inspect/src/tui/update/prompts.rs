@@ -1,4 +1,4 @@
-//! Earlier prompts, compactions among them, and what differs from one to the next.
+//! Movement between prompts and compactions, and comparisons of prompts.
 
 use super::super::{
     ask::Question,
@@ -6,7 +6,8 @@ use super::super::{
 };
 use context_window_ratatui::{ListRow, WhatIf};
 
-/// Goes to another prompt: `which` maps the current index and the number of prompts to the new index.
+/// Goes to another prompt. `which` maps the current index and the number of prompts to the new index, or to
+/// `None` if there is no such prompt.
 pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Option<usize>) -> Vec<Question> {
     let place = match (app.place_of_prompt(), &app.replayed) {
         (Some(place), _) => place,
@@ -33,7 +34,7 @@ pub(super) fn to_prompt(app: &mut App, which: impl FnOnce(usize, usize) -> Optio
     vec![app.ask_for_a_plan()]
 }
 
-/// Goes to the prompt of this number.
+/// Goes to the prompt with this number.
 pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
     let place = app.marks.iter().position(|mark| mark.figures.number == number);
     let questions = to_prompt(app, |_, _| place);
@@ -43,7 +44,8 @@ pub(super) fn to_number(app: &mut App, number: usize) -> Vec<Question> {
     questions
 }
 
-/// The next compaction, or the one before: among the items the marker, elsewhere the first prompt that was planned after it.
+/// Goes to the next or previous compaction. In the items view this is its marker, elsewhere the first prompt
+/// after it.
 pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
     if app.view == View::Items {
         let rows = app.list.rows();
@@ -63,13 +65,14 @@ pub(super) fn to_compaction(app: &mut App, forward: bool) -> Vec<Question> {
         if forward { (place + 1..len).find(is_one) } else { (0..place).rev().find(is_one) }
     };
     let questions = to_prompt(app, found);
+    // A message about the running replay is more useful than this one.
     if questions.is_empty() && !app.note.contains("being planned") {
         app.note = if forward { "no later compaction" } else { "no earlier compaction" }.into();
     }
     questions
 }
 
-/// What the diff view asks.
+/// Returns the question for the diff view. Returns `None` if there is nothing to compare with.
 pub(super) fn comparison(app: &mut App) -> Option<Question> {
     let from = match app.comparison() {
         Some(Comparison::Untried) => Some((app.at.clone(), WhatIf::default())),
@@ -87,7 +90,7 @@ pub(super) fn comparison(app: &mut App) -> Option<Question> {
     Some(Question::Compare { ticket: app.ticket, from, to: (app.at.clone(), app.what_if.changes().clone()) })
 }
 
-/// The nearest comparison; where the differences are shown already, the next one.
+/// Selects the nearest comparison. If the differences are already shown, it selects the next one.
 pub(super) fn compare(app: &mut App) {
     if app.view != View::Diff {
         app.compared = None;

@@ -1,9 +1,9 @@
-//! Which rows are shown.
+//! The filter, the selection of rows, and their order.
 
 use super::super::state::{App, View};
 use context_window_ratatui::{ItemListState, Shown};
 
-/// Filters the plan's rows.
+/// Filters the rows of the list. An invalid filter leaves the rows unchanged and is reported in the foot.
 pub(super) fn filter(app: &mut App, text: &str) {
     app.remember_item();
     match app.list.set_filter(text) {
@@ -15,13 +15,14 @@ pub(super) fn filter(app: &mut App, text: &str) {
     }
 }
 
-/// Chooses other rows, or another order; the selected item stays selected where it is still there.
+/// Changes the rows or their order. The selected item remains selected if it is still in the list.
 pub(super) fn list_anew(app: &mut App, choose: impl FnOnce(&mut ItemListState)) {
     app.remember_item();
     choose(&mut app.list);
     app.list_anew();
 }
 
+/// Shows all, only included or only excluded items.
 pub(super) fn choose(app: &mut App, shown: Shown) {
     if app.view != View::Items {
         app.go_to(View::Plan);

@@ -1,4 +1,5 @@
-//! What is tried: another budget, a pin, a lifetime; taken back, or written down.
+//! The changes that a user tries (what-if): budget, pins, expiry, exclusion and fixes. Also their undo and
+//! saving.
 
 use super::super::{
     ask::Question,
@@ -11,11 +12,12 @@ use context_window::plan::{Decision, Remedy};
 use context_window_ratatui::{Attempt, ItemTexts, ListRow, NoticeAction, WhatIfState};
 use context_window_report as report;
 
-/// Changes what is tried, and plans again where that is something else.
+/// Applies a tried change and requests a new plan if the changes differ.
 pub(super) fn try_out(app: &mut App, change: impl FnOnce(&mut WhatIfState) -> bool) -> Vec<Question> {
     if change(&mut app.what_if) { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
+/// Undoes the last tried change or compaction.
 pub(super) fn undo(app: &mut App) -> Vec<Question> {
     app.fix = None;
     if let Some(questions) = compaction::undo(app) {
@@ -28,6 +30,7 @@ pub(super) fn undo(app: &mut App) -> Vec<Question> {
     questions
 }
 
+/// Moves the budget one step up or down.
 pub(super) fn slide(app: &mut App, up: bool) -> Vec<Question> {
     if app.known().is_none() {
         return Vec::new();
@@ -35,11 +38,12 @@ pub(super) fn slide(app: &mut App, up: bool) -> Vec<Question> {
     try_out(app, if up { WhatIfState::larger } else { WhatIfState::smaller })
 }
 
-/// Tries something with the selected item, and says what came of it.
+/// Tries a change with the selected item and reports the result.
 pub(super) fn try_with_item(
     app: &mut App,
     attempt: impl FnOnce(&mut WhatIfState, Decision<'_>, &ItemTexts<'_>) -> Attempt,
 ) -> Vec<Question> {
+    // The attempt needs the changes mutably and the app's texts at once, so it works on a copy.
     let mut what_if = app.what_if.clone();
     let attempt = match (app.list.selected_row(), app.row()) {
         (Some(ListRow::LeftOut(nth)), _) => what_if.bring_back(nth),
@@ -51,12 +55,13 @@ pub(super) fn try_with_item(
     if attempt.changed() { vec![app.ask_for_a_plan()] } else { Vec::new() }
 }
 
-/// Shows the next single change that makes a prompt fit, after the last one the first, and tries it beside
-/// what is tried already if it is another budget or a pin less. What shortens an item, or leaves less for the
-/// reply, cannot be tried here.
+/// Shows the next fix for a prompt over budget; after the last one, the first.
+///
+/// A fix that raises the budget or unpins an item is tried in addition to the other tried changes. Fixes
+/// that shorten an item or lower the reply reserve cannot be tried here.
 pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     let last = app.fix.take().filter(|fix| fix.after == *app.what_if.changes() && fix.at == app.at);
-    // The one before is taken back, also where it helped.
+    // The previous fix is undone, even if it was successful.
     let (all, number, before) = match last {
         Some(fix) => (fix.all.clone(), (fix.number + 1) % fix.all.len().max(1), fix.before),
         None => (fixes(app).into(), 0, app.what_if.changes().clone()),
@@ -81,7 +86,8 @@ pub(super) fn try_fix(app: &mut App) -> Vec<Question> {
     try_out(app, |what_if| what_if.set_changes(changes))
 }
 
-/// The fixes of the plan on the screen, or of the one without what is tried, each with its words.
+/// Returns the fixes of the plan on the screen with their descriptions. If this plan fits, it returns those
+/// of the plan without tried changes.
 fn fixes(app: &App) -> Vec<(Remedy, String)> {
     let Some(known) = app.known() else { return Vec::new() };
     let plans = [&known.plan, &known.base];
@@ -91,14 +97,14 @@ fn fixes(app: &App) -> Vec<(Remedy, String)> {
     overflow.remedies.iter().map(|fix| (fix.clone(), report::remedy(fix, &plan.limits))).collect()
 }
 
-/// Tries what the selected notice offers.
+/// Tries the selected action of a notice.
 pub(super) fn try_action(app: &mut App, action: &NoticeAction) -> Vec<Question> {
     let subject = app.subject.clone();
     app.note = format!("{}: {}", report::brief(action.id().as_str()), action.label());
     try_out(app, |what_if| what_if.try_action(action, &subject.session().log))
 }
 
-/// Saves what is tried and what was applied, each as a file of its own.
+/// Saves the tried changes and the applied compactions, each to its own file.
 pub(super) fn save(app: &mut App) {
     let (is_tried, is_applied) = (!app.what_if.changes().is_empty(), !app.applied.is_empty());
     if !is_tried && !is_applied {
@@ -112,6 +118,7 @@ pub(super) fn save(app: &mut App) {
     }
 }
 
+/// Saves the tried changes with the number of the prompt that they were tried at.
 fn save_changes(app: &mut App) {
     let tried = app.what_if.changes();
     let mark = app.place_of_prompt().and_then(|place| app.marks.get(place));

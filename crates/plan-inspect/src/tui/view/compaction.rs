@@ -1,4 +1,4 @@
-//! What a compaction or a fresh start would do, before it is applied.
+//! The preview of a compaction or a fresh start, before it is applied.
 
 use super::{
     super::{
@@ -17,7 +17,7 @@ use ratatui::{
     widgets::Clear,
 };
 
-/// Lines above the text: what can be chosen, and a blank one.
+/// The number of lines above the text: the choice of actions and a blank line.
 const HEAD: u16 = 2;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -40,6 +40,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     match &app.offered {
         Loadable::Answered(Some(offer)) => {
             let text = folded(&offer.text, Some(body.width.into()));
+            // The window can have grown since the last scroll.
             let from = usize::from(app.scrolled.min(last_line(app, area)));
             for (line, y) in text.lines().skip(from).zip(body.top()..body.bottom()) {
                 frame.render_widget(Line::raw(report::printable(line)), Rect { y, height: 1, ..body });
@@ -53,7 +54,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-/// How far the text can be scrolled.
+/// Returns the maximum scroll position of the text, in lines.
 pub(super) fn last_line(app: &App, area: Rect) -> u16 {
     let Loadable::Answered(Some(offer)) = &app.offered else { return 0 };
     let body = below(inside(area));

@@ -1,4 +1,4 @@
-//! Every effective option, and the layer that set it.
+//! All effective options, with the layer that set each of them.
 
 use super::{
     super::{layout::inside, state::App},
@@ -23,12 +23,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         );
         frame.render_widget(Line::styled(text, app.theme.heading), Rect { height: 1, ..inner });
     }
+    // The first line shows the limits.
     inner = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner };
     let settings = app.subject.config.config.settings();
     let rows = LoadedConfig::keys().enumerate().skip(app.config.offset).zip(inner.top()..inner.bottom());
     for ((at, key), y) in rows {
         let origin = app.subject.config.origin(key);
         let value = settings.get(key).map_or("not set", String::as_str);
+        // Options that are not defaults are highlighted.
         let style = if origin == "default" { Style::new() } else { app.theme.heading };
         let text = format!("{key:<38} {:<22} {}", report::brief(value), report::printable(&origin));
         let line = Rect { y, height: 1, ..inner };

@@ -1,4 +1,4 @@
-//! One item of the plan, or one compaction of the session.
+//! The detail of an item of the plan, or of a compaction of the session.
 
 use super::{
     super::{
@@ -38,13 +38,15 @@ fn content(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-/// As large as what it shows, as far as there is room.
+/// Returns the area of the detail popup, which fits its contents and the screen.
 pub(crate) fn popup_area(app: &App) -> Rect {
     let most = Places::popup(app.size);
     let columns = inside(most).width;
+    // At least three lines, so that a short text does not look like an empty popup.
     Places::popup_for(app.size, columns, u16::try_from(lines(app, columns)).unwrap_or(u16::MAX).max(3))
 }
 
+/// Returns the number of lines of the detail at this width, at least 1.
 fn lines(app: &App, columns: u16) -> usize {
     let texts = app.texts();
     match (detail(app, &texts), marker(app, columns)) {
@@ -54,7 +56,7 @@ fn lines(app: &App, columns: u16) -> usize {
     }
 }
 
-/// Finds out how far the detail of the item can be scrolled.
+/// Limits the scroll position of the item's detail to its lines.
 pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
     let places = app.places();
     let area = if app.popup.is_some() { popup_area(app) } else { places.detail };
@@ -64,7 +66,7 @@ pub(crate) fn scroll_detail(app: &App, state: &mut DetailState) {
     }
 }
 
-/// How far the help or a compaction can be scrolled.
+/// Returns the maximum scroll position of the current popup, in lines.
 pub(crate) fn last_line(app: &App) -> u16 {
     if app.popup == Some(Popup::Help) {
         return super::help::last_line(super::help::area(app.size));
@@ -96,7 +98,7 @@ fn title(app: &App) -> String {
     item.unwrap_or_else(|| "Detail".into())
 }
 
-/// The selected item, and what is known of it by now.
+/// Builds the detail of the selected item, with its explanation if it has arrived.
 fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> {
     let explanation = match &app.explained.1 {
         Loadable::Answered(text) => ItemExplanation::Text { item_id: &app.explained.0, text },
@@ -108,7 +110,7 @@ fn detail<'a>(app: &'a App, texts: &'a ItemTexts<'a>) -> Option<ItemDetail<'a>> 
     Some(detail.with_explanation(explanation).with_theme(app.theme))
 }
 
-/// What happened where a marker is selected: a compaction in full.
+/// Describes the selected marker; a compaction is described in full. Returns `None` for an item.
 fn marker(app: &App, columns: u16) -> Option<Text<'static>> {
     let texts = app.texts();
     let (log, row) = (texts.log()?, app.list.selected_row()?);

@@ -1,4 +1,4 @@
-//! What differs, and the one cause of each difference.
+//! The differences between two plans, with the cause of each difference.
 
 use super::{
     super::{
@@ -12,10 +12,10 @@ use context_window_report as report;
 use ratatui::{Frame, layout::Rect, text::Line};
 use unicode_width::UnicodeWidthStr;
 
-/// Between two columns.
+/// The gap between two columns.
 const GAP: &str = "  ";
 
-/// The fewest columns of an item.
+/// The minimum width of the item column.
 const LEAST: usize = 12;
 
 pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
@@ -51,6 +51,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
         Line::styled(row(report::ChangeText::HEADINGS.map(str::to_owned)), app.theme.heading),
         inner,
     );
+    // The last line shows the number of changes.
     let last = inner.bottom().saturating_sub(1);
     let rows = (app.differences.offset..diff.changes.len()).zip(inner.top() + 1..last);
     let rows: Vec<_> =
@@ -70,8 +71,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Line::styled(format!("{} {changes}", diff.changes.len()), app.theme.faint), foot);
 }
 
-/// How wide each column is: as its widest text, and the item with what the others leave; the last one is cut
-/// where there is no room.
+/// Returns the width of each column. Each is as wide as its widest text, but the item column shrinks first,
+/// and the last visible column is cut.
 fn columns(diff: &Diff, room: usize) -> [usize; 5] {
     let mut columns = report::ChangeText::HEADINGS.map(UnicodeWidthStr::width);
     for change in &diff.changes {
@@ -81,7 +82,7 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
     }
     let beside =
         |columns: [usize; 5], to: usize| columns[1..to].iter().map(|column| column + GAP.len()).sum();
-    // The cause is more than all of what it was before and is now.
+    // The cause is more important than the full text of the two states.
     if room < LEAST.saturating_add(beside(columns, 4)) {
         (columns[1], columns[2]) = (columns[1].min(LEAST), columns[2].min(LEAST));
     }
@@ -89,7 +90,7 @@ fn columns(diff: &Diff, room: usize) -> [usize; 5] {
     let mut used = 0;
     for column in &mut columns {
         let left = room.saturating_sub(used);
-        // A column too narrow to be read is left out.
+        // A column that is too narrow to be read is omitted.
         if *column > left {
             *column = if left < LEAST { 0 } else { left };
         }

@@ -1,4 +1,4 @@
-//! The title above and the key line below every view.
+//! The title lines above and the key line below every view.
 
 use super::super::{
     layout::Places,
@@ -17,7 +17,8 @@ use ratatui::{
 };
 use unicode_width::UnicodeWidthStr;
 
-/// The views in a line, the one that is shown in brackets; where there is little room only that one by name.
+/// Returns the tabs of the views with their texts. The current view is in brackets. On a narrow screen, the
+/// other tabs are numbers only.
 fn tabs(app: &App, columns: u16) -> Vec<(View, String)> {
     let named = columns >= 100;
     let tab = |(number, view): (usize, View)| {
@@ -32,7 +33,7 @@ fn tabs_width(tabs: &[(View, String)]) -> u16 {
     u16::try_from(tabs.iter().map(|(_, text)| text.width()).sum::<usize>()).unwrap_or(u16::MAX)
 }
 
-/// The view whose tab is at this column of the title.
+/// Returns the view whose tab is at this column of the title.
 pub(crate) fn tab_at(app: &App, x: u16) -> Option<View> {
     let tabs = tabs(app, app.size.width);
     let mut from = app.size.width.saturating_sub(tabs_width(&tabs));
@@ -71,6 +72,7 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let (prompt, prompts) = (report::grouped(prompt as u64), report::grouped(prompts as u64));
         left.push(Span::raw(format!(" · prompt {prompt}/{prompts}")));
     }
+    // The name and the number of the prompt are always shown.
     let always = left.len();
     if let Some(planned) = app.known() {
         left.push(Span::raw(format!(" · {}", report::brief(&planned.plan.model))));
@@ -84,7 +86,7 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
         Follow::Paused(_) => left.push(Span::styled(" · paused", app.theme.warning)),
     }
     let room = Rect { width: (area.width - width).saturating_sub(1), ..area };
-    // Where there is little room, the plan's fingerprint goes first, then the model.
+    // If the line is too narrow, the fingerprint is removed first, then the model.
     for place in (always..last).rev() {
         if left.iter().map(Span::width).sum::<usize>() > usize::from(room.width) {
             left.remove(place);
@@ -93,7 +95,7 @@ fn title(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Line::from(left), room);
 }
 
-/// The signs of the parts of a prompt, which do without colour.
+/// Returns the sign of a section, which distinguishes it without colour.
 pub(super) fn sign(section: Section) -> &'static str {
     match section {
         Section::SystemPinned => "▓",
@@ -102,13 +104,13 @@ pub(super) fn sign(section: Section) -> &'static str {
     }
 }
 
-/// The fewest columns of the bar.
+/// The minimum width of the bar in columns.
 const LEAST: usize = 20;
 
-/// What fills the budget, kind by kind: `OOOOOOAAAUS·····`.
+/// Draws the tokens of the budget by kind: `OOOOOOAAAUS·····`.
 fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     let mut line = StatusLine::new(&plan.usage).with_theme(app.theme).line();
-    // The bar says more than the words that end the line.
+    // The bar is more useful than the last words of the status line, so these are removed first.
     while line.spans.len() > 1 && line.width() + 2 + LEAST > usize::from(area.width) {
         line.spans.pop();
     }
@@ -119,6 +121,7 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
         return;
     }
     let mut kinds = plan.composition(0).by_group();
+    // The bar shows the prompt budget only, and the reply reserve is outside of it.
     kinds.reply = 0;
     let cells = kinds.cells(bar);
     let mut spans: Vec<Span<'_>> = Vec::new();
@@ -131,7 +134,8 @@ fn fill(frame: &mut Frame<'_>, app: &App, plan: &ContextPlan, area: Rect) {
     frame.render_widget(spans.into_iter().chain(line.spans).collect::<Line<'_>>(), area);
 }
 
-/// The full conversation, the cached prefix, what was billed, and the number of notices.
+/// Returns the facts below the title, the most important first: overflow, dropped pins, composition, notices,
+/// full conversation, cached prefix and billed tokens.
 fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
     let usage = &plan.usage;
     let mut parts = Vec::new();
@@ -161,12 +165,13 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         .place_of_prompt()
         .and_then(|place| app.marks.get(place))
         .filter(|_| app.what_if.changes().is_empty());
-    // The current session has no previous prompt; its replay has, and may come to another plan.
+    // The present prompt of a session has no predecessor, but its replay does. The figures of the replay are
+    // valid only if it led to the same plan.
     let same = mark
         .filter(|mark| mark.figures.tokens == plan.estimated_tokens_total.tokens)
         .and_then(|mark| mark.figures.repeats());
     if let Some(tokens) = repeated.or(same.map(|(tokens, _)| tokens)) {
-        // Of this prompt: the last one may have been another size.
+        // The prefix is limited to this prompt, because the last prompt can be larger.
         let (tokens, of) = (
             report::grouped(tokens.min(plan.estimated_tokens_total.tokens)),
             report::grouped(plan.estimated_tokens_total.tokens),
@@ -186,13 +191,14 @@ fn facts(app: &App, plan: &ContextPlan) -> Vec<Span<'static>> {
         parts.push(Span::raw(format!("{} {compactions}", report::grouped(usage.compactions))));
     }
     parts.push(Span::raw(format!("context length {}", report::grouped(usage.model_context_len))));
+    // The separator belongs to the part after it, so a part that does not fit takes its separator along.
     for part in parts.iter_mut().skip(1) {
         part.content = format!(" · {}", part.content).into();
     }
     parts
 }
 
-/// The first pin that has no room: `! note does not fit: 7,147 > 3,408`.
+/// Describes the first pin that does not fit: `! note does not fit: 7,147 > 3,408`.
 fn dropped_pin(plan: &ContextPlan) -> Option<String> {
     let notice = plan.notices.iter().find(|notice| notice.code == NoticeCode::PinDropped)?;
     let id = notice.ids.first()?;
@@ -206,7 +212,8 @@ fn dropped_pin(plan: &ContextPlan) -> Option<String> {
     Some(format!("! {} does not fit{said}", report::brief(id.as_str())))
 }
 
-/// What takes most of a prompt that is half full or more: `documents 35 %, largest postage 48 (12 %)`.
+/// Describes the largest kind and item of a prompt that fills half of its budget or more: `documents 35 %,
+/// largest postage 48 (12 %)`.
 fn most(plan: &ContextPlan) -> Option<String> {
     let composition = plan.composition(1);
     let groups = composition.by_group().kinds;
@@ -219,7 +226,8 @@ fn most(plan: &ContextPlan) -> Option<String> {
     Some(format!("{} {share}, largest {id} {size} ({own})", kind.text()))
 }
 
-/// The filter while it is typed, else what was last said, else the most useful keys.
+/// Draws the last line: the filter while the user types it, otherwise the last message, otherwise the main
+/// keys.
 pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Some(input) = &app.input {
         let label = "filter: ";
@@ -230,12 +238,13 @@ pub(super) fn foot(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let line =
             [Span::styled(label, app.theme.heading), Span::raw(shown), Span::styled(hint, app.theme.alarm)];
         frame.render_widget(Line::from_iter(line), area);
+        // The cursor is relative to the visible part of the text.
         let x = label.len() + input.visual_cursor().saturating_sub(scroll);
         frame.set_cursor_position((area.x + u16::try_from(x).unwrap_or_default(), area.y));
         return;
     }
     if !app.note.is_empty() {
-        // What does not fit into one line takes the one above too.
+        // A message that is too long for one line also uses the line above.
         let lines = report::wrapped(&report::printable(&app.note), area.width.into());
         let above = u16::from(lines.len() > 1);
         let area = Rect { y: area.y - above, height: 1 + above, ..area };

@@ -1,4 +1,4 @@
-//! Every key.
+//! The help, which lists all keys.
 
 use super::{
     super::{
@@ -31,14 +31,14 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-/// As large as the table of keys, as far as there is room.
+/// Returns the area of the help, which fits the table of keys and the screen.
 pub(crate) fn area(screen: Rect) -> Rect {
     let columns = BINDINGS.iter().map(|binding| 15 + binding.does.width()).max().unwrap_or_default();
     let lines = u16::try_from(BINDINGS.len()).unwrap_or(u16::MAX);
     Places::popup_for(screen, u16::try_from(columns).unwrap_or(u16::MAX), lines)
 }
 
-/// How far the help can be scrolled.
+/// Returns the maximum scroll position of the help, in lines.
 pub(super) fn last_line(area: Rect) -> u16 {
     let lines = u16::try_from(BINDINGS.len()).unwrap_or(u16::MAX);
     lines.saturating_sub(inside(area).height)

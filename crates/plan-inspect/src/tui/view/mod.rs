@@ -1,4 +1,4 @@
-//! A state → a picture. Nothing here changes anything.
+//! Drawing of the state. Nothing here changes the state.
 
 mod compaction;
 mod config;
@@ -40,6 +40,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     let places = app.places();
     head::draw(frame, app, &places);
     if let Some((banner, _)) = app.banner() {
+        // Widgets may change their state, but drawing must not, so they get a clone.
         frame.render_stateful_widget(banner, places.banner, &mut app.banner.clone());
     }
     match app.view {
@@ -60,7 +61,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App) {
     }
 }
 
-/// The lines that say which size the screen needs: the longest text that has room as a whole.
+/// Returns the lines of the message for a screen that is too small: the longest text whose words fit.
 fn too_small(area: Rect) -> Vec<String> {
     let (columns, rows) = SMALLEST;
     let texts = [
@@ -75,14 +76,14 @@ fn too_small(area: Rect) -> Vec<String> {
     wrapped.find(fits).unwrap_or_default()
 }
 
-/// Checks if lines hold a part of a word.
+/// Checks if lines contain a part of a word.
 fn breaks_a_word(lines: &[String], texts: &[String]) -> bool {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let parts: Vec<String> = lines.iter().flat_map(|line| words(line)).collect();
     !texts.iter().any(|text| words(text) == parts)
 }
 
-/// The budget to try, and what the changes bring.
+/// Draws the budget slider and the effect of the tried changes.
 fn what_if(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Some(planned) = app.known() {
         let slider = BudgetSlider::new(&app.what_if).with_effect(&planned.effect);
@@ -90,19 +91,19 @@ fn what_if(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
-/// The budget that a column of the slider stands for.
+/// Returns the budget at a column of the slider, if there is one.
 pub(super) fn budget_at(app: &App, area: Rect, x: u16) -> Option<u64> {
     app.known().and_then(|_| BudgetSlider::new(&app.what_if).budget_at(area, x))
 }
 
-/// A frame round a pane; the one with the focus says so in its title, not by colour alone.
+/// Returns the border of a pane. Brackets in the title mark the focus, so that it is visible without colour.
 fn pane(app: &App, title: &str, focused: bool) -> Block<'static> {
     let title = if focused { format!("[{title}]") } else { format!(" {title} ") };
     let style = if focused { app.theme.heading } else { app.theme.faint };
     Block::bordered().title(title).border_style(style).title_style(app.theme.heading)
 }
 
-/// Draws as many of these, from the first on, as have room in a line as a whole.
+/// Draws spans in a line, from the first on, as long as they fit completely. The first one is always drawn.
 fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
     let mut room = usize::from(area.width);
     let whole = spans.into_iter().enumerate().take_while(|(at, span)| {
@@ -113,7 +114,7 @@ fn render_whole(frame: &mut Frame<'_>, spans: Vec<Span<'_>>, area: Rect) {
     frame.render_widget(whole.map(|(_, span)| span).collect::<Line<'_>>(), area);
 }
 
-/// A message in the middle of nothing.
+/// Draws a message in place of the contents of an area.
 fn show_text(frame: &mut Frame<'_>, area: Rect, text: impl Into<String>, style: Style) {
     frame.render_widget(
         Paragraph::new(text.into()).style(style).wrap(ratatui::widgets::Wrap { trim: true }),

@@ -1,4 +1,4 @@
-//! What the reader of a plan should know, and what would make an overflowing one fit.
+//! The notices of a plan, and the fixes for a prompt over budget.
 
 use super::{
     super::{
@@ -25,7 +25,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_stateful_widget(list, inside(area), &mut app.notices.clone());
 }
 
-/// As large as the notices, as far as there is room.
+/// Returns the area of the notices, which fits their lines and the screen.
 pub(crate) fn area(app: &App) -> Rect {
     let most = Places::popup(app.size);
     let columns = inside(most).width;
@@ -33,7 +33,7 @@ pub(crate) fn area(app: &App) -> Rect {
     Places::popup_for(app.size, columns, lines.max(1))
 }
 
-/// Brings the selected notice into sight.
+/// Scrolls the selected notice into view.
 pub(crate) fn scroll_notices(app: &App, state: &mut NoticeListState) {
     if let Some(plan) = app.plan() {
         NoticeList::new(plan).scroll_into(inside(area(app)), state);

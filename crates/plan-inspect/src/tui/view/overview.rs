@@ -1,4 +1,4 @@
-//! What fills the prompt; where it does not fit, what would help.
+//! The composition of the prompt, or the fixes if it is over budget.
 
 use super::{
     super::{layout::inside, state::App},
@@ -31,15 +31,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, area: Rect) {
     for (line, y) in lines.iter().zip(inner.top()..inner.bottom()) {
         frame.render_widget(line, Rect { y, height: 1, ..inner });
     }
+    // One blank line separates the fixes from the grid.
     let used = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(1);
-    // A part of the grid would say something else than all of it.
+    // The grid is drawn only as a whole, because a part of it would be misleading.
     if inner.height >= used + PromptGrid::ROWS {
         let below = Rect { y: inner.y + used, height: inner.height - used, ..inner };
         frame.render_widget(PromptGrid::new(plan).with_theme(app.theme), below);
     }
 }
 
-/// What is too much, and each single change that makes it fit.
+/// Returns the lines that name the conflicting items and each fix for the overflow.
 fn fixes(plan: &ContextPlan, theme: Theme, columns: usize) -> Vec<Line<'static>> {
     let Some(overflow) = &plan.overflow else { return Vec::new() };
     let mut lines = vec![format!("these alone exceed the budget: {}", report::conflict(overflow))];

@@ -1,4 +1,4 @@
-//! The plan: sections, items, detail, and the prompts before it.
+//! The plan view: overview, sections, items, detail and timeline.
 
 use super::{
     super::{
@@ -50,12 +50,14 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     for (at, (section, y)) in plan.sections.iter().zip(inner.top()..inner.bottom()).enumerate() {
         let line = Rect { y, height: 1, ..inner };
         frame.render_widget(super::head::sign(section.section), line);
+        // The sign and a space come before the gauge.
         let gauge = Rect { x: line.x + 2, width: line.width.saturating_sub(2), ..line };
         frame.render_widget(SectionGauge::new(section).with_theme(app.theme), gauge);
         if focused && at == app.section {
             frame.buffer_mut().set_style(line, app.theme.selected);
         }
     }
+    // The rows below the three sections.
     let mut y = inner.top() + 3;
     let mut row = |text: String| {
         if y < inner.bottom() {
@@ -68,7 +70,7 @@ fn sections(frame: &mut Frame<'_>, app: &App, area: Rect) {
     row(format!("· {:<14}{:>7}", "Free", report::grouped(plan.left_over())));
 }
 
-/// What is in and out; in the view of items every message by itself.
+/// Draws the list of included and excluded items. The items view lists each message separately.
 pub(super) fn items(frame: &mut Frame<'_>, app: &App, area: Rect) {
     let focused = app.view == View::Items || app.pane == Pane::Items;
     let inner = inside(area);

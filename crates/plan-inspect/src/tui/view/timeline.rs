@@ -1,4 +1,4 @@
-//! Every prompt of the session in time order: what filled it, what was cached, what it costs and what happened.
+//! The timeline of a session: the composition, cached prefix, cost and events of each prompt.
 
 use super::{
     super::{
@@ -20,15 +20,16 @@ use ratatui::{
 };
 use std::ops::Range;
 
-/// Columns of a bar, where there are few prompts.
+/// The maximum width of a bar in columns, used if there are few prompts.
 const WIDEST: usize = 7;
 
-/// Columns of the numbers at the axis.
+/// The number of columns for the labels of the axis.
 const AXIS: u16 = 9;
 
-/// Rows of the chart.
+/// The number of rows of the chart.
 const CHART: u16 = 9;
 
+/// Divides the body into the chart and the list of prompts.
 fn areas(body: Rect) -> [Rect; 2] {
     let chart = match body.height {
         ..16 => 6,
@@ -38,7 +39,7 @@ fn areas(body: Rect) -> [Rect; 2] {
     Layout::vertical([Constraint::Length(chart), Constraint::Fill(1)]).areas(body)
 }
 
-/// Where the prompts are listed.
+/// Returns the area of the list of prompts.
 pub(crate) fn prompts_area(body: Rect) -> Rect {
     areas(body)[1]
 }
@@ -51,7 +52,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, body: Rect) {
     prompts(frame, app, inside(below));
 }
 
-/// The chart alone, for a corner of the plan view.
+/// Draws the chart alone, in a corner of the plan view.
 pub(super) fn strip(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(pane(app, &heading(app), false), area);
     chart(frame, app, inside(area));
@@ -84,7 +85,7 @@ fn heading(app: &App) -> String {
     format!("Timeline · {which}{}{breaks}{cost}{planning}", reuse.unwrap_or_default())
 }
 
-/// The bars of the chart: one for each prompt, or for several where there are more prompts than columns.
+/// The bars of the chart. A bar represents one prompt, or several if there are more prompts than columns.
 #[derive(Clone, Copy)]
 struct Columns {
     marks: usize,
@@ -98,16 +99,18 @@ impl Columns {
         Self { marks, count, wide: width.checked_div(count).unwrap_or(1).min(WIDEST) }
     }
 
-    /// Indexes of the prompts that a bar represents.
+    /// Returns the indexes of the prompts that a bar represents.
     fn prompts(self, column: usize) -> Range<usize> {
+        // Whole numbers divide the prompts evenly, and every prompt belongs to exactly one bar.
         let first_of = |column: usize| column * self.marks / self.count;
         first_of(column)..first_of(column + 1)
     }
 }
 
-/// What happened at a prompt, the worst first.
+/// The legend of events. Their order is their rank, the worst first.
 const EVENTS: &str = "! over budget  C compaction  B cache break  L lost";
 
+/// Returns the sign of the worst event at a prompt, if any.
 fn event(app: &App, place: usize) -> Option<char> {
     let figures = &app.marks[place].figures;
     let before = place.checked_sub(1).map_or(0, |before| app.marks[before].figures.thoughts_lost);
@@ -120,7 +123,8 @@ fn event(app: &App, place: usize) -> Option<char> {
     }
 }
 
-/// Of several prompts the one that a bar shows: the one with the worst event, or else the largest, the last of equals.
+/// Returns the prompt that a bar shows if it represents several. This is the one with the worst event,
+/// otherwise the largest, and the last of equal ones.
 fn worst(app: &App, prompts: Range<usize>) -> usize {
     let rank = |place: &usize| {
         let event = event(app, *place).and_then(|event| EVENTS.find(event));
@@ -130,13 +134,13 @@ fn worst(app: &App, prompts: Range<usize>) -> usize {
     prompts.max_by_key(rank).unwrap_or(last)
 }
 
-/// The chart without its axis, marks and legend.
+/// Returns the area of the bars: the chart without axis, marks and legend.
 fn bars(area: Rect) -> Rect {
     let axis = if area.width >= 40 { AXIS } else { 0 };
     Rect { x: area.x + axis, width: area.width - axis, height: area.height.saturating_sub(3), ..area }
 }
 
-/// The index of the prompt whose bar is here, of the chart in the plan view or in its own.
+/// Returns the index of the prompt whose bar is at this position, in the chart of the current view.
 pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     let places = app.places();
     let area = inside(if app.view == View::Timeline { areas(places.body)[0] } else { places.strip });
@@ -146,10 +150,11 @@ pub(crate) fn prompt_at(app: &App, at: Position) -> Option<usize> {
     (area.contains(at) && column < columns.count).then(|| worst(app, columns.prompts(column)))
 }
 
-/// The lower eighths of a cell.
+/// The block characters for 0 to 8 eighths of a cell, from the bottom.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// The prompts in time order: a bar each, stacked by kind, with an axis, a line for the budget and marks for what happened.
+/// Draws the chart: a bar per prompt in time order, stacked by kind, with an axis, a line for the budget, and
+/// marks for events.
 fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     if let Loadable::Failed(error) = &app.replayed {
         show_text(frame, area, error.clone(), app.theme.alarm);
@@ -160,15 +165,18 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         return;
     }
     let largest = app.marks.iter().map(|mark| mark.figures.tokens).max().unwrap_or(1).max(1);
-    // Budgets may be a thousand times as large as any prompt: then they are off the chart.
+    // A budget can be 1,000 times as large as any prompt. Budgets above four times the largest prompt are not
+    // drawn.
     let budgets = app.marks.iter().map(|mark| mark.figures.budget).filter(|budget| budget / 4 <= largest);
     let whole = budgets.max().unwrap_or(0).max(largest);
     let eighths = |tokens: u64| {
+        // The product can exceed `u64`.
         let parts = u128::from(tokens) * u128::from(bars.height) * 8 / u128::from(whole);
         usize::try_from(parts).unwrap_or(usize::MAX).min(usize::from(bars.height) * 8)
     };
     let buffer = frame.buffer_mut();
     if bars.x > area.x {
+        // The labels are at the top, in the middle and at the bottom.
         let labels = [(0, whole), (bars.height / 2, whole / 2), (bars.height - 1, 0)];
         let shown = if bars.height < 3 { 1 } else { labels.len() };
         for (row, tokens) in labels.into_iter().take(shown) {
@@ -182,11 +190,13 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
         let place = worst(app, prompts.clone());
         let mark = &app.marks[place];
         let x = bars.x + u16::try_from(column * columns.wide).unwrap_or_default();
+        // Bars of three or more columns leave one column as a gap.
         let wide = if columns.wide > 2 { columns.wide - 1 } else { columns.wide };
-        // Which kind fills each eighth, from the bottom up.
+        // The kind of each eighth of a cell, from the bottom up.
         let (mut filled, mut below): (Vec<&Kind>, u64) = (Vec::new(), 0);
         for (kind, tokens) in &mark.kinds {
             below += tokens;
+            // Rounding the sum and not each part keeps the height of the bar exact.
             filled.resize(eighths(below).max(filled.len()), kind);
         }
         let limit =
@@ -219,7 +229,8 @@ fn chart(frame: &mut Frame<'_>, app: &App, area: Rect) {
     frame.render_widget(Line::styled(EVENTS, app.theme.faint), line);
 }
 
-/// A cell of a bar. In colour it has a boundary to an eighth; without, the sign of the kind that takes most of it.
+/// Returns the symbol and style of a cell. With colours, the boundary between two kinds is exact to an
+/// eighth. Without, the cell shows the sign of the kind that fills most of it.
 fn block(app: &App, cell: &[&Kind], lowest: &Kind) -> (String, Style) {
     let upper = cell.iter().find(|kind| **kind != lowest);
     let own = cell.iter().take_while(|kind| **kind == lowest).count();
@@ -231,7 +242,7 @@ fn block(app: &App, cell: &[&Kind], lowest: &Kind) -> (String, Style) {
     let style = app.theme.kind(lowest);
     match upper {
         None => (EIGHTHS[own].to_owned(), style),
-        // What stands above it fills the rest of the cell, also where the bar ends in it.
+        // The kind above fills the rest of the cell as its background, even if the bar ends inside the cell.
         Some(upper) => (EIGHTHS[own].to_owned(), style.bg(app.theme.kind(upper).fg.unwrap_or_default())),
     }
 }
@@ -257,6 +268,7 @@ fn prompts(frame: &mut Frame<'_>, app: &App, area: Rect) {
     }
 }
 
+/// Formats the table row of a prompt.
 fn prompt(prompt: &Figures, before: Option<&Figures>) -> String {
     let reused = prompt.reused.map_or_else(|| "-".into(), report::grouped);
     let said = prompt.said(before);
