@@ -6,9 +6,9 @@
 //! use context_window_formats::Session;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 //! # let (model, counter) = (Model::custom("m"), TokenCounter::chars_per_4());
 //! # let manager = ContextWindowManager::new(model, counter, Config::default())?;
+//! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "Refunds?"}]}"#)?;
 //! let plan = manager.build_plan(&session.request())?;
 //! assert_eq!(plan.included.len(), 1);
 //! # Ok(())
