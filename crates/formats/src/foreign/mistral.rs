@@ -1,5 +1,5 @@
-//! Conversations of Mistral's agents: entries of a history, and requests that start or go on with one. Bodies
-//! of its Chat are sessions.
+//! Conversations of Mistral's agents: entries of a history, and requests that start or continue one. Bodies
+//! of its Chat are read as sessions.
 
 use super::{
     FormatReader,
@@ -79,6 +79,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
         let agent = plain::short(&agent);
         reading.note(format!("the instructions and tools of the agent `{agent}` are not in the request"));
     }
+    // With a conversation id, `inputs` holds only the new entries.
     if talk.id.is_some() && fields.has("inputs") {
         reading.note("earlier entries are not in the request: Mistral keeps them (`conversation_id`)");
     }
@@ -97,7 +98,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
     Ok(())
 }
 
-/// Reads an entry. Returns `None` for one of Mistral's own.
+/// Reads an entry. Returns `None` for the work of Mistral's own tools.
 fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
     let fields = node.object()?;
     fields.ignore(&[

@@ -1,5 +1,5 @@
-//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys
-//! are in either case.
+//! Chat histories of Semantic Kernel. Items have a `content_type` in Python and a `$type` in C#, whose keys
+//! may begin in upper or lower case.
 
 use super::{
     FormatReader, calls, media,
@@ -36,7 +36,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     } else {
         let fields = node.object()?;
         fields.ignore(&["target_count", "threshold_count", "auto_reduce", "thread_id"]);
-        // The reducers' request for a summary is no part of the conversation.
+        // The summary request of a history reducer is not part of the conversation.
         fields.ignore(&["summarization_instructions", "execution_settings", "service"]);
         let list = fields.first(&["messages", "Messages"]);
         let list = list.ok_or_else(|| node.fault("has no `messages`"))?.list()?;
@@ -68,7 +68,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let items = reading.each(items.unwrap_or_default(), item)?;
     let mut pieces: Vec<Piece> = items.into_iter().flatten().collect();
     let content = fields.first(&["content", "Content"]).map(|content| content.text()).transpose()?;
-    // Early versions had a text for the whole.
+    // Early versions had one text for the whole message, which repeats the items.
     let is_said = |text: &String| {
         pieces.iter().any(|piece| matches!(piece, Piece::Part(Part::Text(own)) if own == text))
     };
@@ -87,7 +87,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
 }
 
-/// Returns the calls and the id of the call that connectors of early versions of C# keep in the metadata.
+/// Returns the calls, and the id of the answered call, from the metadata of early C# connectors.
 #[expect(clippy::type_complexity, reason = "a pair of what is read at one place")]
 fn of_metadata<'a>(metadata: Option<&Fields<'a>>) -> Result<(Vec<(Node<'a>, Call)>, Option<String>), Fault> {
     let Some(metadata) = metadata else { return Ok((Vec::new(), None)) };
@@ -165,7 +165,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     Ok(piece)
 }
 
-/// Returns the name that the model knows a function by: its plugin's and its own.
+/// Returns the name of a function for the model: the name of its plugin and its own.
 fn function(fields: &Fields<'_>) -> Result<Option<String>, Fault> {
     let read = |keys: &[&'static str]| fields.first(keys).map(|name| name.text()).transpose();
     let whole = read(&["name", "Name"])?;

@@ -21,7 +21,7 @@ pub(super) const READER: FormatReader =
     FormatReader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
-    // A list of chats is no list of messages.
+    // A list of chats is not a list of messages.
     let inside = |value: &Value| {
         Some(value)
             .filter(|_| !shape.is_lines)?
@@ -61,7 +61,7 @@ fn is_message(message: &Value) -> bool {
     is_role && (has_parts || has_content || has_calls)
 }
 
-/// Returns the chats of a list of them.
+/// Returns the chats of a list of chats.
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let chats = node.list().ok()?;
     let chat = |chat: Node<'a>| {
@@ -90,7 +90,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         } else {
             model::message(node, &mut requests, &mut left, reading)?.into_iter().collect()
         };
-        // A compaction alone is no message.
+        // A message with nothing but a compaction adds no entry.
         let entries = entries.into_iter().filter(|entry| !is_compaction || !entry.pieces.is_empty());
         steps.extend(entries.map(Step::Entry));
         Ok(steps)
@@ -157,7 +157,7 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
     Ok(messages)
 }
 
-/// Reads the system text of a request: a text, a message, or a list of them.
+/// Reads the system text of a request: a string, a message, or a list of them.
 fn system(node: &Node<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
     if node.is_text() {
         talk.system.push(node.text()?);

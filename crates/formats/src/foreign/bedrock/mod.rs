@@ -1,5 +1,5 @@
-//! Amazon Bedrock's Converse: its requests, the messages alone, and lines of the log of model invocations.
-//! Strands Agents keeps its messages in the same form.
+//! Amazon Bedrock's Converse: requests, messages alone, and lines of the model invocation log. Strands Agents
+//! stores its messages in the same form.
 
 use super::{
     FormatReader,
@@ -55,7 +55,7 @@ fn has_role(message: &Value) -> bool {
     matches!(text(message, "role"), "user" | "assistant" | "system")
 }
 
-/// Returns a line of the log under the id of its request.
+/// Returns a line of the log, with the id of its request.
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let fields = node.object().ok()?;
     fields.get("schemaType")?;
@@ -132,7 +132,7 @@ fn limits(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
     let thinking = more.map(|more| more.object()).transpose()?.and_then(|more| more.get("thinking"));
     let budget = thinking.filter(Node::is_object).map(|thinking| thinking.object()).transpose()?;
     let budget = budget.and_then(|thinking| thinking.get("budget_tokens")?.number());
-    // The budget of reasoning is part of the reply.
+    // The reasoning budget is part of the reply limit, so it is used only without that.
     talk.stated.reasoning = if talk.stated.max_completion_tokens.is_none() { budget } else { None };
     Ok(())
 }
@@ -151,7 +151,7 @@ fn tool(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Tool>, Fault> {
     let tool = fields.need("toolSpec")?.object()?;
     tool.ignore(&["strict"]);
     let schema = tool.need("inputSchema")?.object()?.need("json")?;
-    // Some programs write the schema as a text.
+    // Some programs write the schema as a string.
     let schema = if schema.is_text() { schema.text()? } else { schema.compact() };
     let description = tool.text("description")?.unwrap_or_default();
     let made = Tool::new(tool.need("name")?.text()?, description, schema);
@@ -164,7 +164,7 @@ fn messages(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Step>, Fault> 
     Ok(reading.each(node.list()?, message)?.into_iter().map(Step::Entry).collect())
 }
 
-/// Reads a message, or one in what Strands Agents stores around it.
+/// Reads a message, alone or in the object that Strands Agents stores around it.
 fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let fields = node.object()?;
     if let Some(inside) = fields.get("message") {
@@ -202,7 +202,7 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Option<Step>, Fa
     Ok(Some(Step::Entry(entry)))
 }
 
-/// Reads a line of the log of model invocations: a request with its answer.
+/// Reads a line of the model invocation log: a request with its response.
 fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk { id: fields.name("requestId")?, model: fields.text("modelId")?, ..Talk::default() };
     fields.ignore(&[
@@ -234,6 +234,7 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         None => request,
     };
     let request = request.object()?;
+    // `InvokeModel` requests of Claude have the body of Anthropic's own API.
     let is_converse = !request.has("anthropic_version");
     if is_converse {
         body(&request, &mut talk, reading)?;
@@ -257,12 +258,13 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Returns the JSON in a text, as some pipelines write bodies.
+/// Returns the JSON inside a string, because some pipelines write bodies in that form. Returns `None` for any
+/// other value.
 fn as_json(node: &Node<'_>) -> Result<Option<String>, Fault> {
     if node.is_text() { node.text().map(Some) } else { Ok(None) }
 }
 
-/// Reads the body of Anthropic's own API, which a model takes without Converse.
+/// Reads a body of Anthropic's own API, which was sent to a model without Converse.
 fn anthropic(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
     talk.wire_format = Some(WireFormat::Anthropic);
     if let Some(system) = fields.get("system") {

@@ -16,7 +16,7 @@ use recorded::Recorded;
 
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::GeminiCli, fits, read);
 
-/// Keys of a part of Gemini's.
+/// Keys of a part in Gemini's format.
 const PARTS: [&str; 8] = [
     "text",
     "inlineData",
@@ -62,7 +62,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         None => {
             let fields = node.object()?;
             fields.ignore(&["authType"]);
-            // `history` holds the screen's items if the contents have a key of their own.
+            // If the contents have a key of their own, `history` holds items of the screen.
             let client = fields.get("clientHistory");
             match client.or_else(|| fields.get("history")) {
                 Some(history) => {
@@ -84,7 +84,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Checks contents, and returns them as they are spelt.
+/// Checks contents, and returns them as unchanged JSON.
 fn contents(list: Vec<Node<'_>>, reading: &mut Reading) -> Result<Vec<String>, Fault> {
     reading.each(list, |node, reading| {
         let fields = node.object()?;
@@ -97,7 +97,7 @@ fn contents(list: Vec<Node<'_>>, reading: &mut Reading) -> Result<Vec<String>, F
     })
 }
 
-/// Checks that a part holds nothing that nobody reads.
+/// Checks that a part has no content under an unknown key.
 fn part(node: &Node<'_>, reading: &mut Reading) -> Result<(), Fault> {
     let fields = node.object()?;
     fields.ignore(&["thought", "fileData", "videoMetadata", "executableCode", "codeExecutionResult"]);

@@ -80,7 +80,7 @@ struct Opencode {
     failed: usize,
     cleared: usize,
     elsewhere: usize,
-    /// Parts without content.
+    /// Counts of parts without content.
     aside: Unread,
 }
 
@@ -106,7 +106,7 @@ impl Opencode {
         for node in &message.parts {
             match self.part(node, message.is_user, reading) {
                 Ok(Said::Nothing) => {}
-                // Calls of one step are together, followed by their results.
+                // The calls of one step come together, followed by their results.
                 Ok(Said::Step) => pieces.append(&mut answers),
                 Ok(Said::Piece(piece)) => pieces.push(piece),
                 Ok(Said::Called(call, answer)) => {
@@ -122,7 +122,7 @@ impl Opencode {
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
     }
 
-    /// Reads the system text of a message: the newest one holds.
+    /// Reads the system text of a message. The newest one replaces the earlier ones.
     fn system(&mut self, info: &Fields<'_>) -> Result<(), Fault> {
         let Some(system) = info.get("system") else { return Ok(()) };
         let texts = if system.is_list() {
@@ -160,7 +160,7 @@ impl Opencode {
     }
 }
 
-/// Checks whether a reply that ended in an error is one that the user interrupted, with some content.
+/// Checks whether a reply with an error was interrupted by the user after some content.
 fn is_half(error: &Fields<'_>, message: &Message<'_>) -> bool {
     let is_aborted = error.text("name").ok().flatten().as_deref() == Some("MessageAbortedError");
     let kind = |node: &Node<'_>| node.object().ok()?.text("type").ok()?;

@@ -58,7 +58,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let piece = match &*kind.text()? {
         "text" => {
             let text = content()?;
-            // A prompt for an earlier request alone, which the model does not see.
+            // A hidden prompt belonged to one earlier request. The model does not see it again.
             let is_hidden = fields.get("visible").is_some_and(|visible| visible.json() == "false");
             if is_hidden {
                 reading.note_once("system prompts for one earlier request alone are left out");
@@ -118,7 +118,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     Ok(piece)
 }
 
-/// Reads the definitions of tools.
+/// Reads tool definitions.
 pub(super) fn tools(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Tool>, Fault> {
     reading.each(node.list()?, |node, _| {
         let fields = node.object()?;

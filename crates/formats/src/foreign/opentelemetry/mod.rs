@@ -1,7 +1,7 @@
-//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that
+//! Spans, events and attributes of the generative AI conventions of `OpenTelemetry`, in all forms that
 //! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
 //!
-//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold
+//! Each span of a conversation repeats the conversation so far. The longest one is read, and it must contain
 //! the content of the others.
 
 use super::{
@@ -57,25 +57,25 @@ fn fits(shape: &Shape) -> bool {
         || are_messages && shape.any_part("parts", is_part)
 }
 
-/// A span with messages, or an event of one.
+/// A span with messages, or the events of one.
 #[derive(Default)]
 struct Span {
     path: String,
-    /// When it began.
+    /// The start time.
     start: u64,
-    /// The conversation that it names.
+    /// The id of the conversation, if the span names one.
     id: Option<String>,
     model: Option<String>,
     most: Option<u64>,
     system: Vec<String>,
     tools: Vec<Tool>,
     entries: Vec<Entry>,
-    /// The results of a tool that ran.
+    /// The result of a tool execution.
     ran: Option<Answer>,
 }
 
 impl Span {
-    /// Returns the whole content of the span, for comparison: texts, calls and results.
+    /// Returns the texts, calls and results of the span, for comparison.
     fn said(&self) -> BTreeSet<String> {
         let of_part = |part: &Part| match part {
             Part::Text(text) => format!("text {text}"),
@@ -84,7 +84,7 @@ impl Span {
         };
         let of_piece = |piece: &Piece| match piece {
             Piece::Part(part) => of_part(part),
-            // A model does not see its earlier thoughts again.
+            // A model does not see its earlier reasoning again.
             Piece::Thought(_) => String::new(),
             Piece::Call(call) => {
                 let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
@@ -97,16 +97,17 @@ impl Span {
     }
 }
 
-/// The spans of one conversation, and which of them is read.
+/// The spans of one conversation, with the index of the longest.
 struct Told {
     longest: usize,
-    /// Its whole content.
+    /// The content of the longest span.
     said: BTreeSet<String>,
 }
 
-/// Sorts spans by their conversations.
+/// Groups spans by conversation, the longest first.
 fn told(spans: &[Span]) -> Vec<Told> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
+    // A span with less content follows the ones that may contain it, so one pass finds all groups.
     order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
     let mut all: Vec<Told> = Vec::new();
     for at in order {
