@@ -6,6 +6,7 @@ use context_window::text::plain::bounded;
 /// value found, the value expected and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
+// Boxed, so that a `Result` with this error stays as small as a pointer.
 pub struct Error(Box<Repr>);
 
 /// The kind of an [`Error`].

@@ -208,6 +208,7 @@ impl FieldMap {
 
     /// Parses one JSON value, or JSON lines as a list.
     fn parse(&self, json: &str) -> Result<Value, Error> {
+        // The limit is checked before parsing, so a huge answer cannot fill the memory.
         size::check(json, size::VALUES).map_err(|excess| {
             let place = format!("{}:{}", self.name, excess.line);
             Error::input(place, size::too_many("an answer", size::VALUES))
@@ -220,6 +221,7 @@ impl FieldMap {
             let place = format!("{}:{}:{}", self.name, error.line(), error.column());
             Error::input(place, format!("not JSON: {}", plain::without_place(&error)))
         })?;
+        // Several values are JSON lines, which become one list.
         Ok(if rest.is_empty() { first } else { std::iter::once(first).chain(rest).collect() })
     }
 
@@ -234,6 +236,7 @@ impl FieldMap {
     /// Returns a hit's score, larger for a better match. Returns `None` if the hit has no numeric score.
     fn score_of(&self, hit: &Value) -> Option<f64> {
         let (hit, beside) = self.apart(hit);
+        // Stores such as Tantivy wrap each value in a list, which `one` unwraps.
         let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
         // The score of a pair has no path of its own. It is a distance if the map reads distances only.
         let turned_round = self.score.is_empty();
@@ -255,6 +258,7 @@ impl FieldMap {
         let score = if ranked { Some(-f64::from(rank)) } else { self.score_of(whole) };
         let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
+        // Every item needs an id, so a hit without one is named by its position.
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
         let item = RagItem::new(id, score, text);
         let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
@@ -287,6 +291,7 @@ fn shape(value: &Value) -> String {
 
 /// Returns the value at a dotted path. Returns `None` for a missing value and for null.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    // An empty path has no keys, so it returns the whole value.
     let keys = path.split('.').filter(|key| !key.is_empty());
     keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())
 }

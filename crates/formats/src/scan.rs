@@ -51,6 +51,7 @@ pub(crate) fn is_metadata(key: &str, json: &str) -> bool {
 }
 
 fn has_name_of_metadata(key: &str) -> bool {
+    // Written in lowercase and without `_` and `-`, as the key is compared.
     const NAMES: [&str; 40] = [
         "title",
         "author",
@@ -176,6 +177,7 @@ fn inside(value: &Value, find: &dyn Fn(&Value) -> Option<Found>, seen: &mut usiz
     if *seen > MOST {
         return Some(Found::named("many values"));
     }
+    // serde_json limits the depth of a value to 128, which bounds this recursion.
     find(value).or_else(|| match value {
         Value::Array(all) => all.iter().find_map(|value| inside(value, find, seen)),
         Value::Object(object) => object.values().find_map(|value| inside(value, find, seen)),
@@ -207,5 +209,6 @@ fn is_call(object: &Map<String, Value>) -> bool {
     const NAMES: [&str; 4] = ["name", "toolName", "tool_name", "function_name"];
     const ARGUMENTS: [&str; 6] = ["arguments", "args", "input", "tool_input", "kwargs", "tool_kwargs"];
     let has = |keys: &[&str]| keys.iter().any(|key| object.get(*key).is_some_and(|value| !value.is_null()));
+    // A name alone is usual in metadata, so it counts only together with arguments.
     has(&IDS) || has(&NAMES) && has(&ARGUMENTS) || object.get("function").is_some_and(Value::is_object)
 }

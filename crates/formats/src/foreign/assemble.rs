@@ -107,6 +107,7 @@ impl Assembly<'_> {
     fn entry(&mut self, entry: Entry) {
         let position = self.reader.read;
         self.reader.read += 1;
+        // Ids are unique in the log, so a repeated id is replaced by a default one.
         let own = entry.id.filter(|id| self.ids.insert(id.clone()));
         let mut names = Names { position, own, calls: 0, messages: 0 };
         let is_assistant = entry.role == Role::Assistant;
@@ -134,6 +135,7 @@ impl Assembly<'_> {
                 }
             }
         }
+        // A message of the file without any piece still becomes one message, which keeps the positions.
         let is_more = !said.is_empty() || held.is_none() && names.messages == 0;
         if is_more && let Some(before) = held.replace(said.take()) {
             self.put(&mut names, before, false);

@@ -68,6 +68,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     if let Some(messages) = fields.get("messages") {
         let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
         talk.tools = reading.each(tools, |node, _| function(node))?;
+        // Messages of version 2 have the form of Chat, so they are kept as JSON.
         let wire = |node: Node<'_>| Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() };
         talk.steps = messages.list()?.into_iter().map(wire).collect();
         fields.finish(reading)?;
@@ -152,6 +153,7 @@ impl Open {
     }
 
     fn answered(&mut self, name: &str, parameters: &str) -> Option<String> {
+        // Of equal calls, the oldest is answered first.
         let at = self.calls.iter().position(|(_, own, with)| own == name && with == parameters)?;
         Some(self.calls.remove(at).0)
     }
@@ -286,6 +288,7 @@ fn document(node: &Node<'_>) -> Result<RagItem, Fault> {
         Some(data) => lines(&data.object()?),
         None => lines(&fields),
     };
+    // A request has no scores, so all documents count the same.
     Ok(RagItem::new(own.unwrap_or_else(id), 1.0, texts.join("\n")))
 }
 

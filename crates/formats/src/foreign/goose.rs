@@ -88,6 +88,7 @@ impl Goose {
             self.talk.stated.max_completion_tokens = config.get("max_tokens").and_then(|most| most.number());
             config.ignore_all();
         }
+        // The instructions of a recipe are part of the system text.
         if let Some(recipe) = fields.get("recipe") {
             let recipe = recipe.object()?;
             self.talk.system.extend(recipe.text("instructions")?);

@@ -99,6 +99,7 @@ impl History {
     fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         let fields = node.object()?;
         let role = role(&fields)?;
+        // In a tool message, the name is that of the tool and not of a participant.
         let name = fields.first(&["name", "_name"]).map(|name| name.text()).transpose()?;
         let meta = fields.first(&["meta", "_meta"]).as_ref().map(Node::object).transpose()?;
         let meta_text = |key: &'static str| meta.as_ref().and_then(|meta| meta.text(key).ok()?);

@@ -35,6 +35,7 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     let lists = store.object().ok()?;
     let all: Vec<_> =
         lists.names().filter_map(|key| Some((Some(key.to_owned()), lists.peek(key)?.clone()))).collect();
+    // A single list is read as one conversation, and its key is not an id.
     (all.len() > 1).then_some(all)
 }
 
@@ -140,6 +141,7 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
     if let Some(thinking) = beside.get("thinking") {
         let thinking = thinking.object()?;
         let thought = sealed(thinking.text("thinking")?.unwrap_or_default(), &thinking)?;
+        // A thinking block may repeat this value.
         if !pieces.iter().any(is_thought) {
             pieces.splice(0..0, thought);
         }
@@ -148,6 +150,7 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
         pieces.splice(0..0, Piece::thought(text));
     }
     for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
+        // The provider's tools ran before the reply, so their items precede it.
         let json = item.compact();
         pieces.insert(0, Piece::Part(Part::Opaque { wire_format: WireFormat::OpenAiResponses, json }));
     }

@@ -67,6 +67,7 @@ fn byte(value: &serde_json::Value) -> Option<u8> {
 
 /// Creates the part of a file whose type may be unknown. Returns `None` if no provider's form fits it.
 pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -> Option<Part> {
+    // The data may be a data URL, whose media type is more exact.
     let (own_type, source) = match source {
         Source::Data(data) => Source::from_text(data),
         source => (None, source),
@@ -102,6 +103,7 @@ pub(crate) fn part(
         }
         ("image", Source::Url(url)) => Ok(Part::Image { url, detail: None }),
         (_, Source::Id(id)) => stored(node, "openai", &id, kind == "image"),
+        // Every provider accepts text, so a text file is sent as a text part.
         ("text", Source::Data(data)) => {
             let text = decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
             text.map(Part::Text).ok_or_else(|| node.fault("is a file of text that is no UTF-8"))

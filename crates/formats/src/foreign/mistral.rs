@@ -24,6 +24,7 @@ const ENTRIES: [&str; 6] = [
 
 fn fits(shape: &Shape) -> bool {
     let is_entry = |entry: &Value| ENTRIES.contains(&text(entry, "type")) || text(entry, "object") == "entry";
+    // Other tools have `inputs` too, so a second key is required.
     let of_agents = ["agent_id", "completion_args", "instructions", "handoff_execution"];
     let is_request = shape.has("inputs") && of_agents.iter().any(|key| shape.has(key));
     is_request || shape.messages.iter().any(is_entry)
@@ -113,6 +114,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
     let id = fields.name("id")?;
     let kind = fields.get("type");
     let name = kind.as_ref().map(Node::text).transpose()?;
+    // The inputs of a request may omit their type.
     let (role, pieces) = match name.as_deref().unwrap_or("message.input") {
         "message.input" | "message.output" => {
             let role = fields.need("role")?;

@@ -231,6 +231,7 @@ pub(crate) fn are_messages<'a>(
     let first = Shape::read(first, false);
     let by_name =
         options.format.and_then(FormatReader::by_format).filter(|reader| !reader.is_session_otherwise);
+    // A line with a role and without messages is a single message in every format.
     if by_name.is_none() && first.has("role") && !first.has("messages") {
         return true;
     }

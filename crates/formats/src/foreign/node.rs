@@ -176,6 +176,7 @@ pub(crate) struct Fields<'a> {
 struct Field<'a> {
     name: String,
     node: Node<'a>,
+    // A cell, so that several closures of a reader can mark keys through a shared reference.
     is_read: Cell<bool>,
 }
 
@@ -282,9 +283,11 @@ impl<'a> Fields<'a> {
     /// Checks that no unread key contains a text, a call or a result.
     pub(crate) fn finish(&self, reading: &mut Reading) -> Result<(), Fault> {
         for field in self.all.iter().filter(|field| !field.is_read.get()) {
+            // Null, booleans, numbers and empty values contain nothing that could be lost.
             if !scan::is_something(field.node.json) {
                 continue;
             }
+            // Applications add such metadata freely, so it is never an error.
             if scan::is_metadata(&field.name, field.node.json) {
                 if scan::find_prose(field.node.json).is_some() {
                     let key = plain::short(&field.name);
@@ -294,6 +297,7 @@ impl<'a> Fields<'a> {
             }
             let near = plain::nearest(&field.name, self.asked.borrow().iter().copied());
             let found = scan::find_any(field.node.json).map(|found| found.name);
+            // A misspelt key is an error even if its value has no text, since the value was meant to be read.
             let Some(found) = found.or(near.map(|_| "a value")) else { continue };
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             reading.leave(field.node.fault(format!("is not known and holds {found}{near}")))?;

@@ -80,6 +80,7 @@ const REFUSALS: &[Refusal] = &[
         fits: |shape| {
             any(shape, |line| text(line, "type") == "session_start")
                 && any(shape, |line| line.get("cwd").is_some() || is_entry(line))
+                // A single such line may occur in another log, so two are required.
                 || shape.messages.iter().filter(|line| is_entry(line)).nth(1).is_some()
         },
         says: "is a session of Droid, which is not read; take `message` out of each line of the type \

@@ -82,6 +82,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
         let parts = super::parts_of(node, pieces)?;
         pieces = vec![Piece::Answer(Answer { id: answered, parts, ..Answer::default() })];
     }
+    // In a tool message, the name is that of the tool and not of a participant.
     let name = fields.first(&["name", "AuthorName", "authorName"]).map(|name| name.text()).transpose()?;
     fields.finish(reading)?;
     Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
@@ -120,6 +121,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let kind = kind.ok_or_else(|| node.fault("has no `content_type` or `$type`"))?;
     fields.ignore(&["ai_model_id", "ModelId", "modelId", "encoding", "choice_index", "index", "status"]);
     let name = kind.text()?;
+    // Streamed items have the same keys under a prefixed type.
     let name = name.strip_prefix("streaming_").or_else(|| name.strip_prefix("Streaming")).unwrap_or(&name);
     let text = || {
         let text = fields.first(&["text", "Text"]);
@@ -186,6 +188,7 @@ fn file(fields: &Fields<'_>, kind: &str) -> Result<Piece, Fault> {
     fields.ignore(&["data_format"]);
     let of_data = data.as_deref().and_then(|data| data.strip_prefix("data:")?.split([';', ',']).next());
     let media_type = media_type.or_else(|| of_data.map(str::to_owned));
+    // A media type that contradicts the kind of the item is ignored.
     let media_type = media_type.filter(|own| own.starts_with(kind)).unwrap_or_else(|| match kind {
         "image/" => media::image_type(data.as_deref().unwrap_or_default()).to_owned(),
         kind => kind.to_owned(),

@@ -108,6 +108,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             let is_enough = ENOUGH.contains(&&*key);
+            // The first key with messages counts. A later one may belong to metadata.
             let is_container = CONTAINERS.contains(&&*key) && self.shape.messages.is_empty();
             self.shape.keys.push(key.clone());
             if is_enough && self.most != usize::MAX {
@@ -116,6 +117,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
             if is_container {
                 self.shape.container = key;
                 map.next_value_seed(Inside { messages: &mut self.shape.messages, most: self.most })?;
+                // An empty value does not identify the container, so a later key may still do so.
                 if self.shape.messages.is_empty() {
                     self.shape.container.clear();
                 }
@@ -185,6 +187,7 @@ impl<'de> Visitor<'de> for Inside<'_> {
         while let Some(message) = list.next_element()? {
             self.messages.push(message);
             if self.messages.len() == self.most {
+                // An error is the only way to stop serde early. `Shape::read` ignores it.
                 return Err(A::Error::custom("seen enough"));
             }
         }

@@ -170,6 +170,7 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
     let Ok(raw) = serde_json::value::RawValue::from_string(node.json().to_owned()) else { return Ok(None) };
     let block = reader::piece(&raw, WireFormat::OpenAiChat).map_err(|detail| node.fault(detail))?;
     Ok(Some(match block {
+        // No known type matched, so the tool's own reader has to decide.
         Block::Part(Part::Opaque { wire_format: WireFormat::OpenAiChat, .. }) => return Ok(None),
         Block::Part(part) => Piece::Part(part),
         Block::Reasoning(reasoning) => Piece::Thought(reasoning),
@@ -184,6 +185,7 @@ pub(crate) fn usual_piece(node: &Node<'_>, reading: &mut Reading) -> Result<Opti
                 Content::Null => Vec::new(),
                 Content::Text(text) => vec![Part::Text(text)],
                 Content::Parts(_) => {
+                    // The parts are read again as nodes, so that errors name their place.
                     let content = node.object()?.need("content")?.list()?;
                     reading.each(content, |inner, reading| match usual_piece(inner, reading)? {
                         Some(Piece::Part(part)) => Ok(part),

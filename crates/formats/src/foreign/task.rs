@@ -125,6 +125,7 @@ fn called(node: &Node<'_>) -> Vec<String> {
 /// Creates a message from blocks that Anthropic does not have.
 fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
     let thought = fields.text("reasoning_content")?.and_then(Piece::thought);
+    // Reasoning precedes the reply that it led to.
     pieces.splice(0..0, thought);
     let role = fields.need("role")?;
     let role = match &*role.text()? {

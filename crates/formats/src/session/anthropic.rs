@@ -190,6 +190,7 @@ pub(crate) fn apart(
         }
     }
     if !rest.pieces.is_empty() || results.is_empty() {
+        // Results come first, as Anthropic requires them at the start of a user message.
         results.push(rest.into_message(role, wire_format));
     }
     Ok(results)
@@ -228,6 +229,7 @@ impl Said {
         self.pieces.push((kind, json.to_owned()));
         match piece {
             Piece::Part(part) => {
+                // Texts and images occur in every format. Only raw JSON of Anthropic identifies its format.
                 let own = matches!(&part, Part::Opaque { wire_format: WireFormat::Anthropic, .. });
                 self.is_of_anthropic |= own;
                 self.parts.push(part);
@@ -239,6 +241,8 @@ impl Said {
     }
 
     fn into_message(self, role: Role, wire_format: WireFormat) -> Message {
+        // Chat servers write reasoning blocks of the same type, so these alone do not make a message
+        // Anthropic's.
         let is_own = |reasoning: &Reasoning| reasoning.wire_format != Some(WireFormat::OpenAiChat);
         let is_of_anthropic =
             self.is_of_anthropic || !self.calls.is_empty() || self.reasonings.iter().any(is_own);

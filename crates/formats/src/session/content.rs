@@ -22,6 +22,7 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
+// A visitor and not an untagged enum, because serde cannot read a `RawValue` from buffered content.
 struct ContentVisitor;
 
 impl<'de> Visitor<'de> for ContentVisitor {

@@ -121,6 +121,7 @@ pub(super) fn beside_functions(json: &str) -> Option<Tool> {
 /// Returns a schema with the lowercase type names of JSON Schema. Gemini's own `parameters` use capitals.
 fn in_lower_case(schema: &str) -> String {
     const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    // The JSON is compact, so a type occurs in exactly this spelling.
     TYPES.iter().fold(schema.to_owned(), |schema, kind| {
         schema.replace(&format!("\"type\":\"{kind}\""), &format!("\"type\":\"{}\"", kind.to_lowercase()))
     })
@@ -272,6 +273,7 @@ impl Said {
     fn part(&mut self, json: &str, at: usize, open: &mut OpenCalls) -> Result<(), String> {
         let mut part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
         let is_call = part.function_call.is_some() || part.function_response.is_some();
+        // A part has one kind of content. Only a blank text next to a call may be dropped.
         if part.text.take_if(|_| is_call).is_some_and(|text| !text.trim().is_empty()) {
             return Err("holds a text beside a call or a result; expected a part for each".into());
         }
@@ -385,6 +387,7 @@ fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     let id = id.or(called.map(|(id, _)| id)).unwrap_or_else(|| format!("call_of_{name}"));
     let text = output(value.as_deref());
     let mut message = Message::tool(id.clone(), text);
+    // The JSON that this library would send, with which the original is compared.
     let usual = result_json(&message);
     let (mut media, mut pieces) = (Vec::new(), Vec::new());
     if parts.is_some() && !message.text().is_empty() {

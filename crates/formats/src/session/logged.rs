@@ -49,6 +49,7 @@ impl Logged {
                 "instructions" => serde_json::from_str(raw.get()).ok().into_iter().collect(),
                 _ => gemini::texts(raw),
             };
+            // A text under another key than `text` would be lost without an error (lossless reading, J3).
             if !is_lenient && scan::find_missing(raw.get(), &texts).is_some() {
                 return Err(
                     place.fault(key, "holds a text that is not read; expected a text, or parts with `text`")

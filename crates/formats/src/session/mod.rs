@@ -138,6 +138,7 @@ impl Session {
         let of_options = options
             .as_ref()
             .and_then(|options| options.get("model")?.get("default")?.get("tokenizer")?.as_str());
+        // A session may name a tokenizer under either of two keys.
         let named = [
             ("context_window.tokenizer", self.tokenizer.as_deref()),
             ("context_window.options.model.default.tokenizer", of_options),

@@ -103,6 +103,7 @@ impl OpenCalls {
     fn next(&mut self) -> Option<String> {
         loop {
             let nearest = *self.nearest.last()?;
+            // With a single open call the match is certain, so only other matches count as guesses.
             let others = self.groups[nearest].open > 1;
             match self.groups[nearest].calls.pop_front() {
                 Some(at) if self.close(at) => {
@@ -131,6 +132,7 @@ impl OpenCalls {
 /// Returns a note on results without a call in the messages, and on second results of one call. No provider
 /// accepts either.
 pub(crate) fn note_on_results(messages: &[Message]) -> Option<String> {
+    // Ids may repeat in a log, so each id counts its calls without a result.
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     for call in messages.iter().flat_map(Message::tool_calls) {
         *calls.entry(call.id.as_str()).or_default() += 1;

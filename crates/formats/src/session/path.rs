@@ -101,6 +101,7 @@ fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
         step *= 2;
     }
     loop {
+        // Invariant: the text up to `sound` is a valid beginning, and the text up to `wrong` is not.
         let between = text.floor_char_boundary(sound.midpoint(wrong));
         let between = if between > sound { between } else { text.ceil_char_boundary(sound + 1) };
         if between >= wrong {
@@ -197,6 +198,7 @@ fn walk(text: &str) -> (Vec<Open>, Position) {
                 let ends = |c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | '.'));
                 let word = text[start..].split(ends).next().unwrap_or_default();
                 at = start + word.len().max(1);
+                // A partial literal, or a number that ends with a point or sign, still lacks its end.
                 let whole = matches!(word, "true" | "false" | "null")
                     || word.ends_with(|last: char| last.is_ascii_digit());
                 position = if whole { Position::End } else { Position::Inside };

@@ -234,6 +234,7 @@ impl Log {
             let of = kind
                 .strip_suffix("_output")
                 .filter(|of| ["function_call", "custom_tool_call"].contains(of))?;
+            // Keys are ordered by type and position, so the first one of the type is the oldest open call.
             let mut waiting = self.waiting.range((of.to_owned(), 0)..);
             waiting.next().filter(|((own, _), _)| own == of).map(|(_, id)| id.clone())
         };
@@ -321,6 +322,7 @@ impl Log {
         if let Some(id) = object.text("id") {
             self.items.insert(id, call.id.clone());
         }
+        // A result may name its call by the id of the item or by the id of the call.
         self.items.insert(call.id.clone(), call.id.clone());
         let place = (object.text("type").unwrap_or_default(), self.calls);
         self.calls += 1;
@@ -355,6 +357,8 @@ impl Log {
         let message = match said {
             Some(said) => said.into_message(Message::tool(id, "")),
             None => {
+                // The text of the message is only a reading of the item, so the whole item is kept for
+                // sending.
                 let around = [(PieceKind::Around, Some(json.to_owned()))];
                 kept(in_its_json(id, &Object::parse(json).unwrap_or_default()), &around)
             }
@@ -484,6 +488,7 @@ impl Said {
     /// Returns true if all parts are of types that a result may contain.
     fn is_content(&self) -> bool {
         let typed = |json: &str| Object::parse(json).and_then(|part| part.text("type"));
+        // The first piece is the object around the content.
         self.pieces.iter().skip(1).all(|(_, json)| {
             json.as_deref().is_none_or(|json| typed(json).is_some_and(|kind| kind.starts_with("input_")))
         })

@@ -13,6 +13,7 @@ pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'\\') {
         at += next;
         let Some(unit) = unit(bytes, at) else {
+            // Skips the escaped character, which may itself be a backslash.
             at += 2;
             if at >= bytes.len() {
                 break;

@@ -130,6 +130,7 @@ impl TryFrom<Name> for Id {
 
     fn try_from(name: Name) -> Result<Self, &'static str> {
         match name {
+            // Items with an empty id would be indistinguishable, so it is refused.
             Name::Text(text) if text.is_empty() => Err("expected an id that is not empty, or none"),
             name => Ok(Self(name)),
         }
@@ -200,6 +201,7 @@ impl<'de> Deserialize<'de> for Tools {
     }
 }
 
+// A visitor and not an untagged enum, because serde cannot read a `RawValue` from buffered content.
 struct ToolsVisitor;
 
 impl<'de> Visitor<'de> for ToolsVisitor {
@@ -346,6 +348,8 @@ impl<'de> Visitor<'de> for MessageVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Message, A::Error> {
         let mut keys = Vec::new();
         let watched = Watched::new(map, &MESSAGE_KEYS, &mut keys);
+        // `remote = "Self"` makes the derived function an inherent one. It takes precedence over the trait's
+        // function, so this call does not recurse.
         let mut message = Message::deserialize(MapAccessDeserializer::new(watched))?;
         message.keys = keys;
         Ok(message)

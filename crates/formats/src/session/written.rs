@@ -98,6 +98,7 @@ pub fn session_json(
         Some(redactor) => events.map(|event| redactor.event(event)).collect::<Result<_, _>>()?,
         None => events.collect(),
     };
+    // State is sent inside delimiters, so its tokens are counted inside them.
     let state = |(id, said): &(ItemId, String)| -> Result<_, Error> {
         let said = match &redactor {
             Some(redactor) => redactor.text_in(said, |text| wording::state(id.as_str(), text))?,
@@ -168,6 +169,7 @@ fn tool(tool: &Tool) -> Option<Box<RawValue>> {
     if let Some((_, definition)) = &tool.hosted {
         return serde_json::from_str(definition).ok();
     }
+    // The original JSON may have fields that `Tool` does not have.
     if let Some(definition) = definition_as_written(tool) {
         return RawValue::from_string(definition).ok();
     }

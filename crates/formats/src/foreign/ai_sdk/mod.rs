@@ -29,6 +29,7 @@ fn fits(shape: &Shape) -> bool {
             .as_array()
             .map(|all| all.iter().any(is_message))
     };
+    // The steps of a result fit too, so that `read` can name the missing request.
     if shape.any_has(&["finishReason", "response", "content"]) && !shape.any_has(&["role"]) {
         return true;
     }
@@ -46,6 +47,7 @@ fn is_message(message: &Value) -> bool {
         let is_text = kind == "text" && part.get("text").is_some_and(Value::is_string);
         let is_named = ["tool-", "data-", "source-"].iter().any(|begin| kind.starts_with(begin));
         let of_ui = ["reasoning", "file", "step-start", "dynamic-tool", "source", "steering-message"];
+        // OpenTelemetry has parts of the same types, but with a `content`.
         is_text || is_named || of_ui.contains(&kind) && part.get("content").is_none()
     });
     let has_content = any("content", &|part| match text(part, "type") {
@@ -181,6 +183,7 @@ fn read_tools(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Tool>, Fault
         let own = fields.text("name")?;
         let name = own.as_deref().or(name).ok_or_else(|| node.fault("has no `name`"))?.to_owned();
         let schema = fields.first(&["inputSchema", "parameters", "input_schema"]);
+        // The SDK's helper `jsonSchema` wraps the schema in an object.
         let inner = schema.as_ref().filter(|schema| schema.is_object()).map(Node::object);
         let inner = inner.transpose()?.and_then(|inner| inner.get("jsonSchema")).or(schema);
         let schema = inner.map(|schema| schema.compact()).unwrap_or_default();

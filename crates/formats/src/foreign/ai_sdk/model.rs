@@ -77,6 +77,7 @@ pub(super) fn message(
     }
     fields.finish(reading)?;
     let pieces = turn.into_pieces();
+    // A message with approvals only has no pieces and is omitted.
     let is_empty = pieces.is_empty() && matches!(role, Role::Tool | Role::Assistant);
     let entry = (!is_empty).then(|| Entry::new(role, pieces).with_id(id));
     Ok(entry.into_iter().collect())

@@ -53,7 +53,9 @@ impl Turn {
 
     /// Adds a result.
     pub(super) fn answer(&mut self, answer: Answer, is_hosted: bool) {
+        // Results wait for the end of the step, because all its calls must come before them.
         self.answers.push(answer);
+        // A provider's tool runs within the reply, so later text of the step comes after its result.
         self.is_hosted |= is_hosted;
     }
 

@@ -151,6 +151,7 @@ fn medium(kind: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fa
     let fields = node.object()?;
     fields.ignore(&["error"]);
     let format = fields.text("format")?.unwrap_or_default();
+    // A few formats of Converse differ from the subtype of their media type.
     let media_type = match (kind, format.as_str()) {
         ("image", "jpg") => "image/jpeg".to_owned(),
         ("audio", "x-aac") => "audio/aac".to_owned(),
@@ -195,6 +196,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
         .is_some_and(|c| c.is_true("enabled"));
     let node = fields.need("source")?;
     let source = node.object()?;
+    // Anthropic accepts PDF and plain text. Other formats become files of another provider's form.
     let is_plain = matches!(format.as_str(), "txt" | "md" | "csv" | "html");
     let inner = if let Some(text) = source.text("text")? {
         json!({ "type": "text", "media_type": "text/plain", "data": text })
@@ -227,6 +229,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
             }
         }
     };
+    // `content` has read these keys through an object of its own.
     source.ignore(&["bytes", "s3Location"]);
     source.finish(reading)?;
     fields.finish(reading)?;

@@ -38,6 +38,7 @@ fn fits(shape: &Shape) -> bool {
         });
         has_media || BLOCKS.iter().any(|key| block.get(*key).is_some_and(Value::is_object))
     };
+    // Blocks with a type belong to Anthropic or OpenAI.
     let is_untyped = |block: &Value| block.get("type").is_none() || is_own(block);
     let is_text = |block: &Value| block.get("text").is_some_and(Value::is_string);
     let of_chat = ["tool_calls", "tool_call_id", "parts"];
@@ -70,6 +71,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     }
     let fields = node.object()?;
     if fields.has("schemaType") {
+        // Checked before `output`, because a line of the log has that key too.
         return logged(&fields, reading);
     }
     if fields.has("output") {
@@ -168,6 +170,7 @@ fn messages(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Step>, Fault> 
 fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let fields = node.object()?;
     if let Some(inside) = fields.get("message") {
+        // The redacted message replaces the original.
         let redacted = fields.get("redact_message");
         fields.ignore(&["message_id", "created_at", "updated_at"]);
         fields.finish(reading)?;

@@ -43,6 +43,7 @@ impl Chat {
                     self.thoughts.extend(text.or(summary).and_then(Piece::thought));
                 }
             }
+            // Custom instructions and memory are sent as system text.
             "user_editable_context" => {
                 for key in ["user_profile", "user_instructions"] {
                     self.talk.system.extend(content.text(key)?.filter(|text| !text.trim().is_empty()));

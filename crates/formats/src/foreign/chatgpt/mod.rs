@@ -105,6 +105,7 @@ impl Chat {
         // A hidden result is read all the same, because its call must not lose its answer.
         if is_weightless || is_hidden && !is_answer {
             let count = if is_weightless { &mut self.weightless } else { &mut self.hidden };
+            // A blank message loses nothing, so it is not counted.
             *count += usize::from(!is_blank);
             return Ok(());
         }
@@ -118,6 +119,7 @@ impl Chat {
                 } else {
                     self.thought();
                 }
+                // Any other message ends the exchange with the tool.
                 self.call = None;
                 pieces.extend(said.parts.into_iter().map(Piece::Part));
                 self.entries.push(Entry::new(role, pieces).with_id(id));

@@ -55,6 +55,7 @@ fn fits(shape: &Shape) -> bool {
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk { wire_format: Some(WireFormat::Gemini), ..Talk::default() };
     let list = if node.is_list() { Some(node.list()?) } else { None };
+    // Contents have `parts` and records have `content`, so a single element decides.
     let is_content = |node: &Node<'_>| node.as_object().is_some_and(|object| object.get("parts").is_some());
     let contents = match list {
         Some(list) if list.iter().any(is_content) => contents(list, reading)?,
@@ -74,6 +75,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             }
         }
     };
+    // The contents are joined again as JSON, so that the reader of Gemini requests can read them.
     let contents = RawValue::from_string(format!("[{}]", contents.join(",")));
     let contents = contents.map_err(|_| node.expected("contents of Gemini"))?;
     let messages = gemini::messages(&contents).map_err(|(at, detail)| Fault {

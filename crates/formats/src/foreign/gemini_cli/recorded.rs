@@ -84,6 +84,7 @@ impl<'a> Recorded<'a> {
             let before = self.messages[*at].object()?;
             let is_same =
                 |key| own.get(key).map(|node| node.compact()) == before.get(key).map(|node| node.compact());
+            // A message with the same id but other content is a message of its own.
             if is_same("type") && is_same("content") {
                 self.messages[*at] = node.clone();
                 return Ok(());
@@ -162,6 +163,7 @@ fn reply(fields: &Fields<'_>, reading: &mut Reading) -> Result<Vec<String>, Faul
     let has = |key: &str| said.iter().any(|part| part.contains(&format!("\"{key}\"")));
     // Newer versions record the whole reply as content, so its calls and reasoning are not added again.
     let is_whole = has("functionCall") || has("thought");
+    // The order within a reply is reasoning, text, calls; the results follow as a content of the user.
     let mut model = Vec::new();
     for thought in fields.get("thoughts").map(|node| node.list()).transpose()?.unwrap_or_default() {
         let thought = thought.object()?;
@@ -244,6 +246,7 @@ fn is_command(parts: &[String]) -> bool {
         let name = rest.split_whitespace().next().unwrap_or_default();
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
     });
+    // A message with a file is for the model, even if its text looks like a command.
     texts.len() == parts.len()
         && (is_slash
             || said == "?"

@@ -158,6 +158,7 @@ pub(super) fn add_beside(
     reading: &mut Reading,
 ) -> Result<(), Fault> {
     beside.ignore(&["__openai_function_call_ids__", "parsed", "annotations", "citations", "audio"]);
+    // Each of these keys may repeat calls of the others, and `add` keeps one copy.
     calls::add(pieces, calls::list(fields.get("tool_calls"))?)?;
     calls::add(pieces, calls::list(fields.get("invalid_tool_calls"))?)?;
     calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
@@ -168,6 +169,7 @@ pub(super) fn add_beside(
         sign(pieces, &signatures)?;
     }
     for item in beside.get("tool_outputs").map(|items| items.list()).transpose()?.unwrap_or_default() {
+        // The provider's tools ran before the reply, so their items precede it.
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: item.compact() };
         pieces.insert(0, Piece::Part(part));
     }
@@ -201,6 +203,7 @@ pub(super) fn add_beside(
     let said: Vec<String> = pieces.iter().filter_map(thought_text).collect();
     thoughts.retain(|thought| thought_text(thought).is_none_or(|text| !said.contains(&text)));
     pieces.splice(0..0, thoughts);
+    // Servers repeat the reasoning here, so it is read only if no other key has any.
     let details =
         beside.get("reasoning_details").filter(|_| !pieces.iter().any(|piece| thought_text(piece).is_some()));
     for detail in details.map(|list| list.list()).transpose()?.unwrap_or_default() {

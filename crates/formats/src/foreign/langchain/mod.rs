@@ -47,6 +47,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             Said::Entry(entry) => entries.push(entry),
             Said::Removal(id) => {
                 let before = entries.len();
+                // A removal affects only the messages before it, which are the ones collected so far.
                 entries.retain(|entry| id != REMOVE_ALL && entry.id.as_deref() != Some(&*id));
                 removed += before - entries.len();
             }
@@ -141,6 +142,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let mut pieces = content::pieces(&fields, &provider, reading)?;
     check_again(&fields)?;
     let name = fields.text("name")?;
+    // Streamed messages have the same fields as complete ones.
     let plain = kind.strip_suffix("Chunk").unwrap_or(&kind);
     let role = match plain.strip_suffix("Message").unwrap_or(plain) {
         "system" | "System" | "developer" => Role::System,

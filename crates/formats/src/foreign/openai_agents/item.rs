@@ -41,6 +41,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
                 }
             }
             fields.ignore(&["encrypted_content"]);
+            // In JavaScript, the summary is under `content`.
             if !fields.has("summary") {
                 thought_of_js(&mut own, beside.as_ref());
             }

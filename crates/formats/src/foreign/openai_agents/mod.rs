@@ -70,6 +70,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let list = format!("[{}]", items.all.iter().map(|(_, json)| json.as_str()).collect::<Vec<_>>().join(","));
     let list = RawValue::from_string(list).map_err(|_| node.expected("a list of items"))?;
     let messages = responses::messages(&list).map_err(|(at, detail)| {
+        // The index in the joined list leads back to the path of the item in the file.
         let path = at.and_then(|at| items.all.get(at)).map(|(path, _)| path.clone());
         Fault { path: path.unwrap_or_default(), detail }
     })?;

@@ -55,6 +55,7 @@ pub(super) fn take_back(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) ->
             messages[at].parts.truncate(inside);
             messages.truncate(at + 1);
         }
+        // Without a named part, or at the first part, the whole message is taken back.
         None => messages.truncate(at),
     }
     Ok(())

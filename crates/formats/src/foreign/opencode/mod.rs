@@ -45,6 +45,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     };
     let mut messages = reading.each(messages, Message::read)?;
     let total = messages.len();
+    // Reverted messages are removed first, since a reverted summary must not replace messages.
     if let Some(revert) = &revert {
         take_back(&mut messages, revert)?;
     }
@@ -97,6 +98,7 @@ impl Opencode {
         .or_else(|| self.talk.model.take());
         let error = info.get("error").map(|error| error.object()).transpose()?;
         info.finish(reading)?;
+        // opencode sends a failed reply again only if the user interrupted it.
         if error.is_some_and(|error| !is_half(&error, message)) {
             self.failed += 1;
             return Ok(None);

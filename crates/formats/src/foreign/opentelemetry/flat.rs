@@ -30,6 +30,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
         if is_reply && others > 0 {
             reading.note(format!("{others} other choices of one reply are left out"));
         }
+        // Only the first choice of a reply continues the conversation.
         let most = if is_reply { 1 } else { usize::MAX };
         for message in numbered.into_values().take(most) {
             let json = Value::Object(message).to_string();

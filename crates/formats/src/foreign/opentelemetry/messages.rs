@@ -21,6 +21,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let name = fields.text("name")?;
     let pieces = parts(&fields.need("parts")?, reading)?;
     fields.finish(reading)?;
+    // In a tool message, the name is that of the tool and not of a participant.
     Ok(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool)))
 }
 
@@ -67,6 +68,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
         }
         "reasoning" | "thinking" => {
             let text = content()?;
+            // The part does not name the provider of the signature, so the reasoning stays plain text.
             fields.ignore(&["signature"]);
             (!text.trim().is_empty()).then(|| Piece::Thought(Reasoning::text(text)))
         }

@@ -124,6 +124,7 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
     let mut told = told(&spans);
     told.sort_by_key(|told| told.longest);
+    // A file can be split only if each conversation is a value of its own.
     let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
     let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
     several.then(|| told.iter().filter_map(one).collect())
@@ -165,6 +166,7 @@ fn add_results(span: &mut Span, ran: Vec<Answer>) {
         }
     }
     for answer in ran {
+        // Several spans may record one execution. The first one closes the call.
         if answer.id.as_ref().is_some_and(|id| open.remove(id)) {
             let pieces = vec![Piece::Answer(answer)];
             span.entries.push(Entry::new(Role::Tool, pieces));

@@ -154,6 +154,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     }
     if let Some(list) = get(&fields, "gen_ai.output.messages") {
         let mut choices = messages::list(&list.node(), reading)?.into_iter();
+        // Only the first choice of a reply continues the conversation.
         span.entries.extend(choices.next());
         let others = choices.count();
         if others > 0 {

@@ -39,6 +39,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             list
         }
     };
+    // A system prompt of the scope `request` is sent only if it belongs to the last request.
     let last = messages.len().saturating_sub(1);
     let mut history = History::default();
     let mut at = 0;
@@ -91,6 +92,7 @@ impl History {
         ]);
         if is_request {
             let own = fields.text("instructions")?;
+            // A request without instructions also replaces the earlier ones.
             let before = std::mem::replace(&mut self.instructions, own);
             self.replaced += u64::from(before.is_some() && before != self.instructions);
         } else {

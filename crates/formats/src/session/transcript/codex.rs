@@ -239,6 +239,7 @@ impl Rollout {
             let figures = count.info.and_then(|info| info.last_token_usage).unwrap_or_default();
             let Figures { input_tokens, cached_input_tokens, output_tokens } = figures;
             let usage = Usage::openai(input_tokens, cached_input_tokens, output_tokens);
+            // The counts follow the reply that they belong to.
             if let Some(reply) = self.log.reply().filter(|_| usage != Usage::default()) {
                 self.reports.insert(reply, usage);
                 return Ok(());
@@ -281,6 +282,7 @@ impl Rollout {
             Some("function_call_output" | "custom_tool_call_output") => {
                 let result: Output = place.parse_part(key, json)?;
                 let output = result.output.as_deref().map_or("", RawValue::get);
+                // Only older versions wrote the output as an object.
                 if !output.starts_with('{') {
                     return self.log.raw(json).map_err(fault);
                 }
@@ -330,6 +332,7 @@ impl Rollout {
                 .any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
         };
         let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
+        // The replacements were read as ordinary items, so they are at the end of the log.
         let again = self.log.messages.split_off(before);
         // The message sent to the model contains the agent's wording around the summary, so that text is
         // preferred.

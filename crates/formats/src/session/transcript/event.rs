@@ -48,6 +48,8 @@ impl Envelope {
 
     /// Returns the writer of the event. Returns `None` if the event does not identify one agent.
     pub(super) fn writer(&self) -> Option<Writer> {
+        // Events of other tools have the types `user` and `assistant` too, but not with a uuid or a session
+        // id.
         let is_named = self.uuid.is_some() || self.session.is_some();
         match &*self.kind {
             _ if self.says() && is_named => Some(Writer::ClaudeCode),
@@ -85,6 +87,7 @@ impl Envelope {
                 }
             }
             key => {
+                // A single key of a session is enough, because an event must never hide a session.
                 self.of_session |= OF_SESSIONS.contains(&key);
                 map.next_value::<IgnoredAny>()?;
             }
@@ -167,6 +170,7 @@ impl<'de> Visitor<'de> for GlanceVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Glance, A::Error> {
+        // The elements are skipped and not stored, so a large event costs no memory here.
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Glance::default())
     }

@@ -121,6 +121,7 @@ fn whole(
         let detail = "is a transcript without a message; expected events that hold messages";
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
+    // No reader understood these blocks, so a note counts them by type.
     let mut carried = Unread::default();
     for part in reader.log.messages().iter().flat_map(Message::parts) {
         if let Part::Opaque { json, .. } = part {
