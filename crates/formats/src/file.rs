@@ -25,8 +25,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Returns `ErrorKind::Input` with line, column and key for JSON that is not a session, for an empty
-    /// session, and for a text that holds more than one session.
+    /// Returns `ErrorKind::Input` with line, column and key for JSON that is not a session. Also returns it
+    /// for an empty session, and for a text that holds several sessions.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
     }
@@ -151,10 +151,10 @@ impl SessionFile {
         let text = as_text(name, bytes)?;
         let (documents, end) = split(name, &text)?;
         let wanted = |writer: Writer| options.format.is_none_or(|format| format == writer.format());
-        // A named format overrides detection: a transcript of another writer is not taken as one here.
+        // A named format overrides detection, so a transcript of another writer does not count.
         let transcript = Transcript::of(&text, &documents).filter(|transcript| wanted(transcript.writer()));
         if let Some(mut transcript) = transcript {
-            // Transcripts and logs have a higher limit than sessions, because one file holds many turns.
+            // The events are counted together here, because one session may span the whole file.
             if tally.values() > size::VALUES_OF_A_LOG {
                 return Err(Error::input(name, size::too_many("this transcript", size::VALUES_OF_A_LOG)));
             }

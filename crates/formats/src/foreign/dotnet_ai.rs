@@ -1,5 +1,5 @@
 //! Messages of `Microsoft.Extensions.AI` (`contents` with `$type`), in the spelling of its own options or of
-//! a plain `JsonSerializer`, and messages of the Agent Framework in .NET and Python.
+//! a plain `JsonSerializer`. Also reads messages of the Agent Framework in .NET and Python.
 
 use super::{
     FormatReader,
@@ -384,7 +384,7 @@ fn approval(
         return Ok(calls.made.insert(id).then_some(Piece::Call(call)));
     }
     let is_denied = !is_approved && calls.answered.insert(id);
-    // The text is the library's own.
+    // `Microsoft.Extensions.AI` sends this text for a denied call.
     let text =
         ["Tool call invocation rejected.".to_owned()].into_iter().chain(reason).collect::<Vec<_>>().join(" ");
     Ok(is_denied.then(|| Piece::Answer(Answer::text(call.id, Some(call.name), text).failed(true))))

@@ -68,7 +68,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let items = reading.each(items.unwrap_or_default(), item)?;
     let mut pieces: Vec<Piece> = items.into_iter().flatten().collect();
     let content = fields.first(&["content", "Content"]).map(|content| content.text()).transpose()?;
-    // Early versions had one text for the whole message, which repeats the items.
+    // Early versions also wrote one text for the whole message, which repeats the items.
     let is_said = |text: &String| {
         pieces.iter().any(|piece| matches!(piece, Piece::Part(Part::Text(own)) if own == text))
     };

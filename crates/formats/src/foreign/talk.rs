@@ -129,7 +129,7 @@ impl Answer {
         Self { id, name, parts: vec![Part::Text(text.into())], is_failed: false }
     }
 
-    /// Marks the result as one of a failed call.
+    /// Marks the result as failed if `is_failed` is true.
     pub(crate) fn failed(mut self, is_failed: bool) -> Self {
         self.is_failed = is_failed;
         self

@@ -46,7 +46,8 @@ const ABOUT_A_REPLY: [&str; 14] = [
     "type",
 ];
 
-/// Keys of the application's log: unknown keys that messages of other roles than the assistant's have too.
+/// Unknown keys that also occur in messages of other roles than the assistant's. The application's log added
+/// them, so they are not sent.
 #[derive(Default)]
 pub(crate) struct LogKeys(BTreeSet<String>);
 
@@ -149,7 +150,7 @@ impl Around {
             "images" if dialects::images(wire, json).is_some() => "[]".to_owned(),
             _ => json.to_owned(),
         };
-        // The key stays in the object, so it is omitted whole if the reasoning is omitted.
+        // The reasoning stays in the object too, so that omitting it removes the whole key.
         if thinks {
             self.reasoning = dialects::reasoning(key, &json).map(Reasoning::text);
         }
@@ -170,8 +171,8 @@ fn says(content: &Content) -> bool {
     }
 }
 
-/// Returns the JSON of a call, with the values that the call's fields hold emptied. Returns `None` for a call
-/// in the usual form.
+/// Returns the JSON of a call as a template: the values that `ToolCall` stores are emptied. Returns `None`
+/// for a call in the usual form.
 pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
     let is = |keys: &[Key], expected: &[&str]| keys.iter().map(|key| &key.name).eq(expected);
     let is_function = |key: &Key| {

@@ -53,7 +53,7 @@ fn is_summary(kind: &CompactionKind) -> bool {
 pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
-        // A cheap search in the raw text comes first; both types contain this word.
+        // Both types contain this word, so a cheap search in the raw text skips most parts.
         raw.contains(PROVIDER_COMPACTION)
             && serde_json::from_str::<wire::PartType>(raw)
                 .is_ok_and(|part| part.kind.as_deref() == Some(TYPE) || by_anthropic(&part, raw).is_some())

@@ -106,9 +106,8 @@ pub(super) fn tool(declared: Declaration) -> Tool {
     Tool::new(declared.name, declared.description.unwrap_or_default(), schema)
 }
 
-/// Returns the provider's tool in an object that also declares functions, as a hosted tool whose list of
-/// functions is empty. Functions and provider's tool stay one object when they are sent. Returns `None` for
-/// functions alone.
+/// Returns the provider's tool in an object that also declares functions. It becomes a hosted tool with an
+/// empty list of functions, because both are sent as one object. Returns `None` for functions alone.
 pub(super) fn beside_functions(json: &str) -> Option<Tool> {
     let mut object = Object::parse(&compact_json(json))?;
     let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
@@ -217,8 +216,8 @@ impl OpenCalls {
         self.calls.push(Some(id.to_owned()));
     }
 
-    /// Returns the id and the index of the call that a result answers: the oldest open call with its id, or
-    /// with its name if the result has no id.
+    /// Returns the id and the index of the call that a result answers. It is the oldest open call with the
+    /// same id, or with the same name if the result has no id.
     fn answered(&mut self, name: &str, id: Option<&str>) -> Option<(String, usize)> {
         let open = match id {
             Some(id) => self.by_id.get_mut(id),
@@ -288,8 +287,8 @@ impl Said {
                 let text = text.unwrap_or_default();
                 let mut reasoning = Reasoning::text(text);
                 reasoning.wire_format = Some(WireFormat::Gemini);
-                // A signature without text means nothing to other providers, so only then the reasoning is
-                // marked as signed.
+                // A signature without text means nothing to other providers. Only such reasoning is marked as
+                // signed.
                 reasoning.signature = thought_signature.filter(|_| reasoning.text.trim().is_empty());
                 self.reasonings.push(reasoning);
                 PieceKind::Reasoning
@@ -317,7 +316,7 @@ impl Said {
             }
             part => {
                 let url = part.image();
-                // Other providers do not accept images of the model in an assistant message.
+                // Other providers do not accept images in an assistant message.
                 self.parts.push(match url.filter(|_| self.role == Role::User) {
                     Some(url) => Part::Image { url, detail: None },
                     None => opaque(json),

@@ -1,5 +1,5 @@
-//! Session files, the input of `plan-inspect`: one JSON object, an array of chat messages, JSON lines of
-//! either, a transcript of a coding agent, or a log on disk.
+//! Session files, the input of `plan-inspect`. A file is one JSON object, an array of chat messages, JSON
+//! lines of either, a transcript of a coding agent, or a log on disk.
 
 use crate::error::Error;
 use context_window::{
@@ -169,9 +169,9 @@ impl Session {
         self.unread.iter().filter_map(meant).collect()
     }
 
-    /// Returns a note, with the reason, for each part of the session that is not used. Examples are
-    /// compactions that are incomplete or name a missing message (their messages stay unchanged), keys of
-    /// messages that are probably misspelt, and events of a transcript that are not part of the conversation.
+    /// Returns a note, with the reason, for each part of the session that is not used. One example is a
+    /// compaction that is incomplete or names a missing message; its messages stay unchanged. Others are
+    /// misspelt keys of messages, and events of a transcript that are not part of the conversation.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored

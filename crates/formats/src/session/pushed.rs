@@ -32,8 +32,8 @@ const TOOLS: &str = "tools";
 /// # Errors
 ///
 /// Returns `ErrorKind::Input` with the place and the key for JSON without messages, for an id that is already
-/// used, for the record of a compaction (only a session file may contain one), and for more than 10,000,000
-/// JSON values. In these cases nothing is appended.
+/// used, and for more than 10,000,000 JSON values. Also returns it for the record of a compaction, which only
+/// a session file may contain. In all these cases nothing is appended.
 pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) -> Result<Vec<ItemId>, Error> {
     let place = Place { name: MESSAGES, line: 1 };
     within(json, MESSAGES)?;

@@ -111,7 +111,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
     let is_bare = session.messages.is_none() && logged.is_none();
     messages(&mut reader, session.messages.unwrap_or_default())?;
-    // `messages` has no format of its own here; Anthropic's is detected below by its blocks and tools.
+    // A list of `messages` names no format. Anthropic's is detected below from its blocks and tools.
     let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
     if let Some(logged) = logged {
         reader.ignored.extend(logged.ignored);
@@ -249,8 +249,9 @@ fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: 
     Error::input(format!("{}:{}", place.name, place.line), detail.to_owned() + &near.unwrap_or_default())
 }
 
-/// Returns the wire format assumed for messages whose parts do not determine it: Anthropic's if only its keys
-/// occur in the session, or if the model is Anthropic's and no key of `OpenAI` occurs.
+/// Returns the wire format assumed for messages whose parts do not determine it. It is `OpenAI` Chat if a key
+/// of that format occurs. Otherwise it is Anthropic's if a key of its format occurs, or if the model is
+/// Anthropic's. The default is `OpenAI` Chat.
 fn dialect(text: &str, model: Option<&str>) -> WireFormat {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     // A search in the raw text is enough for a default, and avoids another parse.

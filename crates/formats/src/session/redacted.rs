@@ -141,8 +141,8 @@ impl<'m> Redactor<'m> {
     }
 
     /// Corrects the token count of a message if it differs from the original's. Changes one text, the longest
-    /// one that can give the exact count. The count of a message does not depend on each text alone, so equal
-    /// texts may not be enough.
+    /// one that can give the exact count. The tokens of a message are not the sum over its texts, so an equal
+    /// count of each text may not be enough.
     fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
         let count = |json: &Value| -> Result<Option<u64>, Error> {
             let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };

@@ -206,7 +206,8 @@ impl Log {
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 return Err("expected a call_id, or a call before it that waits for its output".into());
             }
-            // The executor of a request answers it. An approval request is answered by its own id.
+            // The application answers a request, such as one for an approval. The answer names the id of the
+            // request.
             (Some(kind), _) if kind.ends_with("_request") => {
                 item.id.clone().or_else(call_id).map_or(Kind::Other, Kind::Call)
             }
@@ -242,7 +243,7 @@ impl Log {
         named.or_else(by_id).or_else(by_place)
     }
 
-    /// Adds a call of a tool without a name of its own in the item.
+    /// Adds a call whose item contains no tool name.
     pub(crate) fn call(&mut self, call: ToolCall) {
         let open = self.open.get_or_insert_default();
         open.calls.push(call);

@@ -95,7 +95,7 @@ impl Read {
     fn said(&mut self, at: usize, text: String) {
         let (mut rest, mut beside, mut found) = (&*text, String::new(), Vec::new());
         while let Some((before, after)) = rest.split_once("<tool_call>") {
-            // An element that is not closed, or holds no call, is text; the calls before it count.
+            // An element that is not closed or holds no call is plain text. The calls before it are kept.
             let Some((inside, behind)) = after.split_once("</tool_call>") else { break };
             let mut inside = calls(inside);
             if inside.is_empty() {

@@ -16,7 +16,7 @@ const CONTENT: [&str; 12] = [
     "response",
 ];
 
-/// Keys whose loss does not lose content of a message.
+/// Keys without content. Ignoring one of them loses no part of a message.
 const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_asked"];
 
 /// The unknown keys found, each with the key that was probably meant.

@@ -1,4 +1,4 @@
-//! The JSON shapes of a session file. Unknown fields are ignored; known fields must have their type.
+//! The JSON shapes of a session file. Unknown fields are ignored, but known fields must have their type.
 
 use super::{
     content::Content,

@@ -1,5 +1,6 @@
-//! The AI SDK of Vercel: messages of its user interface (`parts`; in version 4 also `toolInvocations`) and
-//! messages for models (`ModelMessage`, `CoreMessage` in version 4), alone or in the body of a request.
+//! Messages of Vercel's AI SDK, alone or in the body of a request. Messages of its user interface have
+//! `parts`, in version 4 also `toolInvocations`. Messages for models are `ModelMessage`, or `CoreMessage` in
+//! version 4.
 
 use super::{
     FormatReader,

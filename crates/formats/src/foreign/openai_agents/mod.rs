@@ -1,6 +1,6 @@
-//! Items of the `OpenAI` Agents SDK: the results of `to_input_list()` and `history`, the items of a stored
-//! session (a list, or one per line), and the states of runs. They are input items of `OpenAI` Responses.
-//! Items of `JavaScript` are converted to these.
+//! Items of the `OpenAI` Agents SDK: the results of `to_input_list()` and `history`, and the items of a
+//! stored session (a list, or one per line). Also reads the states of runs. Items are input items of `OpenAI`
+//! Responses. Items of `JavaScript` are converted to these.
 
 use super::{
     FormatReader,

@@ -1,5 +1,6 @@
 //! Spans, events and attributes of the generative AI conventions of `OpenTelemetry`, in all forms that
-//! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
+//! exporters write. These are a list of messages, an object of attributes, spans of a console exporter, and
+//! OTLP as JSON.
 //!
 //! Each span of a conversation repeats the conversation so far. The longest one is read, and it must contain
 //! the content of the others.

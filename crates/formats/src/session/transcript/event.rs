@@ -87,7 +87,7 @@ impl Envelope {
                 }
             }
             key => {
-                // A single key of a session is enough, because an event must never hide a session.
+                // A single such key is enough: the value is then read as a session and never as an event.
                 self.of_session |= OF_SESSIONS.contains(&key);
                 map.next_value::<IgnoredAny>()?;
             }
