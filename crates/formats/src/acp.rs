@@ -1,18 +1,18 @@
-//! Updates for clients that speak the Agent Client Protocol: the `update` of a `session/update` notification,
+//! Updates for clients of the Agent Client Protocol: the `update` object of a `session/update` notification,
 //! as JSON.
 //!
-//! Source: the stable schema of the protocol, version 1.15.1 of its crate, read 2026-11-23. A client takes
-//! compactions only where it said `session.compaction` among its capabilities.
+//! Source: the stable schema of the protocol, version 1.15.1 of its crate, read 2026-11-23. A client accepts
+//! compaction updates only if it lists `session.compaction` in its capabilities.
 
 use context_window::{conversation::Compaction, usage::ContextUsage};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// Returns the update `usage_update`: the tokens in context and the size of the window. `cost` is the
-/// session's cost so far and its currency (ISO 4217), if the application knows it.
+/// Returns the update `usage_update`: the tokens in use and the size of the context window, in tokens. `cost`
+/// is the cost of the session so far with its currency (ISO 4217), if the application knows it.
 ///
-/// The tokens are those of the plan's prompt, or of the full conversation if no prompt was planned.
+/// The tokens in use are those of the plan's prompt, or of the full conversation if no prompt was planned.
 ///
 /// ```
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -30,6 +30,7 @@ use std::fmt::Display;
 /// ```
 #[must_use]
 pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> impl Serialize + Display + use<> {
+    // A plan without a prompt counts 0 tokens; the conversation is then the best estimate.
     let used = if usage.prompt_tokens > 0 { usage.prompt_tokens } else { usage.conversation_tokens.tokens };
     let mut update = json!({"sessionUpdate": "usage_update", "used": used, "size": usage.model_context_len});
     if let Some((amount, currency)) = cost {
@@ -38,8 +39,8 @@ pub fn usage_update(usage: &ContextUsage, cost: Option<(f64, &str)>) -> impl Ser
     update
 }
 
-/// Returns the update of a compaction that was made: `compaction_update` with status `completed`, and the
-/// summary if there is one.
+/// Returns the update of a completed compaction: `compaction_update` with status `completed`, and the summary
+/// if there is one.
 #[must_use]
 pub fn compaction_update(record: &Compaction) -> impl Serialize + Display + use<> {
     let mut update = status(record.number, "completed");
@@ -49,14 +50,14 @@ pub fn compaction_update(record: &Compaction) -> impl Serialize + Display + use<
     update
 }
 
-/// Returns the update of a compaction that begins: the one of this number ([`Compaction::number`]), which the
-/// next one will have.
+/// Returns the update of a compaction that begins. `number` is the number ([`Compaction::number`]) that the
+/// new compaction will have.
 #[must_use]
 pub fn compaction_begins(number: u32) -> impl Serialize + Display {
     status(number, "in_progress")
 }
 
-/// Returns the update of a compaction that failed: the conversation is as it was.
+/// Returns the update of a failed compaction. The conversation is unchanged.
 #[must_use]
 pub fn compaction_failed(number: u32, error: &context_window::Error) -> impl Serialize + Display + use<> {
     let mut update = status(number, "failed");

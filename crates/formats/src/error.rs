@@ -2,21 +2,22 @@
 
 use context_window::text::plain::bounded;
 
-/// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, what was
-/// found, what was expected and what to do.
+/// An error of a file or JSON text that cannot be read. The message names the file, line, key or id, the
+/// value found, the value expected and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
+// Boxed, so that a `Result` with this error stays as small as a pointer.
 pub struct Error(Box<Repr>);
 
 /// The kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A file or JSON text cannot be used as it is.
+    /// A file or JSON text is invalid.
     Input,
     /// A log on disk cannot be read.
     Log,
-    /// The conversation or its counter refuses: [`Error::core`] returns its error.
+    /// The conversation or its token counter returned an error; see [`Error::core`].
     Conversation,
 }
 
@@ -42,7 +43,7 @@ impl Error {
         }
     }
 
-    /// Adds the place of a session in which an id is used twice; any other error stays as it is.
+    /// Adds the place of the session to an error about a duplicate id. Returns any other error unchanged.
     pub(crate) fn with_session_place(self, place: impl Into<String>) -> Self {
         match &*self.0 {
             Repr::Core(error) if error.is_duplicate_id() => Self::input(place, error.to_string()),
@@ -54,7 +55,7 @@ impl Error {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }
 
-    /// Returns the error of `context-window` that this one passes on, if it does.
+    /// Returns the wrapped error of `context-window`, if any.
     #[must_use]
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {

@@ -21,28 +21,28 @@ use context_window_store::Journal;
 use std::io::{ErrorKind, Read};
 
 impl Session {
-    /// Reads the text of one session.
+    /// Reads a session from its JSON text.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with line, column and key for JSON that cannot be read as a session, for an empty
-    /// session, and for a text that holds more than one.
+    /// Returns `ErrorKind::Input` with line, column and key for JSON that is not a session. Also returns it
+    /// for an empty session, and for a text that holds several sessions.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         SessionFile::new("session", text.as_bytes().to_vec())?.session(None)
     }
 
-    /// Reads the text of one session in a format, whatever its shape.
+    /// Reads a session from its JSON text in the format `format`, without detection.
     ///
     /// # Errors
     ///
-    /// As [`Session::from_json`].
+    /// See [`Session::from_json`].
     pub fn read_as(text: &str, format: FileFormat) -> Result<Self, Error> {
         let options = ReadOptions::new().read_as(format);
         SessionFile::with_options("session", text.as_bytes().to_vec(), options)?.session(None)
     }
 }
 
-/// A file of one or many sessions, read one at a time.
+/// A file of one or many sessions, each read on demand.
 ///
 /// ```
 /// use context_window_formats::SessionFile;
@@ -64,57 +64,60 @@ pub struct SessionFile {
     options: ReadOptions,
 }
 
-/// The kind of the values of a file.
+/// The kind of content in a file.
 #[derive(Debug)]
 enum Holds {
     /// The conversation of a log on disk.
     Log(Box<Session>),
-    /// The events of a transcript: a session takes several of them.
+    /// The events of a transcript. A session spans several events.
     Events(Transcript),
-    /// The messages of one session.
+    /// The messages of one session, one document per message.
     Messages,
-    /// Sessions; `are_foreign` if the first is one of another tool.
+    /// Sessions, one per document. `are_foreign` is true if the first session comes from another tool.
     Sessions { are_foreign: bool },
 }
 
 impl SessionFile {
-    /// Takes the bytes of a file and finds the sessions in it. `name` names the file in errors.
+    /// Splits the bytes of a file into sessions. `name` names the file in errors.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for bytes that are no UTF-8 or no JSON, with the place, for a file with nothing in
-    /// it, and for one that holds too much: more than 10,000,000 JSON values in a session (40,000,000 in a
-    /// log on disk), or 10,000,000 sessions.
+    /// Returns `ErrorKind::Input` with the place if the bytes are not UTF-8 or not JSON, if the file is
+    /// empty, or if it is too large. The limits are 10,000,000 JSON values in a session (40,000,000 in a log
+    /// on disk) and 10,000,000 sessions.
     pub fn new(name: &str, bytes: Vec<u8>) -> Result<Self, Error> {
         Self::with_options(name, bytes, ReadOptions::new())
     }
 
-    /// Takes the bytes of a file as [`SessionFile::new`] does, in a format that is named, or lenient.
+    /// Splits the bytes of a file as [`SessionFile::new`] does, in the format and the mode (strict or
+    /// lenient) of `options`.
     ///
     /// # Errors
     ///
-    /// As [`SessionFile::new`]; also for a transcript that the file is not.
+    /// See [`SessionFile::new`]. Also returns an error if the format is a transcript and the file is not one.
     pub fn with_options(name: &str, bytes: Vec<u8>, options: ReadOptions) -> Result<Self, Error> {
         let mut tally = Tally::default();
         count_values(&mut tally, &bytes, name)?;
         Self::counted(name, bytes, &tally, options)
     }
 
-    /// Reads a file, or anything else that holds sessions, and stops where it is too much: nothing is built
-    /// of what has more values than a session may have.
+    /// Reads a file, or any other source of sessions, up to the size limits. Counts the JSON values while it
+    /// reads, so nothing is built from a file that exceeds them.
     ///
     /// # Errors
     ///
-    /// As [`SessionFile::new`]; also for more than 1,073,741,824 bytes, and for what cannot be read.
+    /// See [`SessionFile::new`]. Also returns an error for more than 1,073,741,824 bytes and if reading
+    /// fails.
     pub fn from_reader(name: &str, from: impl Read) -> Result<Self, Error> {
         Self::from_reader_with_options(name, from, ReadOptions::new())
     }
 
-    /// Reads a file as [`SessionFile::from_reader`] does, in a format that is named, or lenient.
+    /// Reads a file as [`SessionFile::from_reader`] does, in the format and the mode (strict or lenient) of
+    /// `options`.
     ///
     /// # Errors
     ///
-    /// As [`SessionFile::from_reader`] and [`SessionFile::with_options`].
+    /// See [`SessionFile::from_reader`] and [`SessionFile::with_options`].
     pub fn from_reader_with_options(
         name: &str,
         mut from: impl Read,
@@ -129,6 +132,7 @@ impl SessionFile {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::input(name, format!("cannot be read: {error}"))),
             };
+            // Checked before the bytes are kept, so memory never exceeds the limit by more than one chunk.
             if (bytes.len() + read.len()) as u64 > size::BYTES {
                 let most = plain::grouped(size::BYTES);
                 let detail = format!("is larger than {most} bytes, unpacked; expected less: split the file");
@@ -139,7 +143,7 @@ impl SessionFile {
         }
     }
 
-    /// Takes the bytes of a file whose values have been counted.
+    /// Splits the bytes of a file whose values have been counted.
     fn counted(name: &str, bytes: Vec<u8>, tally: &Tally, options: ReadOptions) -> Result<Self, Error> {
         if Journal::is_log(&bytes) {
             return Self::journal(name, &bytes, tally, options);
@@ -147,8 +151,10 @@ impl SessionFile {
         let text = as_text(name, bytes)?;
         let (documents, end) = split(name, &text)?;
         let wanted = |writer: Writer| options.format.is_none_or(|format| format == writer.format());
+        // A named format overrides detection, so a transcript of another writer does not count.
         let transcript = Transcript::of(&text, &documents).filter(|transcript| wanted(transcript.writer()));
         if let Some(mut transcript) = transcript {
+            // The events are counted together here, because one session may span the whole file.
             if tally.values() > size::VALUES_OF_A_LOG {
                 return Err(Error::input(name, size::too_many("this transcript", size::VALUES_OF_A_LOG)));
             }
@@ -165,6 +171,7 @@ impl SessionFile {
             let detail = format!("is no transcript of {}: no line is an event of it", format.title());
             return Err(Error::input(name, detail));
         }
+        // Only a transcript may end in an unfinished line, since its writer may still be running.
         if let Some(end) = end {
             return Err(end.fault);
         }
@@ -190,7 +197,7 @@ impl SessionFile {
         Ok(Self { name: name.into(), text, documents, holds, options })
     }
 
-    /// Takes the bytes of a log on disk.
+    /// Reads the bytes of a log on disk.
     fn journal(name: &str, bytes: &[u8], tally: &Tally, options: ReadOptions) -> Result<Self, Error> {
         if tally.values() > size::VALUES_OF_A_LOG {
             return Err(Error::input(name, size::too_many("this log", size::VALUES_OF_A_LOG)));
@@ -202,27 +209,30 @@ impl SessionFile {
         Ok(Self { name: name.into(), text: String::new(), documents: Vec::new(), holds, options })
     }
 
-    /// Returns the number of sessions; never 0.
+    /// Returns the number of sessions. It is never 0.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file without a session is an error")]
     pub fn len(&self) -> usize {
         self.places().count()
     }
 
-    /// The session with this id, or the only one. A session without an id goes by its line number.
+    /// Returns the session with this id, or the only session. A session without an id is named by its line
+    /// number.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` when there are several and no id is given, when none has the id, and when the
-    /// session cannot be read.
+    /// Returns `ErrorKind::Input` if there are several sessions and no id is given, if no session has the id,
+    /// and if the session cannot be read.
     pub fn session(&self, id: Option<&str>) -> Result<Session, Error> {
         match self.place(id) {
             Ok(place) => self.read(place),
+            // An error about the content helps more than a list of ids that cannot be read either.
             Err(error) => Err(self.unreadable().filter(|_| id.is_none()).unwrap_or(error)),
         }
     }
 
-    /// Returns the error of the first session if none of the first can be read: no id would help.
+    /// Returns the error of the first session if none of the first three sessions can be read. In that case
+    /// choosing an id would not help.
     fn unreadable(&self) -> Option<Error> {
         const FIRST: usize = 3;
         let mut errors = self.places().take(FIRST).map(|place| self.read(place).err());
@@ -254,6 +264,7 @@ impl SessionFile {
         let fault = |detail: String| Err(Error::input(&self.name, detail));
         let mut places = self.places();
         match (id, places.next(), places.next()) {
+            // A log or a list of messages is always one session, so the id is not checked.
             (_, Some(one @ (SessionPlace::Log(_) | SessionPlace::Messages)), _) | (None, Some(one), None) => {
                 Ok(one)
             }
@@ -270,14 +281,15 @@ impl SessionFile {
         }
     }
 
-    /// The text of the file with one more compaction in one session, as an entry after its messages.
-    /// Everything else stays as it is, byte for byte, and a session on one line stays on one. None where its
-    /// messages are no list of chat messages (a log, a transcript, or a logged request of another wire
-    /// format): [`Journal::create`] writes any conversation.
+    /// Returns the text of the file with one more compaction in one session, as an entry after its messages.
+    /// The rest of the file stays the same, byte for byte, and a session on one line stays on one line.
+    ///
+    /// Returns `None` if the messages are not a list of chat messages (a log, a transcript, or a logged
+    /// request of another wire format). Use [`Journal::create`] for those: it writes any conversation.
     ///
     /// # Errors
     ///
-    /// As [`SessionFile::session`].
+    /// See [`SessionFile::session`].
     pub fn with_compaction(&self, id: Option<&str>, record: &Compaction) -> Result<Option<String>, Error> {
         let document = match self.place(id)? {
             SessionPlace::Document(document) => document,
@@ -291,6 +303,7 @@ impl SessionFile {
             _ => return Ok(None),
         };
         let text = &self.text[document.start..document.end];
+        // A session of another tool is not readable as one of this library, so the entry would not fit in it.
         if read::session(text, &self.name, document.line, self.options).is_err() {
             return Ok(None);
         }
@@ -298,19 +311,21 @@ impl SessionFile {
             0..text.len()
         } else {
             let Ok(wire::Messages { messages }) = serde_json::from_str(text) else { return Ok(None) };
+            // `messages` borrows from `text`, so the difference of the pointers is its byte offset.
             let start = messages.get().as_ptr() as usize - text.as_ptr() as usize;
             start..start + messages.get().len()
         };
         let Some(inside) = text[range.clone()].strip_suffix(']') else { return Ok(None) };
         let inside = inside.trim_end();
         let comma = if inside.ends_with('[') { "" } else { "," };
+        // A session on one line must stay on one line: in JSON lines, a line break ends the session.
         let line = if text.contains('\n') { "\n" } else { "" };
         let entry = compacted::message(record);
         let (before, after) = self.text.split_at(document.start + range.start + inside.len());
         Ok(Some(format!("{before}{comma}{line}{entry}{after}")))
     }
 
-    /// Every session in turn.
+    /// Iterates over all sessions in file order.
     pub fn sessions(&self) -> impl Iterator<Item = Result<Session, Error>> {
         self.places().map(|place| self.read(place))
     }
@@ -339,8 +354,8 @@ impl SessionFile {
         Ok(session)
     }
 
-    /// Reads a session from its JSON. What is no session of this library may be one of another tool that its
-    /// first messages did not show.
+    /// Reads a session from its JSON. If it is not a session of this library, tries the formats of other
+    /// tools again with all its messages, not only the first ones.
     fn document(&self, text: &str, line: usize) -> Result<Session, Error> {
         let place = Place { name: &self.name, line };
         if let Some(format) = self.options.format {
@@ -362,6 +377,8 @@ impl SessionFile {
                 return foreign::session(&readers, text, place, self.options);
             }
         }
+        // Strict even in a lenient reading: otherwise a file of another tool would pass here with its unknown
+        // keys ignored.
         match read::session(text, &self.name, line, ReadOptions { is_lenient: false, ..self.options }) {
             Ok(session) => Ok(session),
             Err(error) => {
@@ -377,11 +394,12 @@ impl SessionFile {
         }
     }
 
-    /// The values of the file as one list, and the line on which it begins.
+    /// Returns the values of the file as one JSON list, and the line on which it begins.
     fn joined(&self) -> (usize, String) {
         let Some(first) = self.documents.first() else { return (1, "[]".into()) };
         let mut joined = String::with_capacity(self.text.len() + self.documents.len() + 2);
         joined.push('[');
+        // Copies the white space between documents too, so that line numbers in errors stay correct.
         let mut end = first.start;
         for (nth, document) in self.documents.iter().enumerate() {
             if nth > 0 {
@@ -394,7 +412,7 @@ impl SessionFile {
         (first.line, joined)
     }
 
-    /// A session of a transcript, and the halves of characters in it.
+    /// Reads a session of a transcript. Also returns the number of lone surrogates replaced in it.
     fn thread(&self, transcript: &Transcript, thread: &Thread) -> Result<(Session, usize), Error> {
         let documents = thread.events.iter().map(|at| &self.documents[*at]);
         let texts: Vec<_> =
@@ -412,7 +430,8 @@ impl SessionFile {
         &self.text[document.start..document.end]
     }
 
-    /// The ids of the sessions, in the order of the file; one without an id goes by its line number.
+    /// Iterates over the ids of the sessions in file order. A session without an id is named by its line
+    /// number.
     pub fn ids(&self) -> impl Iterator<Item = String> {
         self.places().filter(|place| !matches!(place, SessionPlace::Log(_))).map(|place| self.id_of(place))
     }
@@ -445,14 +464,14 @@ impl SessionFile {
 #[derive(Clone, Copy)]
 enum SessionPlace<'a> {
     Log(&'a Session),
-    /// All documents.
+    /// All documents of the file, as the messages of one session.
     Messages,
     Document(&'a Document),
-    /// Several documents.
+    /// Several documents: the events of one thread.
     Thread(&'a Transcript, &'a Thread),
 }
 
-/// The sessions of another tool, each as a document of its own.
+/// Splits files of other tools that hold several sessions, so that each session is a document of its own.
 fn split_foreign(text: &str, documents: Vec<Document>, options: ReadOptions) -> Vec<Document> {
     let mut all = Vec::with_capacity(documents.len());
     for document in documents {
@@ -464,7 +483,7 @@ fn split_foreign(text: &str, documents: Vec<Document>, options: ReadOptions) -> 
     all
 }
 
-/// The text of a file.
+/// Returns the bytes of a file as text, or an error for gzip data and for bytes that are not UTF-8.
 fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     if bytes.starts_with(&GZIP) {
         let detail = "is packed with gzip; expected JSON: unpack it first (plan-inspect unpacks by itself)";
@@ -477,13 +496,13 @@ fn as_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     })
 }
 
-/// The end of a file that a crash left.
+/// Returns the note about the unfinished last line that a crash left in a file.
 fn unfinished(line: usize, bytes: u64) -> String {
     format!("line {line} is unfinished ({bytes} bytes) and not used")
 }
 
-/// The first bytes of a file packed with gzip.
+/// The first bytes of a file compressed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// So many bytes are read at once.
+/// The bytes read at once.
 const CHUNK: usize = 64 << 10;

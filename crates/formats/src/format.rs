@@ -1,16 +1,16 @@
-//! The names of the forms that files come in.
+//! The names of the file formats.
 
 use std::{fmt, str::FromStr};
 
-/// A form that a file comes in: [`ReadOptions::read_as`](crate::ReadOptions::read_as) settles it where its
-/// shape does not.
+/// A file format. Set it with [`ReadOptions::read_as`](crate::ReadOptions::read_as) if the shape of the file
+/// does not determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FileFormat {
     /// A session file of this library, a request body of `OpenAI`, Anthropic, Gemini or a compatible server,
     /// or `ShareGPT`.
     Session,
-    /// The AI SDK of Vercel: `UIMessage`, `ModelMessage`, and those of version 4.
+    /// The AI SDK of Vercel: `UIMessage`, `ModelMessage`, and the messages of version 4.
     AiSdk,
     /// A request of Amazon Bedrock's Converse.
     Bedrock,
@@ -56,7 +56,7 @@ pub enum FileFormat {
     SemanticKernel,
 }
 
-/// The formats with their names and with what they are called, in the order of their names.
+/// All formats, each with its name and its title for people, sorted by name.
 const ALL: [(FileFormat, &str, &str); 23] = [
     (FileFormat::AiSdk, "ai-sdk", "the AI SDK"),
     (FileFormat::Bedrock, "bedrock", "Bedrock Converse"),
@@ -95,14 +95,14 @@ impl FileFormat {
         self.row().1
     }
 
-    /// Returns the name of the tool for people.
+    /// Returns the title of the format for people, such as `the AI SDK`.
     #[must_use]
     pub fn title(self) -> &'static str {
         self.row().2
     }
 
     fn row(self) -> &'static (Self, &'static str, &'static str) {
-        // A test looks up each of them.
+        // Every variant has a row, which a test checks, so the fallback is never used.
         ALL.iter().find(|(format, _, _)| *format == self).unwrap_or(&ALL[ALL.len() - 1])
     }
 }
@@ -116,11 +116,11 @@ impl fmt::Display for FileFormat {
 impl FromStr for FileFormat {
     type Err = crate::Error;
 
-    /// Reads the name of a format.
+    /// Parses the name of a format.
     ///
     /// # Errors
     ///
-    /// Returns [`ErrorKind::Input`](crate::ErrorKind::Input) for any other name, with all that there are.
+    /// Returns [`ErrorKind::Input`](crate::ErrorKind::Input) for any other name. The error lists all names.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = ALL.iter().find(|(_, own, _)| *own == name).map(|(format, _, _)| *format);
         found.ok_or_else(|| {
@@ -136,7 +136,7 @@ impl FromStr for FileFormat {
     }
 }
 
-/// Options of reading a file.
+/// Options for reading a file.
 ///
 /// ```
 /// use context_window_formats::{FileFormat, ReadOptions, SessionFile};
@@ -156,21 +156,21 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Returns the defaults: the format follows from the file's shape, and what is not known is an error.
+    /// Returns the defaults: the format is detected from the file's shape, and unknown content is an error.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the format, whatever the shape of the file.
+    /// Sets the format, so that the shape of the file is not examined.
     #[must_use]
     pub fn read_as(mut self, format: FileFormat) -> Self {
         self.format = Some(format);
         self
     }
 
-    /// Leaves out what is not known, with a note in [`Session::ignored`](crate::Session::ignored), in place
-    /// of an error.
+    /// Sets the lenient mode: unknown content is omitted with a note in
+    /// [`Session::ignored`](crate::Session::ignored), in place of an error.
     #[must_use]
     pub fn lenient(mut self) -> Self {
         self.is_lenient = true;

@@ -1,12 +1,13 @@
-//! Files that people bring to `context-window`: session files, logged request bodies, transcripts of coding
-//! agents, files of other tools, and the answers of retrievers.
+//! Readers for the files that people bring to `context-window`: session files, logged request bodies,
+//! transcripts of coding agents, files of other tools, and the answers of retrievers.
 //!
 //! ```
 //! use context_window::{Config, ContextWindowManager, Model, TokenCounter};
 //! use context_window_formats::Session;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+//! # let (model, counter) = (Model::custom("m"), TokenCounter::chars_per_4());
+//! # let manager = ContextWindowManager::new(model, counter, Config::default())?;
 //! let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "Refunds?"}]}"#)?;
 //! let plan = manager.build_plan(&session.request())?;
 //! assert_eq!(plan.included.len(), 1);
@@ -16,10 +17,10 @@
 //!
 //! # Overview
 //!
-//! A [`SessionFile`] holds one session or many; a [`Session`] is a conversation and what its next prompt
-//! brings with it. The format of a file follows from its shape, or [`ReadOptions`] name it. A [`FieldMap`]
-//! reads the documents of a retriever's answer. [`acp`] writes updates for clients of the Agent Client
-//! Protocol.
+//! A [`SessionFile`] holds one session or many. A [`Session`] is a conversation with the inputs of its next
+//! prompt. The format of a file is detected from its shape, or you set it with [`ReadOptions`]. A
+//! [`FieldMap`] reads the documents of a retriever's answer. [`acp`] writes updates for clients of the Agent
+//! Client Protocol.
 
 pub mod acp;
 mod error;

@@ -1,4 +1,4 @@
-//! Results of retrievers as documents: a map of fields, with presets for stores whose JSON is known.
+//! Results of retrievers as documents: a map of fields, with presets for stores with a known JSON format.
 
 use crate::error::Error;
 use context_window::{
@@ -7,15 +7,17 @@ use context_window::{
 };
 use serde_json::Value;
 
-/// The paths of a hit's fields in a retriever's JSON, dotted, and the direction of its score.
+/// The dotted paths of a hit's fields in a retriever's JSON, and the direction of its score.
 ///
-/// Every preset can be changed: in most stores the application chooses the path of the text.
+/// Every preset can be changed, since in most stores the application chooses the path of the text.
 ///
 /// ```
 /// use context_window_formats::FieldMap;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let answer = r#"{"result": {"points": [{"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}]}}"#;
+/// let answer = r#"{"result": {"points": [
+///     {"id": 7, "score": 0.9, "payload": {"text": "Paris.", "file": "a.md"}}
+/// ]}}"#;
 /// let hits = FieldMap::qdrant().with_source("payload.file").read_hits(answer)?;
 /// assert_eq!((hits[0].id().as_str(), hits[0].text()), ("7", "Paris."));
 /// # Ok(())
@@ -24,14 +26,14 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMap {
     name: String,
-    /// The paths at which the list of hits may be; the empty path is the whole answer.
+    /// The paths at which the list of hits may be. The empty path is the whole answer.
     hits: Vec<String>,
     id: Vec<String>,
     text: Vec<String>,
     score: Vec<String>,
     distance: Vec<String>,
     source: Vec<String>,
-    /// A hit may be a pair of a document and its score.
+    /// True if a hit may be a pair of a document and its score.
     pairs: bool,
 }
 
@@ -40,7 +42,7 @@ fn paths(paths: &[&str]) -> Vec<String> {
 }
 
 impl FieldMap {
-    /// A map that reads `id`, `text` and `score` of each hit in a list; name the other fields with the
+    /// Creates a map that reads `id`, `text` and `score` of each hit in a list. Set other paths with the
     /// methods below.
     #[must_use]
     pub fn new() -> Self {
@@ -56,9 +58,9 @@ impl FieldMap {
         }
     }
 
-    /// Qdrant's answer to `points/query` or `points/search`, or its list of points; text in `payload.text`,
-    /// `payload.content` or `payload.document`. For a collection that measures a distance (Euclid, Manhattan)
-    /// add [`FieldMap::with_distances`].
+    /// Creates a map for Qdrant's answer to `points/query` or `points/search`, or for its list of points. The
+    /// text is in `payload.text`, `payload.content`, `payload.page_content` or `payload.document`. For a
+    /// collection that measures a distance (Euclid, Manhattan) add [`FieldMap::with_distances`].
     #[must_use]
     pub fn qdrant() -> Self {
         Self {
@@ -70,8 +72,8 @@ impl FieldMap {
         }
     }
 
-    /// `LanceDB`'s rows as JSON: `_relevance_score` or `_score` as they are, and `_distance` turned round: it
-    /// is smaller for what is nearer.
+    /// Creates a map for `LanceDB`'s rows as JSON. Scores come from `_relevance_score` or `_score`. A
+    /// `_distance` is negated, because a smaller distance is a better match.
     #[must_use]
     pub fn lancedb() -> Self {
         Self {
@@ -83,8 +85,9 @@ impl FieldMap {
         }
     }
 
-    /// Creates a map for the answers of `tantivy-cli serve`: fields are lists of values. Its `id` is unique
-    /// within a segment only; name a field of your own with [`FieldMap::with_id`], such as `doc.path`.
+    /// Creates a map for the answers of `tantivy-cli serve`, in which every field is a list of values. Its
+    /// `id` is unique only within a segment. Set a unique field with [`FieldMap::with_id`], such as
+    /// `doc.path`.
     #[must_use]
     pub fn tantivy() -> Self {
         Self {
@@ -97,9 +100,9 @@ impl FieldMap {
         }
     }
 
-    /// `LangChain`'s documents as JSON, alone or as pairs of a document and its score. Whether that is a
-    /// distance depends on the store behind it: where it is, add [`FieldMap::with_distances`]. A document
-    /// without an id goes by its place.
+    /// Creates a map for `LangChain`'s documents as JSON, alone or as pairs of a document and its score. For
+    /// a store that returns distances as scores, add [`FieldMap::with_distances`]. A document without an id
+    /// is named by its position.
     #[must_use]
     pub fn langchain() -> Self {
         Self {
@@ -113,7 +116,7 @@ impl FieldMap {
         }
     }
 
-    /// `LlamaIndex`'s nodes with scores as JSON.
+    /// Creates a map for `LlamaIndex`'s nodes with scores as JSON.
     #[must_use]
     pub fn llamaindex() -> Self {
         Self {
@@ -126,14 +129,14 @@ impl FieldMap {
         }
     }
 
-    /// Sets the name of the answer in errors: a file, an address.
+    /// Sets the name of the answer in errors, such as a file or an address.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Sets the path of the list of hits; an empty path is the whole answer.
+    /// Sets the path of the list of hits. An empty path is the whole answer.
     #[must_use]
     pub fn with_hits(mut self, path: &str) -> Self {
         self.hits = paths(&[path]);
@@ -154,21 +157,21 @@ impl FieldMap {
         self
     }
 
-    /// Sets the path of a hit's score; larger is better.
+    /// Sets the path of a hit's score. Larger is better.
     #[must_use]
     pub fn with_score(mut self, path: &str) -> Self {
         (self.score, self.distance) = (paths(&[path]), Vec::new());
         self
     }
 
-    /// Sets the path of a hit's distance; smaller is better, so its score is the distance below zero.
+    /// Sets the path of a hit's distance. Smaller is better, so the hit's score is the negated distance.
     #[must_use]
     pub fn with_distance(mut self, path: &str) -> Self {
         (self.distance, self.score) = (paths(&[path]), Vec::new());
         self
     }
 
-    /// Reads what the map takes for scores as distances: smaller is better.
+    /// Treats the scores of the map as distances, so that smaller is better.
     #[must_use]
     pub fn with_distances(mut self) -> Self {
         let scores = std::mem::take(&mut self.score);
@@ -176,20 +179,20 @@ impl FieldMap {
         self
     }
 
-    /// Sets the path of the name of a hit's source; hits without one have no source.
+    /// Sets the path of the name of a hit's source. A hit without one has no source.
     #[must_use]
     pub fn with_source(mut self, path: &str) -> Self {
         self.source = paths(&[path]);
         self
     }
 
-    /// The documents of a retriever's answer, in its order.
+    /// Returns the documents of a retriever's answer, in its order. If no hit has a score, scores are
+    /// assigned from the order.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with the place of the hit and the paths that were looked for: for text that is no
-    /// JSON or has no list of hits, and for hits without a text or a score that is a number. If no hit has a
-    /// score, scores are assigned from the order.
+    /// Returns `ErrorKind::Input` with the place of the hit and the paths searched. Causes are text that is
+    /// not JSON, a missing list of hits, and hits without a text or a numeric score.
     pub fn read_hits(&self, json: &str) -> Result<Vec<RagItem>, Error> {
         let whole = self.parse(json)?;
         let list = self.hits.iter().find_map(|path| at(&whole, path)?.as_array()).ok_or_else(|| {
@@ -198,13 +201,14 @@ impl FieldMap {
             let detail = format!("no list of hits; looked for {}, found {}", paths.join(", "), shape(&whole));
             Error::input(&self.name, detail)
         })?;
-        // Without any score the order is all that is known: what comes first is best.
+        // Without any score only the order is known, and retrievers list the best hit first.
         let ranked = list.iter().all(|hit| self.score_of(hit).is_none());
         list.iter().enumerate().map(|(nth, hit)| self.item(nth, hit, ranked)).collect()
     }
 
-    /// One JSON value, or JSON lines as a list.
+    /// Parses one JSON value, or JSON lines as a list.
     fn parse(&self, json: &str) -> Result<Value, Error> {
+        // The limit is checked before parsing, so a huge answer cannot fill the memory.
         size::check(json, size::VALUES).map_err(|excess| {
             let place = format!("{}:{}", self.name, excess.line);
             Error::input(place, size::too_many("an answer", size::VALUES))
@@ -217,10 +221,11 @@ impl FieldMap {
             let place = format!("{}:{}:{}", self.name, error.line(), error.column());
             Error::input(place, format!("not JSON: {}", plain::without_place(&error)))
         })?;
+        // Several values are JSON lines, which become one list.
         Ok(if rest.is_empty() { first } else { std::iter::once(first).chain(rest).collect() })
     }
 
-    /// A pair's document and its score, or the hit and none.
+    /// Splits a pair into its document and its score. Returns any other hit unchanged, without a score.
     fn apart<'v>(&self, hit: &'v Value) -> (&'v Value, Option<f64>) {
         match hit.as_array().map(Vec::as_slice) {
             Some([document, score]) if self.pairs => (document, score.as_f64()),
@@ -228,10 +233,12 @@ impl FieldMap {
         }
     }
 
-    /// A hit's score, larger for what is better.
+    /// Returns a hit's score, larger for a better match. Returns `None` if the hit has no numeric score.
     fn score_of(&self, hit: &Value) -> Option<f64> {
         let (hit, beside) = self.apart(hit);
+        // Stores such as Tantivy wrap each value in a list, which `one` unwraps.
         let number = |paths: &[String]| paths.iter().find_map(|path| one(at(hit, path)?).as_f64());
+        // The score of a pair has no path of its own. It is a distance if the map reads distances only.
         let turned_round = self.score.is_empty();
         let beside = beside.map(|score| if turned_round { -score } else { score });
         beside.or_else(|| number(&self.score)).or_else(|| number(&self.distance).map(|distance| -distance))
@@ -247,9 +254,11 @@ impl FieldMap {
         let text = text.ok_or_else(|| missing("text", &self.text))?;
         let looked = || -> Vec<String> { self.score.iter().chain(&self.distance).cloned().collect() };
         let rank = u32::try_from(nth).unwrap_or(u32::MAX);
+        // The negated position keeps the order of the answer.
         let score = if ranked { Some(-f64::from(rank)) } else { self.score_of(whole) };
         let score = score.ok_or_else(|| missing("score that is a number", &looked()))?;
         let id = self.id.iter().find_map(|path| text_of(at(hit, path)?));
+        // Every item needs an id, so a hit without one is named by its position.
         let id: ItemId = id.unwrap_or_else(|| format!("hit{nth}")).into();
         let item = RagItem::new(id, score, text);
         let source = self.source.iter().find_map(|path| text_of(at(hit, path)?));
@@ -266,7 +275,7 @@ impl Default for FieldMap {
     }
 }
 
-/// What a value is, for errors.
+/// Describes a value in errors.
 fn shape(value: &Value) -> String {
     match value {
         Value::Object(object) => {
@@ -280,18 +289,19 @@ fn shape(value: &Value) -> String {
     }
 }
 
-/// The value at a dotted path.
+/// Returns the value at a dotted path. Returns `None` for a missing value and for null.
 fn at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    // An empty path has no keys, so it returns the whole value.
     let keys = path.split('.').filter(|key| !key.is_empty());
     keys.into_iter().try_fold(value, |value, key| value.get(key)).filter(|found| !found.is_null())
 }
 
-/// A value, or the first one where a field is a list of them.
+/// Returns a value, or the first element of a list.
 fn one(value: &Value) -> &Value {
     value.as_array().and_then(|list| list.first()).unwrap_or(value)
 }
 
-/// A text, a number as text, or the texts of a list.
+/// Returns a text, a number as text, or the texts of a list joined by line breaks.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

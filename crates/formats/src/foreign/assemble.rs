@@ -1,4 +1,4 @@
-//! A conversation of another tool → a [`Session`].
+//! Conversion of another tool's conversation to a [`Session`].
 
 use super::{
     node::Reading,
@@ -18,12 +18,12 @@ use crate::{
 use context_window::{ItemId, Message, Part, Role, ToolCall, message::Reasoning};
 use std::collections::BTreeSet;
 
-/// Makes the session of a conversation.
+/// Creates the session of a conversation.
 ///
 /// # Errors
 ///
-/// Returns an error with the place for a conversation without a message, and for messages of the wire that
-/// cannot be read.
+/// Returns an error with the place for a conversation without content, and for wire messages that cannot be
+/// read.
 pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<Session, Error> {
     let mut reader = Reader::new(place);
     reader.unknown = talk.wire_format.unwrap_or(reader.unknown);
@@ -33,6 +33,7 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
         Assembly { reader, ids: BTreeSet::new(), open: OpenCalls::default(), unread: UnreadKeys::default() };
     let mut steps = talk.steps.into_iter().peekable();
     while let Some(step) = steps.next() {
+        // A compaction refers to the message after it, whose own id may not be its position.
         let own = match steps.peek() {
             Some(Step::Entry(entry)) => entry.id.clone(),
             _ => None,
@@ -64,15 +65,15 @@ pub(super) fn session(talk: Talk, place: Place<'_>, reading: Reading) -> Result<
 
 struct Assembly<'a> {
     reader: Reader<'a>,
-    /// Ids of messages, those of the files among them.
+    /// All ids used so far, including those of the file.
     ids: BTreeSet<String>,
     open: OpenCalls,
-    /// Keys of messages of the wire that nobody reads.
+    /// The unknown keys of wire messages.
     unread: UnreadKeys,
 }
 
 impl Assembly<'_> {
-    /// Adds what happened; `next` is the own id of the message that follows.
+    /// Adds a step to the log. `next` is the id in the file of the message that follows, if it has one.
     fn step(&mut self, step: Step, next: Option<String>) -> Result<(), Error> {
         match step {
             Step::Entry(entry) => {
@@ -101,16 +102,18 @@ impl Assembly<'_> {
         }
     }
 
-    /// Adds a message of the file as messages of the log. Results are messages of their own: those in the
-    /// assistant's message follow their calls, those in another message come before its text.
+    /// Adds a message of the file as messages of the log. Each tool result becomes a message of its own.
+    /// Results in an assistant message follow their calls; results in another message precede its text.
     fn entry(&mut self, entry: Entry) {
         let position = self.reader.read;
         self.reader.read += 1;
+        // Ids are unique in the log, so a repeated id is replaced by a default one.
         let own = entry.id.filter(|id| self.ids.insert(id.clone()));
         let mut names = Names { position, own, calls: 0, messages: 0 };
         let is_assistant = entry.role == Role::Assistant;
         let mut said = Said::new(entry.role, entry.name);
-        // The last message has the id; of the assistant's, the first: its calls precede the results.
+        // The file's id goes to the last message. In an assistant message it goes to the first one, because
+        // the calls precede the results.
         let mut held: Option<Message> = None;
         for piece in entry.pieces {
             match piece {
@@ -132,6 +135,7 @@ impl Assembly<'_> {
                 }
             }
         }
+        // A message of the file without any piece still becomes one message, which keeps the positions.
         let is_more = !said.is_empty() || held.is_none() && names.messages == 0;
         if is_more && let Some(before) = held.replace(said.take()) {
             self.put(&mut names, before, false);
@@ -142,7 +146,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Adds one message to the log, with its id where the position does not give it.
+    /// Adds one message to the log, with an explicit id if the default id of its position would be wrong.
     fn put(&mut self, names: &mut Names, message: Message, is_own: bool) {
         let is_shifted = self.reader.log.messages().len() != names.position;
         let message = match names.next(is_own, is_shifted) {
@@ -152,8 +156,8 @@ impl Assembly<'_> {
         self.reader.log.push(message);
     }
 
-    /// Makes the message of a result: it answers the call of its id, or else of its name, or else the next
-    /// one.
+    /// Creates the message of a tool result. It answers the call with its id, else the call with its name,
+    /// else the next open call.
     fn result(&mut self, answer: Answer) -> Message {
         let id = answer.id.filter(|id| !id.is_empty());
         let id = id.or_else(|| {
@@ -171,7 +175,7 @@ impl Assembly<'_> {
     }
 }
 
-/// The names that the messages and calls of one message of the file get.
+/// The ids for the messages and calls that one message of the file becomes.
 struct Names {
     position: usize,
     own: Option<String>,
@@ -180,7 +184,7 @@ struct Names {
 }
 
 impl Names {
-    /// Returns the id of the next message. Returns `None` if its position gives it.
+    /// Returns the id of the next message. Returns `None` if its default id is right.
     fn next(&mut self, is_own: bool, is_shifted: bool) -> Option<String> {
         let nth = self.messages;
         self.messages += 1;
@@ -234,7 +238,7 @@ impl Said {
     }
 }
 
-/// A message whose one text is its text, and not a part.
+/// Creates a message. A single text becomes the message's text and not a part.
 fn with_parts(role: Role, mut parts: Vec<Part>) -> Message {
     match parts.as_mut_slice() {
         [Part::Text(text)] => Message::new(role, std::mem::take(text)),

@@ -1,20 +1,21 @@
-//! Calls that a message has more than once: as a block of its content and beside it, in the form of its
-//! provider.
+//! Calls that occur twice in one message: as a block of its content, and outside the content in the form of
+//! the provider.
 
 use super::{
     node::{Fault, Node, Reading},
     talk::{Call, Piece, arguments},
 };
 
-/// Adds calls to the pieces of a message, each once.
+/// Adds calls to the pieces of a message, each one once.
 ///
 /// # Errors
 ///
-/// Returns an error for a call that is there with another name or other arguments.
+/// Returns an error for a call that is present with another name or other arguments.
 pub(super) fn add<'a>(
     pieces: &mut Vec<Piece>,
     more: impl IntoIterator<Item = (Node<'a>, Call)>,
 ) -> Result<(), Fault> {
+    // Each piece matches one copy at most, so that two equal calls stay two.
     let mut open: Vec<bool> = pieces.iter().map(|piece| matches!(piece, Piece::Call(_))).collect();
     for (node, call) in more {
         let same = pieces.iter_mut().zip(&mut open).find_map(|(piece, is_open)| match piece {
@@ -32,13 +33,13 @@ pub(super) fn add<'a>(
     Ok(())
 }
 
-/// Reads the calls of a list in the form of `OpenAI` Chat, Anthropic, or a plain name with arguments.
+/// Reads a list of calls in the form of `OpenAI` Chat, of Anthropic, or of a plain name with arguments.
 pub(super) fn list(node: Option<Node<'_>>) -> Result<Vec<(Node<'_>, Call)>, Fault> {
     let calls = node.map(|node| node.list()).transpose()?.unwrap_or_default();
     calls.into_iter().map(|node| Ok((node.clone(), one(&node)?))).collect()
 }
 
-/// Reads a call in one of the same forms.
+/// Reads a call in one of these forms.
 pub(super) fn one(node: &Node<'_>) -> Result<Call, Fault> {
     let fields = node.object()?;
     let id =
@@ -52,6 +53,7 @@ pub(super) fn one(node: &Node<'_>) -> Result<Call, Fault> {
     let given = named.first(&["arguments", "args", "input", "tool_kwargs", "Arguments", "FunctionArguments"]);
     let given = given.ok_or_else(|| named.node().fault("has no arguments"))?;
     fields.ignore(&["type", "index", "error", "extras"]);
+    // Strict in every mode: a call with unknown content cannot be compared with its copy.
     let mut strict = Reading::default();
     named.finish(&mut strict)?;
     fields.finish(&mut strict)?;
@@ -73,7 +75,7 @@ fn join(said: &mut Call, other: Call) -> Result<(), String> {
             other.name, said.name
         ));
     }
-    // The other copy is whole if a stream was not finished.
+    // If a stream was interrupted, only one copy has the arguments.
     if is_empty(&said.arguments) {
         said.arguments = other.arguments;
     } else if !is_empty(&other.arguments) && !is_equal(&said.arguments, &other.arguments) {

@@ -1,5 +1,5 @@
-//! Exports of Claude.ai: conversations with all their branches, of which the current one is read. Results are
-//! in the assistant's messages.
+//! Exports of Claude.ai: conversations with all branches, of which the current one is read. Results are
+//! inside the assistant messages.
 
 use super::{
     FormatReader,
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const READER: FormatReader =
     FormatReader::new(FileFormat::ClaudeAi, fits, read).with_conversations(conversations);
 
-/// The parent of first messages.
+/// The parent of the first messages.
 const ROOT: &str = "00000000-0000-4000-8000-000000000000";
 
 fn fits(shape: &Shape) -> bool {
@@ -50,7 +50,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(chat.talk)
 }
 
-/// Returns the messages of the current branch, the oldest first: all of them where none names its parent.
+/// Returns the messages of the current branch, the oldest first. Returns all messages if none names a parent.
 fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, Fault> {
     let mut names = Vec::with_capacity(all.len());
     for node in &all {
@@ -66,9 +66,10 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
         let detail = format!("has no message `{}`, which is named", plain::short(id));
         by_id.get(id).copied().ok_or_else(|| Fault { path: "chat_messages".into(), detail })
     };
-    // The export of an account names no leaf: the newest message is the last.
+    // The export of an account names no leaf. The last message is the newest.
     let mut at = Some(leaf.map_or(Ok(all.len() - 1), find)?);
     let mut on_it = BTreeSet::new();
+    // The walk stops at a message seen before, so a cycle of parents cannot loop forever.
     while let Some(nth) = at.filter(|nth| on_it.insert(*nth)) {
         let parent = names[nth].1.as_deref().filter(|parent| *parent != ROOT);
         at = parent.map(find).transpose()?;
@@ -80,7 +81,7 @@ fn branch<'a>(all: Vec<Node<'a>>, leaf: Option<&str>) -> Result<Vec<Node<'a>>, F
 struct Chat {
     talk: Talk,
     files: usize,
-    /// Blocks without content.
+    /// Counts of blocks without content.
     aside: Unread,
 }
 
@@ -104,7 +105,7 @@ impl Chat {
             fields.get("files").map(|files| files.list()).transpose()?.map_or(0, |files| files.len());
         let text = fields.text("text")?.filter(|text| !text.is_empty());
         let blocks = fields.get("content").map(|content| content.list()).transpose()?.unwrap_or_default();
-        // Older exports have the text alone; newer ones repeat the text of the blocks there.
+        // Older exports have the text only. Newer ones repeat the text of the blocks there.
         if blocks.is_empty() {
             pieces.extend(text.clone().map(Piece::text));
         }
@@ -171,13 +172,13 @@ impl Chat {
     }
 }
 
-/// Takes the keys of a call or a result for read that are for the screen.
+/// Marks the display keys of a call or a result as read.
 fn of_the_screen(fields: &Fields<'_>) {
     fields.ignore(&["message", "display_content", "integration_name", "integration_icon_url", "icon_name"]);
     fields.ignore(&["context", "approval_options", "approval_key", "is_mcp_app", "mcp_server_url", "meta"]);
 }
 
-/// Reads the text of an attached file, which the model was given with the message.
+/// Reads the text of an attached file, which was sent to the model with the message.
 fn attachment(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     let fields = node.object()?;
     fields.ignore(&["id", "file_size", "file_type", "created_at"]);
@@ -187,7 +188,7 @@ fn attachment(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, F
     Ok(content.map(|content| Piece::text(format!("{name}\n\n{content}").trim_start().to_owned())))
 }
 
-/// Reads a result. One without an id answers the next open call of its tool.
+/// Reads a result. Without an id, it answers the next open call of its tool.
 fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     of_the_screen(fields);
     let (id, name) = (fields.name("tool_use_id")?, fields.text("name")?);
@@ -198,7 +199,7 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         Some(content) => vec![Part::Text(content.text()?)],
         None => Vec::new(),
     };
-    // A server repeats this in its texts, unless it is only here.
+    // Servers repeat this value in their texts, so it is used only without texts.
     let structured = structured.filter(|_| parts.is_empty()).map(|node| Part::Text(node.compact()));
     Ok(Answer { id, name, parts: parts.into_iter().chain(structured).collect(), is_failed })
 }

@@ -1,4 +1,4 @@
-//! Cline: `api_conversation_history.json`, and the messages of a newer session with the prompt around them.
+//! Cline: `api_conversation_history.json`, and newer sessions with the prompt around the messages.
 
 use super::{
     FormatReader,
@@ -12,7 +12,7 @@ use context_window::WireFormat;
 
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::Cline, fits, read);
 
-/// The range of messages that are no longer sent, as Cline's list of tasks has it.
+/// The key of the range of messages that are no longer sent, in Cline's list of tasks.
 const RANGE: &str = "conversationHistoryDeletedRange";
 
 fn fits(shape: &Shape) -> bool {
@@ -66,6 +66,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         "message that Cline took out to make room is left out",
         "messages that Cline took out to make room are left out",
     );
+    // A bare list has no range, so messages that Cline removed cannot be recognized.
     if node.is_list() {
         let hint = "a task's list names messages that Cline no longer sends";
         reading.note(format!("{hint} ({RANGE}); this file does not: all of its messages are read"));
@@ -78,7 +79,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Returns the messages without those of a range, which bears the numbers of its first and last one.
+/// Returns the messages without a range, which holds the indexes of its first and last message.
 fn without<'a>(all: Vec<Node<'a>>, range: &Node<'a>) -> Result<Vec<Node<'a>>, Fault> {
     let ends: Vec<usize> = serde_json::from_str(range.json()).map_err(|_| range.expected("two numbers"))?;
     let [first, last] = ends[..] else { return Err(range.expected("two numbers")) };
@@ -86,10 +87,10 @@ fn without<'a>(all: Vec<Node<'a>>, range: &Node<'a>) -> Result<Vec<Node<'a>>, Fa
     Ok(all.into_iter().enumerate().filter(|(at, _)| !is_in(at)).map(|(_, node)| node).collect())
 }
 
-/// Returns the model that a reply came from.
+/// Returns the model of a reply.
 fn model(node: &Node<'_>) -> Option<String> {
     let about = node.object().ok()?.get("modelInfo")?.as_object()?;
     let name = about.text("modelId").or_else(|| about.text("id"))?;
-    // A gateway's names have the provider in front.
+    // Gateways put the provider before the name.
     Some(name.rsplit('/').next().unwrap_or(&name).to_owned())
 }

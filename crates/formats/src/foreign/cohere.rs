@@ -1,5 +1,5 @@
-//! Requests of Cohere's Chat: version 1 (`message` with `chat_history`), and of version 2 those with
-//! documents or a plan, which other servers of the kind do not know.
+//! Requests of Cohere's Chat: version 1 (`message` with `chat_history`), and requests of version 2 with
+//! documents or a plan. Compatible servers do not have these keys.
 
 use super::{
     FormatReader,
@@ -28,10 +28,10 @@ fn fits(shape: &Shape) -> bool {
         || has_documents(shape)
 }
 
-/// Checks for a request of version 2 with documents beside the messages.
+/// Checks for a request of version 2 with documents outside the messages.
 fn has_documents(shape: &Shape) -> bool {
     let of_version_2 = ["citation_options", "safety_mode", "strict_tools"];
-    // Keys of a session file of this library: its documents are not those of a request.
+    // These keys belong to a session file of this library, whose documents are not those of a request.
     let of_session = ["rag", "passages", "pinned", "limits", "focus", "state", "previous", "system", "query"];
     shape.container == "messages"
         && shape.has("documents")
@@ -68,6 +68,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     if let Some(messages) = fields.get("messages") {
         let tools = fields.get("tools").map(|tools| tools.list()).transpose()?.unwrap_or_default();
         talk.tools = reading.each(tools, |node, _| function(node))?;
+        // Messages of version 2 have the form of Chat, so they are kept as JSON.
         let wire = |node: Node<'_>| Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() };
         talk.steps = messages.list()?.into_iter().map(wire).collect();
         fields.finish(reading)?;
@@ -78,7 +79,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Reads a request of version 1, or its response, whose history ends with the answer.
+/// Reads a request of version 1, or its response, whose history ends with the reply.
 fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
     fields.ignore(&[
         "prompt_truncation",
@@ -122,7 +123,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
     if let Some(reply) = fields.get("text") {
         let text = reply.text()?;
         let last = fields.get("chat_history").and_then(|all| all.list().ok()?.pop());
-        // The history of a response includes the answer.
+        // The history of a response includes the reply.
         let is_said = last.is_some_and(|last| last.json().contains(reply.json()));
         if !text.is_empty() && !is_said {
             let call = fields.get("tool_calls");
@@ -136,7 +137,7 @@ fn version_1(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Res
     Ok(())
 }
 
-/// Calls of version 1, which bear no ids: a result names its call by the name and the parameters.
+/// The open calls of version 1. They have no ids, so a result names its call by name and parameters.
 #[derive(Default)]
 struct Open {
     calls: Vec<(String, String, String)>,
@@ -152,6 +153,7 @@ impl Open {
     }
 
     fn answered(&mut self, name: &str, parameters: &str) -> Option<String> {
+        // Of equal calls, the oldest is answered first.
         let at = self.calls.iter().position(|(_, own, with)| own == name && with == parameters)?;
         Some(self.calls.remove(at).0)
     }
@@ -201,7 +203,7 @@ fn called(node: &Node<'_>, reading: &mut Reading) -> Result<(String, String), Fa
     Ok((name, parameters))
 }
 
-/// Reads results. A call that is named in its result only is added before it.
+/// Reads results. If a call occurs only in its result, it is added before the result.
 fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
     let mut calls = Vec::new();
     let answers = reading.each(node.list()?, |node, reading| {
@@ -209,6 +211,7 @@ fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Ve
         let (name, parameters) = called(&fields.need("call")?, reading)?;
         let outputs = fields.need("outputs")?;
         fields.finish(reading)?;
+        // Adding and answering the call at once gives it an id that no other result gets.
         let id = open.answered(&name, &parameters).unwrap_or_else(|| {
             open.add(&name, &parameters);
             let id = open.answered(&name, &parameters);
@@ -222,7 +225,7 @@ fn answers(node: &Node<'_>, open: &mut Open, reading: &mut Reading) -> Result<Ve
     Ok(calls.into_iter().chain([Entry::new(Role::Tool, answers)]).collect())
 }
 
-/// Returns the text of a result: the text of one output that is nothing else, or the JSON of all.
+/// Returns the text of a result: the text of a single output with a single key, or the JSON of all outputs.
 fn output(node: &Node<'_>) -> Result<String, Fault> {
     node.list()?;
     let all: Vec<Map<String, Value>> = serde_json::from_str(node.json()).unwrap_or_default();
@@ -285,6 +288,7 @@ fn document(node: &Node<'_>) -> Result<RagItem, Fault> {
         Some(data) => lines(&data.object()?),
         None => lines(&fields),
     };
+    // A request has no scores, so all documents count the same.
     Ok(RagItem::new(own.unwrap_or_else(id), 1.0, texts.join("\n")))
 }
 

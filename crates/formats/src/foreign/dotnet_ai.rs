@@ -1,5 +1,5 @@
 //! Messages of `Microsoft.Extensions.AI` (`contents` with `$type`), in the spelling of its own options or of
-//! plain `JsonSerializer`, and those of the Agent Framework in .NET and Python.
+//! a plain `JsonSerializer`. Also reads messages of the Agent Framework in .NET and Python.
 
 use super::{
     FormatReader,
@@ -30,6 +30,7 @@ fn fits(shape: &Shape) -> bool {
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk::default();
     let messages = if node.is_list() { node.list()? } else { around(node, &mut talk, reading)? };
+    // An approval repeats its call, so the ids of all calls are collected first.
     let mut calls = Calls::find(&messages);
     let entries = reading.each(messages, |node, reading| message(node, &mut calls, reading))?;
     if calls.errors > 0 {
@@ -81,7 +82,7 @@ fn around<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result
     messages.list()
 }
 
-/// Returns the messages in the state of an agent: that of one of its providers.
+/// Returns the messages in an agent's state. They are in the state of one of its providers.
 fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault> {
     let mut messages = None;
     for (name, state) in node.object()?.entries() {
@@ -100,7 +101,7 @@ fn stored<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Node<'a>, Fault>
     messages.ok_or_else(|| node.fault("holds no messages: their service may keep them"))
 }
 
-/// The calls and results of a file by their ids, so that approvals do not repeat them.
+/// The ids of all calls and results in a file, so that approvals do not repeat them.
 #[derive(Default)]
 struct Calls {
     made: BTreeSet<String>,
@@ -115,6 +116,7 @@ impl Calls {
             let lower = message.json().to_lowercase();
             lower.contains("approval")
         };
+        // Most files have no approvals and skip the second parse.
         if !messages.iter().any(|message| asks(&message)) {
             return calls;
         }
@@ -154,7 +156,7 @@ fn message(node: &Node<'_>, calls: &mut Calls, reading: &mut Reading) -> Result<
     let pieces = reading.each(contents, |node, reading| content(node, calls, reading))?;
     fields.finish(reading)?;
     let pieces: Vec<Piece> = pieces.into_iter().flatten().collect();
-    // A message of approvals or of errors alone has no content.
+    // A message with approvals or errors only has no content.
     let is_entry = !pieces.is_empty() || !matches!(role, Role::Tool | Role::Assistant);
     Ok(is_entry.then(|| Entry::new(role, pieces).with_id(id).with_name(name)))
 }
@@ -253,7 +255,7 @@ fn part(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     }
 }
 
-/// Reads an error: a refusal is the model's text, any other error is not.
+/// Reads an error. A refusal is text of the model; any other error is not, and is only counted.
 fn error(fields: &Fields<'_>, calls: &mut Calls) -> Result<Option<Piece>, Fault> {
     let code = fields.first(&["errorCode", "ErrorCode", "error_code"]).map(|code| code.name()).transpose()?;
     fields.ignore(&["details", "Details", "error_details"]);
@@ -265,7 +267,7 @@ fn error(fields: &Fields<'_>, calls: &mut Calls) -> Result<Option<Piece>, Fault>
     Ok(None)
 }
 
-/// Reads a call; what a service runs itself has no name of its own.
+/// Reads a call. A call of a service's own tool has no name and gets one from its type.
 fn call(fields: &Fields<'_>, kind: &str) -> Result<Call, Fault> {
     fields.ignore(&["serverName", "ServerName", "server_name", "informationalOnly", "InformationalOnly"]);
     fields.ignore(&["informational_only", "image_id", "status"]);
@@ -303,6 +305,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         (None, Some(whole)) => vec![Part::Text(whole.text_or_json())],
         (None, None) => vec![Part::Text(String::new())],
     };
+    // `result` repeats the text of `items`. A different text would be lost.
     if let (Some(items), Some(whole)) = (items, whole.filter(Node::is_text)) {
         let said: String =
             parts.iter().map(|part| if let Part::Text(text) = part { text.as_str() } else { "" }).collect();
@@ -311,6 +314,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
             return Err(items.fault("do not say what `result` says"));
         }
     }
+    // The model sees the exception, so it is added unless the text contains it.
     if let Some(exception) = &exception
         && !parts.iter().any(|part| matches!(part, Part::Text(text) if text.contains(exception.as_str())))
     {
@@ -327,7 +331,7 @@ fn is_contents(node: &Node<'_>) -> bool {
     !all.is_empty() && all.iter().all(has_type)
 }
 
-/// Reads the contents of a result. Pages that a search found stay the JSON that they are.
+/// Reads the contents of a result. Pages found by a search stay JSON.
 fn outputs(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Part>, Fault> {
     reading.each(node.list()?, |node, reading| {
         let fields = node.object()?;
@@ -356,7 +360,7 @@ fn outputs(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Part>, Fault> {
     })
 }
 
-/// Reads a request for the user's approval, which is the call, or the user's answer to it.
+/// Reads a request for the user's approval, which contains the call, or the user's response to it.
 fn approval(
     fields: &Fields<'_>,
     is_request: bool,
@@ -375,11 +379,12 @@ fn approval(
     let call = call(&inner, &kind.replace('_', "").to_lowercase())?;
     inner.finish(reading)?;
     let id = call.id.clone().unwrap_or_default();
+    // The call itself may be in the file too; then it is not added again.
     if is_request {
         return Ok(calls.made.insert(id).then_some(Piece::Call(call)));
     }
     let is_denied = !is_approved && calls.answered.insert(id);
-    // The words of the library.
+    // `Microsoft.Extensions.AI` sends this text for a denied call.
     let text =
         ["Tool call invocation rejected.".to_owned()].into_iter().chain(reason).collect::<Vec<_>>().join(" ");
     Ok(is_denied.then(|| Piece::Answer(Answer::text(call.id, Some(call.name), text).failed(true))))

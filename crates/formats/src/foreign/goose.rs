@@ -1,4 +1,4 @@
-//! Sessions of goose: an export, a list of messages, or JSON lines behind a header.
+//! Sessions of goose: an export, a list of messages, or JSON lines after a header.
 
 use super::{
     FormatReader,
@@ -44,6 +44,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut goose = Goose::default();
     let messages = if node.is_list() {
         let mut lines = node.list()?;
+        // In JSON lines, the first line is a header with the keys of the session.
         if let Some(first) = lines.first().map(Node::object).transpose()?
             && !first.has("role")
             && !first.has("content")
@@ -69,9 +70,9 @@ struct Goose {
     talk: Talk,
     hidden: usize,
     hidden_parts: usize,
-    /// The ids of calls that goose itself could not read.
+    /// The ids of calls that goose itself could not parse.
     broken: BTreeSet<String>,
-    /// Content that is for the screen alone.
+    /// Counts of content that is shown on the screen only.
     aside: Unread,
 }
 
@@ -87,6 +88,7 @@ impl Goose {
             self.talk.stated.max_completion_tokens = config.get("max_tokens").and_then(|most| most.number());
             config.ignore_all();
         }
+        // The instructions of a recipe are part of the system text.
         if let Some(recipe) = fields.get("recipe") {
             let recipe = recipe.object()?;
             self.talk.system.extend(recipe.text("instructions")?);
@@ -95,7 +97,7 @@ impl Goose {
         fields.finish(reading)
     }
 
-    /// Reads a message. Returns `None` for one that the model does not get.
+    /// Reads a message. Returns `None` for a message that is not sent to the model.
     fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
         let fields = node.object()?;
         if let Some(about) = fields.get("metadata") {
@@ -156,6 +158,7 @@ impl Goose {
             }
             _ => return Err(kind.fault("is no content of goose that is known")),
         };
+        // `mcp` has checked the keys of a part already.
         if !matches!(piece, Some(Piece::Part(_))) {
             fields.finish(reading)?;
         }
@@ -212,7 +215,7 @@ impl Goose {
                 let is_empty = content.is_empty();
                 let parts = reading.each(content, |node, reading| self.mcp(node, reading))?;
                 answer.parts = parts.into_iter().flatten().collect();
-                // A server repeats this in its texts, unless it is only here.
+                // Servers repeat this value in their texts, so it is used only without texts.
                 let structured = structured.filter(|_| is_empty);
                 answer.parts.extend(structured.map(|structured| Part::Text(structured.compact())));
                 answer
@@ -225,11 +228,12 @@ impl Goose {
             }
         };
         outcome.finish(reading)?;
+        // The call was omitted, so its result would have no call.
         let is_broken = answer.id.as_ref().is_some_and(|id| self.broken.contains(id));
         Ok(Some(answer).filter(|_| !is_broken))
     }
 
-    /// Reads a content of the Model Context Protocol. Returns `None` for one that is not for the model.
+    /// Reads MCP content. Returns `None` for content that is not for the model.
     fn mcp(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<Part>, Fault> {
         let fields = node.object()?;
         fields.ignore(&["_meta", "meta"]);

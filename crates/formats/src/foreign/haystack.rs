@@ -1,5 +1,5 @@
-//! Chat messages of Haystack: parts known by their key (`text`, `tool_call`, `tool_call_result`,
-//! ...), in `content` or, from 2.9 to 2.11, in `_content`; before, `content` was a text.
+//! Chat messages of Haystack. The key of a part names its kind (`text`, `tool_call`, `tool_call_result`,
+//! ...). The parts are in `content`, or from 2.9 to 2.11 in `_content`. Before 2.9, `content` was a string.
 
 use super::{
     FormatReader, calls, media,
@@ -48,6 +48,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut history = History::default();
     let messages = messages(node, reading)?;
     let entries = reading.each(messages, |node, reading| history.message(node, reading))?;
+    // A result repeats its call. The comparison waits until all calls are known.
     for (id, call, fault) in history.origins {
         if history.calls.get(&id).is_some_and(|own| *own != call) {
             reading.leave(fault)?;
@@ -57,7 +58,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(Talk { model: history.model, steps, ..Talk::default() })
 }
 
-/// Returns the messages of a list, or of a state that holds one.
+/// Returns the messages of a list, or of a state that contains one.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
     node.check_depth()?;
     if node.is_list() {
@@ -82,15 +83,15 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
     Ok(list)
 }
 
-/// Facts of earlier messages that later ones need.
+/// The data of earlier messages that later ones need.
 #[derive(Default)]
 struct History {
     model: Option<String>,
-    /// Calls by their ids: name and arguments.
+    /// The calls by their ids: name and arguments.
     calls: BTreeMap<String, (String, Value)>,
-    /// Calls as results repeat them: the id, the call, and the error if they differ.
+    /// The calls that results repeat: the id, the call, and the error if it differs.
     origins: Vec<(String, (String, Value), Fault)>,
-    /// The ids that calls without one got, until they are answered.
+    /// The generated ids of calls without an id, until they are answered.
     open: Vec<String>,
 }
 
@@ -98,6 +99,7 @@ impl History {
     fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
         let fields = node.object()?;
         let role = role(&fields)?;
+        // In a tool message, the name is that of the tool and not of a participant.
         let name = fields.first(&["name", "_name"]).map(|name| name.text()).transpose()?;
         let meta = fields.first(&["meta", "_meta"]).as_ref().map(Node::object).transpose()?;
         let meta_text = |key: &'static str| meta.as_ref().and_then(|meta| meta.text(key).ok()?);
@@ -106,7 +108,7 @@ impl History {
         let mut pieces = if content.is_text() {
             let text = content.text()?;
             match meta_text("finish_reason").as_deref() {
-                // Before 2.9 a model's calls were the text, as JSON.
+                // Before 2.9, the text of a message with calls was the JSON of the calls.
                 Some("tool_calls" | "function_call") if text.starts_with('[') => {
                     let inner = Node::at(&text, content.path());
                     calls::list(Some(inner))?.into_iter().map(|(_, call)| Piece::Call(call)).collect()
@@ -126,7 +128,7 @@ impl History {
         Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
     }
 
-    /// Reads a part: a text, or an object under the key of its kind; a dump by Pydantic leaves the key out.
+    /// Reads a part: a string, or an object under the key of its kind. A dump by Pydantic omits that key.
     fn part(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Fault> {
         let outside = node.object()?;
         let kind = ["tool_call", "tool_call_result", "reasoning", "image", "file"];
@@ -156,6 +158,7 @@ impl History {
             _ => file(&fields, kind)?,
         };
         fields.finish(reading)?;
+        // An inner object has fields of its own, so the outer object is checked too.
         if fields.node().path() != node.path() {
             outside.finish(reading)?;
         }
@@ -178,7 +181,7 @@ impl History {
         Ok(Call { id: Some(id), name, arguments: given, signature: None })
     }
 
-    /// Reads a result. One whose call has no id names it by its tool and arguments.
+    /// Reads a result. If its call has no id, it is matched by tool and arguments.
     fn answer(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
         let origin = fields.need("origin")?.object()?;
         origin.ignore(&["extra"]);
@@ -187,7 +190,7 @@ impl History {
         let call = (name.clone(), serde_json::from_str(&given).unwrap_or_default());
         let made = self.open.iter().position(|id| self.calls.get(id) == Some(&call));
         let made = made.map(|at| self.open.remove(at));
-        // Without its call, a result is no answer to another one of the same tool.
+        // A result without a known call must not answer another call of the same tool.
         let id = origin.name("id")?.or(made).or_else(|| Some(format!("call_of_{name}")));
         let again = origin.node().fault("is another call than the one of its id");
         self.origins.extend(id.clone().map(|id| (id, call, again)));

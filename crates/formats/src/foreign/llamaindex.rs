@@ -1,5 +1,6 @@
-//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, before them a `content`, and what models
-//! wrote beside them in `additional_kwargs`; also chat stores and memories, which hold them by keys.
+//! Chat messages of `LlamaIndex`: `blocks` with a `block_type`, in older versions a `content`, and data of
+//! the model in `additional_kwargs`. Also reads chat stores and memories, which hold lists of messages by
+//! key.
 
 use super::{
     FormatReader, calls, media,
@@ -28,16 +29,17 @@ fn fits(shape: &Shape) -> bool {
         || shape.messages.iter().any(is_plain)
 }
 
-/// Returns the lists of a chat store by their keys.
+/// Returns the lists of a chat store, by their keys. Returns `None` for a single list.
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let store = store(node).ok()??;
     let lists = store.object().ok()?;
     let all: Vec<_> =
         lists.names().filter_map(|key| Some((Some(key.to_owned()), lists.peek(key)?.clone()))).collect();
+    // A single list is read as one conversation, and its key is not an id.
     (all.len() > 1).then_some(all)
 }
 
-/// Returns the lists of a chat store, or of a memory around one.
+/// Returns the lists of a chat store, or of the chat store in a memory.
 fn store<'a>(node: &Node<'a>) -> Result<Option<Node<'a>>, Fault> {
     let mut fields = node.object()?;
     let mut strict = Reading::default();
@@ -99,6 +101,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let mut pieces: Vec<Piece> =
         reading.each(blocks.clone().unwrap_or_default(), block)?.into_iter().flatten().collect();
     if let Some(content) = fields.text("content")?.filter(|content| !content.is_empty()) {
+        // `content` repeats the text blocks. A different text would be lost.
         let texts: Vec<&str> = pieces.iter().filter_map(text_of).collect();
         match blocks.is_some_and(|blocks| !blocks.is_empty()) {
             true if texts.join("\n") != content => {
@@ -128,7 +131,7 @@ fn text_of(piece: &Piece) -> Option<&str> {
     }
 }
 
-/// Adds what models wrote beside the blocks: the calls that are no blocks too, and reasoning.
+/// Adds the data outside the blocks: calls without a block, and reasoning.
 fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault> {
     calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
     if let Some(legacy) = beside.get("function_call") {
@@ -138,6 +141,7 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
     if let Some(thinking) = beside.get("thinking") {
         let thinking = thinking.object()?;
         let thought = sealed(thinking.text("thinking")?.unwrap_or_default(), &thinking)?;
+        // A thinking block may repeat this value.
         if !pieces.iter().any(is_thought) {
             pieces.splice(0..0, thought);
         }
@@ -146,6 +150,7 @@ fn add_beside(pieces: &mut Vec<Piece>, beside: &Fields<'_>) -> Result<(), Fault>
         pieces.splice(0..0, Piece::thought(text));
     }
     for item in beside.get("built_in_tool_calls").map(|items| items.list()).transpose()?.unwrap_or_default() {
+        // The provider's tools ran before the reply, so their items precede it.
         let json = item.compact();
         pieces.insert(0, Piece::Part(Part::Opaque { wire_format: WireFormat::OpenAiResponses, json }));
     }
@@ -209,7 +214,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Piece>, Fault> {
     Ok(piece.into_iter().collect())
 }
 
-/// Makes a thought with what its provider seals it with.
+/// Creates a reasoning piece from a text and the provider's signature, if present.
 fn sealed(text: String, information: &Fields<'_>) -> Result<Option<Piece>, Fault> {
     let encrypted = information.text("encrypted_content")?;
     let sealed = match (information.text("signature")?, encrypted) {
@@ -238,7 +243,7 @@ fn image(fields: &Fields<'_>) -> Result<Part, Fault> {
     Ok(Part::Image { url, detail: fields.text("detail")?.filter(|detail| !detail.is_empty()) })
 }
 
-/// Reads a block of bytes or of an address.
+/// Reads a block with bytes or a URL.
 fn file(fields: &Fields<'_>, key: &'static str, kind: &str, format: &'static str) -> Result<Piece, Fault> {
     fields.ignore(&["path", "detail", "fps"]);
     let media_type = fields.text(format)?.unwrap_or_default();
@@ -254,7 +259,7 @@ fn file(fields: &Fields<'_>, key: &'static str, kind: &str, format: &'static str
     })
 }
 
-/// Returns base64 without what Python writes around bytes.
+/// Returns base64 without the `b'...'` that Python writes around bytes.
 fn base64(data: &str) -> &str {
     data.strip_prefix("b'").and_then(|data| data.strip_suffix('\'')).unwrap_or(data)
 }

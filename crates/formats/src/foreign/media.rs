@@ -1,4 +1,4 @@
-//! Files in messages of other tools, as the parts that a provider takes.
+//! Conversion of files in other tools' messages to parts that a provider accepts.
 
 use super::node::{Fault, Node};
 use base64::{
@@ -8,20 +8,19 @@ use base64::{
 use context_window::{Part, WireFormat};
 use serde_json::json;
 
-/// The place of a file's content.
+/// The location of a file's content.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// The content itself, in base64.
     Data(String),
-    /// An address.
+    /// A URL.
     Url(String),
-    /// The id by which `OpenAI` keeps it.
+    /// The id of a file stored by `OpenAI`.
     Id(String),
 }
 
 impl Source {
-    /// Reads a text that tools take for an address, a data URL or base64. Returns a data URL's media type
-    /// too.
+    /// Reads a text that may be a URL, a data URL or base64. Also returns the media type of a data URL.
     pub(crate) fn from_text(text: String) -> (Option<String>, Self) {
         let inline = text.strip_prefix("data:").and_then(|inside| inside.split_once(";base64,"));
         if let Some((media_type, data)) = inline {
@@ -36,8 +35,8 @@ impl Source {
     }
 }
 
-/// Reads bytes as the JSON of programs has them: base64, a list of numbers, `Buffer` and `Uint8Array` of
-/// JavaScript, and what Strands Agents writes. Returns base64.
+/// Reads bytes in the JSON forms of common writers: base64, a list of numbers, `Buffer` and `Uint8Array` of
+/// JavaScript, and the form of Strands Agents. Returns base64.
 pub(crate) fn bytes(node: &Node<'_>) -> Result<String, Fault> {
     if node.is_text() {
         let text = node.text()?;
@@ -55,6 +54,7 @@ pub(crate) fn bytes(node: &Node<'_>) -> Result<String, Fault> {
     let list = value.get("data").unwrap_or(&value);
     let numbers: Option<Vec<u8>> = match list {
         serde_json::Value::Array(all) => all.iter().map(byte).collect(),
+        // A `Uint8Array` is written as an object with its indexes as keys.
         serde_json::Value::Object(all) => (0..all.len()).map(|at| byte(all.get(&at.to_string())?)).collect(),
         _ => None,
     };
@@ -65,9 +65,9 @@ fn byte(value: &serde_json::Value) -> Option<u8> {
     value.as_u64().and_then(|value| u8::try_from(value).ok())
 }
 
-/// Makes the part of a file of which little is known. Returns `None` if no provider's form is known to hold
-/// it.
+/// Creates the part of a file whose type may be unknown. Returns `None` if no provider's form fits it.
 pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -> Option<Part> {
+    // The data may be a data URL, whose media type is more exact.
     let (own_type, source) = match source {
         Source::Data(data) => Source::from_text(data),
         source => (None, source),
@@ -80,11 +80,11 @@ pub(crate) fn known_part(media_type: &str, source: Source, name: Option<&str>) -
     part(&Node::root("null"), media_type, source, name.map(str::to_owned)).ok()
 }
 
-/// Makes the part of a file.
+/// Creates the part of a file.
 ///
 /// # Errors
 ///
-/// Returns an error at the node for a file that no provider takes in this form.
+/// Returns an error at the node for a file that no provider accepts in this form.
 pub(crate) fn part(
     node: &Node<'_>,
     media_type: &str,
@@ -95,6 +95,7 @@ pub(crate) fn part(
     let opaque =
         |wire_format, json: serde_json::Value| Ok(Part::Opaque { wire_format, json: json.to_string() });
     match (kind, source) {
+        // Each kind of file gets a wire format that can express it.
         ("image", Source::Data(data)) => {
             let named = Some(media_type).filter(|kind| kind.contains('/') && !kind.ends_with('*'));
             let media_type = named.unwrap_or_else(|| image_type(&data));
@@ -102,6 +103,7 @@ pub(crate) fn part(
         }
         ("image", Source::Url(url)) => Ok(Part::Image { url, detail: None }),
         (_, Source::Id(id)) => stored(node, "openai", &id, kind == "image"),
+        // Every provider accepts text, so a text file is sent as a text part.
         ("text", Source::Data(data)) => {
             let text = decoded(&data).and_then(|bytes| String::from_utf8(bytes).ok());
             text.map(Part::Text).ok_or_else(|| node.fault("is a file of text that is no UTF-8"))
@@ -140,7 +142,7 @@ fn sound(media_type: &str) -> &str {
     }
 }
 
-/// Makes the part of a file that a provider keeps, by its name for the provider.
+/// Creates the part of a file stored by a provider, from its id.
 pub(crate) fn stored(node: &Node<'_>, provider: &str, id: &str, is_image: bool) -> Result<Part, Fault> {
     let (wire_format, json) = match provider {
         "anthropic" => {
@@ -157,19 +159,19 @@ pub(crate) fn stored(node: &Node<'_>, provider: &str, id: &str, is_image: bool) 
     Ok(Part::Opaque { wire_format, json: json.to_string() })
 }
 
-/// Returns the media type of an image by its first bytes.
+/// Returns the media type of an image from its first bytes. The default is PNG.
 pub(crate) fn image_type(data: &str) -> &'static str {
+    // The first base64 characters encode the magic bytes of the image format.
     let kinds = [("/9j/", "image/jpeg"), ("R0lG", "image/gif"), ("UklG", "image/webp")];
     kinds.into_iter().find(|(begin, _)| data.starts_with(begin)).map_or("image/png", |(_, kind)| kind)
 }
 
-/// Returns bytes in base64.
+/// Returns bytes as base64.
 fn encoded(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Returns the bytes of base64, in either alphabet, with or without padding. Returns `None` for any other
-/// text.
+/// Decodes base64 in either alphabet, with or without padding. Returns `None` for any other text.
 pub(crate) fn decoded(text: &str) -> Option<Vec<u8>> {
     let padding = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let standard = text.chars().filter(|c| !matches!(c, '\r' | '\n')).map(|c| match c {

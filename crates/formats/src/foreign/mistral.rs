@@ -1,5 +1,5 @@
-//! Conversations of Mistral's agents: entries of a history, and requests that start or go on with one. Bodies
-//! of its Chat are sessions.
+//! Conversations of Mistral's agents: entries of a history, and requests that start or continue one. Bodies
+//! of its Chat are read as sessions.
 
 use super::{
     FormatReader,
@@ -24,6 +24,7 @@ const ENTRIES: [&str; 6] = [
 
 fn fits(shape: &Shape) -> bool {
     let is_entry = |entry: &Value| ENTRIES.contains(&text(entry, "type")) || text(entry, "object") == "entry";
+    // Other tools have `inputs` too, so a second key is required.
     let of_agents = ["agent_id", "completion_args", "instructions", "handoff_execution"];
     let is_request = shape.has("inputs") && of_agents.iter().any(|key| shape.has(key));
     is_request || shape.messages.iter().any(is_entry)
@@ -79,6 +80,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
         let agent = plain::short(&agent);
         reading.note(format!("the instructions and tools of the agent `{agent}` are not in the request"));
     }
+    // With a conversation id, `inputs` holds only the new entries.
     if talk.id.is_some() && fields.has("inputs") {
         reading.note("earlier entries are not in the request: Mistral keeps them (`conversation_id`)");
     }
@@ -97,7 +99,7 @@ fn around(fields: &Fields<'_>, talk: &mut Talk, reading: &mut Reading) -> Result
     Ok(())
 }
 
-/// Reads an entry. Returns `None` for one of Mistral's own.
+/// Reads an entry. Returns `None` for the work of Mistral's own tools.
 fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Option<Entry>, Fault> {
     let fields = node.object()?;
     fields.ignore(&[
@@ -112,6 +114,7 @@ fn entry(node: &Node<'_>, hosted: &mut u64, reading: &mut Reading) -> Result<Opt
     let id = fields.name("id")?;
     let kind = fields.get("type");
     let name = kind.as_ref().map(Node::text).transpose()?;
+    // The inputs of a request may omit their type.
     let (role, pieces) = match name.as_deref().unwrap_or("message.input") {
         "message.input" | "message.output" => {
             let role = fields.need("role")?;

@@ -1,9 +1,9 @@
-//! Readers for the files of other tools: each is a module with two functions, `fits` for the shape of a file
-//! and `read` for its conversation. This module chooses the reader of a file, and makes a session of the
-//! result.
+//! Readers for the files of other tools. Each reader is a module with two functions: `fits` checks the shape
+//! of a file, and `read` returns its conversation. This module selects the reader of a file and creates a
+//! session of its result.
 //!
-//! A reader takes every key that it knows; a key that nobody took is an error if it holds a text, a call or a
-//! result (rule J3).
+//! A reader reads every key that it knows. An unread key is an error if it contains a text, a call or a
+//! result (lossless reading, J3).
 
 use crate::{
     error::Error,
@@ -51,17 +51,17 @@ pub(crate) struct FormatReader {
     /// Checks whether a file has the tool's shape: keys or types that no other format has.
     fits: fn(&Shape) -> bool,
     read: fn(&Node<'_>, &mut Reading) -> Result<Talk, Fault>,
-    /// Returns the conversations of a value that may hold several.
+    /// Splits a value that may hold several conversations.
     conversations: Option<Conversations>,
-    /// True if any other body of the tool is a session of this library.
+    /// True if the session reader of this library reads all other request bodies of the tool.
     is_session_otherwise: bool,
 }
 
-/// Returns the conversations of a value, each with its id if that is outside of it. Returns `None` for one
-/// conversation.
+/// A function that returns the conversations of a value, each with its id if that is outside it. It returns
+/// `None` for a single conversation.
 type Conversations = for<'a> fn(&Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>;
 
-/// All readers. The order decides nothing: two that fit have to read the same.
+/// All readers. Their order does not matter: if two fit a file, they must read it the same way.
 const READERS: &[FormatReader] = &[
     ai_sdk::READER,
     bedrock::READER,
@@ -84,11 +84,11 @@ const READERS: &[FormatReader] = &[
     semantic_kernel::READER,
 ];
 
-/// Returns the parts of a result.
+/// Returns the parts of a tool result.
 ///
 /// # Errors
 ///
-/// Returns an error for a piece that no result holds.
+/// Returns an error for reasoning, a call or a result inside the tool result.
 fn parts_of(node: &Node<'_>, pieces: Vec<Piece>) -> Result<Vec<Part>, Fault> {
     let part = |piece| match piece {
         Piece::Part(part) => Ok(part),
@@ -108,19 +108,19 @@ impl FormatReader {
         Self { format, fits, read, conversations: None, is_session_otherwise: false }
     }
 
-    /// Sets how a value with several conversations is split.
+    /// Sets the function that splits a value with several conversations.
     const fn with_conversations(mut self, conversations: Conversations) -> Self {
         self.conversations = Some(conversations);
         self
     }
 
-    /// Leaves any other body of the tool to the reader of sessions.
+    /// Leaves all other request bodies of the tool to the session reader of this library.
     const fn or_session(mut self) -> Self {
         self.is_session_otherwise = true;
         self
     }
 
-    /// Checks whether the reader takes a file that was named as one of its tool.
+    /// Checks whether the reader applies to a file whose format was named by the user.
     pub(crate) fn takes(&self, json: &str) -> bool {
         !self.is_session_otherwise || (self.fits)(&Shape::read(json, true))
     }
@@ -131,12 +131,12 @@ impl FormatReader {
         Some(all.into_iter().map(|(id, node)| (id, node.json())).collect())
     }
 
-    /// Returns the reader of a format. Returns `None` for a format that is read elsewhere.
+    /// Returns the reader of a format. Returns `None` for a format that has no reader here.
     pub(crate) fn by_format(format: FileFormat) -> Option<&'static Self> {
         READERS.iter().find(|reader| reader.format == format)
     }
 
-    /// Returns the readers whose shape a file has.
+    /// Returns the readers whose shape matches the file.
     pub(crate) fn fitting(shape: &Shape) -> Vec<&'static Self> {
         READERS.iter().filter(|reader| (reader.fits)(shape)).collect()
     }
@@ -145,7 +145,7 @@ impl FormatReader {
     ///
     /// # Errors
     ///
-    /// Returns an error with the place for what is not known, unless the reading is lenient, and for a
+    /// Returns an error with the place for unknown content, unless the reading is lenient, and for a
     /// conversation without a message.
     pub(crate) fn session(
         &self,
@@ -165,11 +165,11 @@ impl FormatReader {
     }
 }
 
-/// Reads one conversation by the reader that fits, or by several that read the same.
+/// Reads one conversation with the readers that fit. If several can read it, their results must be equal.
 ///
 /// # Errors
 ///
-/// As [`FormatReader::session`]; also for a conversation that two readers read differently.
+/// See [`FormatReader::session`]. Also returns an error if two readers read the conversation differently.
 pub(crate) fn session(
     readers: &[&FormatReader],
     text: &str,
@@ -184,6 +184,7 @@ pub(crate) fn session(
             Err(error) => drop(first_error.get_or_insert(error)),
         }
     }
+    // The errors of other readers do not matter if one reader succeeds.
     let mut read = read.into_iter();
     let Some((format, session)) = read.next() else {
         let none = || place.fault("", "is of no known format");
@@ -200,18 +201,18 @@ pub(crate) fn session(
     Ok(session)
 }
 
-/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other
-/// file.
+/// Returns the reason and the remedy for a file of a tool that is known but not read. Returns `None` for any
+/// other file.
 pub(crate) fn refusal(shape: &Shape) -> Option<String> {
     refused::refusal(shape)
 }
 
-/// Checks whether a file is one of another tool, read or refused.
+/// Checks whether a file belongs to another tool, read or refused.
 pub(crate) fn is_known(shape: &Shape) -> bool {
     READERS.iter().any(|reader| (reader.fits)(shape)) || refusal(shape).is_some()
 }
 
-/// Returns the conversations of a value that holds several. Returns `None` for one conversation.
+/// Returns the conversations of a value that holds several. Returns `None` for a single conversation.
 pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Option<String>, &str)>> {
     let fitting = || FormatReader::fitting(&Shape::read(json, false));
     let readers =
@@ -219,7 +220,7 @@ pub(crate) fn conversations(json: &str, options: ReadOptions) -> Option<Vec<(Opt
     readers.into_iter().find_map(|reader| reader.conversations(json))
 }
 
-/// Checks whether the values of a file are the messages of one session, one a line.
+/// Checks whether the values of a file are the messages of one session, one per line.
 pub(crate) fn are_messages<'a>(
     mut lines: impl Iterator<Item = &'a str> + Clone,
     options: ReadOptions,
@@ -230,13 +231,15 @@ pub(crate) fn are_messages<'a>(
     let first = Shape::read(first, false);
     let by_name =
         options.format.and_then(FormatReader::by_format).filter(|reader| !reader.is_session_otherwise);
+    // A line with a role and without messages is a single message in every format.
     if by_name.is_none() && first.has("role") && !first.has("messages") {
         return true;
     }
-    // Lines that hold lists of messages are conversations, and as long as those may be.
+    // Lines with lists of messages are conversations of their own, not the messages of one.
     if OF_SESSIONS.contains(&&*first.container) {
         return false;
     }
+    // A single line with a known shape is a whole conversation, not its only message.
     let several = lines.next().is_some();
     let shape = Shape::read_lines(all, false);
     by_name.map_or_else(|| several && is_known(&shape), |reader| (reader.fits)(&shape))
@@ -263,7 +266,7 @@ mod tests {
         Err(node.fault("is none of these"))
     }
 
-    /// Two formats that fit are an error only if they read a text differently.
+    /// Two formats that fit a file are an error only if they read it differently.
     #[test]
     fn formats_that_read_differently_are_named() {
         let reader = |format, read| FormatReader::new(format, |_| true, read);

@@ -1,21 +1,21 @@
-//! A JSON value of another tool's file, with its place and a record of the keys that were read: a key that
-//! nobody read and that holds content is an error, so that no reader can lose it by not knowing it.
+//! A JSON value of another tool's file, with its place and a record of the keys that were read. An unread key
+//! with content is an error, so a reader cannot lose content that it does not know.
 
 use crate::{scan, session::keys::KeysWithValues};
 use context_window::text::{object::Object, plain};
 use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
 
-/// A place in a file and what is wrong there.
+/// An error: a place in a file and a description.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
-    /// The keys to it, empty for the whole value.
+    /// The path of keys to the value. It is empty for the whole file.
     pub(crate) path: String,
-    /// A sentence: what was found and what was expected.
+    /// A sentence that states the value found and the value expected.
     pub(crate) detail: String,
 }
 
-/// A JSON value with its place.
+/// A JSON value with its path.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'a> {
     json: &'a str,
@@ -23,12 +23,12 @@ pub(crate) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Makes the node of a whole text, which is JSON.
+    /// Creates the node of a whole JSON text.
     pub(crate) fn root(json: &'a str) -> Self {
         Self { json: json.trim(), path: String::new() }
     }
 
-    /// Makes the node of JSON that a place holds as a string, or in another form.
+    /// Creates a node for JSON from inside a string, or from another form, at the path `path`.
     pub(crate) fn at(json: &'a str, path: &str) -> Self {
         Self { json: json.trim(), path: path.to_owned() }
     }
@@ -38,17 +38,17 @@ impl<'a> Node<'a> {
         Self { json, path }
     }
 
-    /// Returns the value as it is spelt.
+    /// Returns the JSON of the value, unchanged.
     pub(crate) fn json(&self) -> &'a str {
         self.json
     }
 
-    /// Returns the value as JSON without white space around its parts.
+    /// Returns the JSON of the value without white space between tokens.
     pub(crate) fn compact(&self) -> String {
         plain::compact_json(self.json)
     }
 
-    /// Returns the keys to the value.
+    /// Returns the path of keys to the value.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -69,14 +69,15 @@ impl<'a> Node<'a> {
         self.json.starts_with('[')
     }
 
-    /// Makes the error of this value.
+    /// Creates an error at this value.
     pub(crate) fn fault(&self, detail: impl Into<String>) -> Fault {
         Fault { path: self.path.clone(), detail: detail.into() }
     }
 
-    /// Checks that the value is not nested too deep: readers of it are recursive.
+    /// Checks that the value is not nested too deeply, because its readers are recursive.
     pub(crate) fn check_depth(&self) -> Result<(), Fault> {
         const LONGEST: usize = 4_000;
+        // The length of the path bounds the depth, because each level below the first adds to it.
         if self.path.len() <= LONGEST {
             return Ok(());
         }
@@ -84,7 +85,7 @@ impl<'a> Node<'a> {
         Err(Fault { path, detail: "is nested too deeply to be read".into() })
     }
 
-    /// Makes the error of a value of another type than the expected one.
+    /// Creates the error for a value of another type than the expected one.
     pub(crate) fn expected(&self, expected: &str) -> Fault {
         let found = match self.json.as_bytes().first() {
             Some(b'{') => "an object",
@@ -97,24 +98,24 @@ impl<'a> Node<'a> {
         self.fault(format!("is {found}; expected {expected}"))
     }
 
-    /// Returns the text that the value is.
+    /// Returns the value of a JSON string. Returns an error for any other value.
     pub(crate) fn text(&self) -> Result<String, Fault> {
         serde_json::from_str(self.json).map_err(|_| self.expected("a text"))
     }
 
-    /// Returns the text that the value is, or its JSON if it is another value: tools answer and call with
-    /// both.
+    /// Returns the value of a JSON string, or the JSON of any other value. Tools use both for arguments and
+    /// results.
     pub(crate) fn text_or_json(&self) -> String {
         serde_json::from_str(self.json).unwrap_or_else(|_| self.compact())
     }
 
-    /// Returns the text or number that the value is.
+    /// Returns a string, or a number as text. Returns an error for any other value.
     pub(crate) fn name(&self) -> Result<String, Fault> {
         let is_number = self.json.starts_with(|first: char| first.is_ascii_digit() || first == '-');
         if is_number { Ok(self.json.to_owned()) } else { self.text() }
     }
 
-    /// Returns the number that the value is. Returns `None` if it is none from 0 on.
+    /// Returns a number. Returns `None` for any value that is not an integer from 0.
     pub(crate) fn number(&self) -> Option<u64> {
         serde_json::from_str(self.json).ok()
     }
@@ -123,7 +124,7 @@ impl<'a> Node<'a> {
         self.json == "true"
     }
 
-    /// Returns the elements of the list that the value is.
+    /// Returns the elements of a list.
     pub(crate) fn list(&self) -> Result<Vec<Node<'a>>, Fault> {
         let all: Vec<&'a RawValue> = serde_json::from_str(self.json).map_err(|_| self.expected("a list"))?;
         let element =
@@ -131,7 +132,7 @@ impl<'a> Node<'a> {
         Ok(all.into_iter().enumerate().map(element).collect())
     }
 
-    /// Returns the only element of the list that the value is, or the value itself.
+    /// Returns the only element of a list, or the value itself if it is not a list.
     pub(crate) fn only(&self, of: &str) -> Result<Node<'a>, Fault> {
         if !self.is_list() {
             return Ok(self.clone());
@@ -143,7 +144,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns the keys of the object that the value is.
+    /// Returns the keys of an object.
     pub(crate) fn object(&self) -> Result<Fields<'a>, Fault> {
         let entries: KeysWithValues<'a> =
             serde_json::from_str(self.json).map_err(|_| self.expected("an object"))?;
@@ -156,18 +157,18 @@ impl<'a> Node<'a> {
         Ok(Fields { node: self.clone(), all, asked: RefCell::new(Vec::new()) })
     }
 
-    /// Returns the object that the value is, with the spelling of its values.
+    /// Returns an object whose values keep their spelling.
     pub(crate) fn as_object(&self) -> Option<Object> {
         Object::parse(self.json)
     }
 }
 
-/// The keys of an object, each with a note of who read it.
+/// The keys of an object, each with a mark if it was read.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
     node: Node<'a>,
     all: Vec<Field<'a>>,
-    /// Keys that were asked for: an unknown key may be one of them, misspelt.
+    /// Keys that were requested. An unknown key may be a misspelling of one of them.
     asked: RefCell<Vec<&'static str>>,
 }
 
@@ -175,6 +176,7 @@ pub(crate) struct Fields<'a> {
 struct Field<'a> {
     name: String,
     node: Node<'a>,
+    // A cell, so that several closures of a reader can mark keys through a shared reference.
     is_read: Cell<bool>,
 }
 
@@ -189,7 +191,7 @@ impl<'a> Fields<'a> {
         self.all.iter().map(|field| field.name.as_str())
     }
 
-    /// Iterates over the keys with their values, and takes all of them for read.
+    /// Iterates over the keys with their values, and marks all of them as read.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, Node<'a>)> {
         self.ignore_all();
         self.all.iter().map(|field| (field.name.as_str(), field.node.clone()))
@@ -200,15 +202,15 @@ impl<'a> Fields<'a> {
         self.all.iter().map(|field| field.node.clone())
     }
 
-    /// Checks whether the object has a key whose value is not null.
+    /// Checks whether the object has a key with a value other than null.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.all.iter().any(|field| field.name == key && !field.node.is_null())
     }
 
-    /// Reads a key. Returns `None` if the object lacks it or holds null.
+    /// Reads a key. Returns `None` if the key is missing or its value is null.
     pub(crate) fn get(&self, key: &'static str) -> Option<Node<'a>> {
         self.asked.borrow_mut().push(key);
-        // The last of several counts, as serde_json's objects have it.
+        // The last of several equal keys counts, as in serde_json's objects.
         let field = self.all.iter().rev().find(|field| field.name == key)?;
         for same in self.all.iter().filter(|field| field.name == key) {
             same.is_read.set(true);
@@ -216,12 +218,12 @@ impl<'a> Fields<'a> {
         Some(field.node.clone()).filter(|node| !node.is_null())
     }
 
-    /// Returns the value of a key, which stays unread.
+    /// Returns the value of a key without marking the key as read.
     pub(crate) fn peek(&self, key: &str) -> Option<&Node<'a>> {
         self.all.iter().rev().find(|field| field.name == key).map(|field| &field.node)
     }
 
-    /// Reads the keys that begin with a prefix, each without it.
+    /// Reads the keys with a prefix. Returns each without the prefix.
     pub(crate) fn with_prefix(&self, prefix: &str) -> Vec<(&str, Node<'a>)> {
         let own = self.all.iter().filter_map(|field| Some((field.name.strip_prefix(prefix)?, field)));
         own.map(|(rest, field)| {
@@ -231,18 +233,19 @@ impl<'a> Fields<'a> {
         .collect()
     }
 
-    /// Returns the keys that were not read, with their values.
+    /// Returns the unread keys with their values.
     pub(crate) fn unread(&self) -> impl Iterator<Item = (&str, &Node<'a>)> {
         self.all.iter().filter(|field| !field.is_read.get()).map(|field| (field.name.as_str(), &field.node))
     }
 
-    /// Reads the first of several keys that the object has.
+    /// Reads all of `keys`, and returns the value of the first one that is present.
     pub(crate) fn first(&self, keys: &[&'static str]) -> Option<Node<'a>> {
+        // All keys are read, not only the first one found, so that its synonyms are not reported as unread.
         let found: Vec<_> = keys.iter().filter_map(|key| self.get(key)).collect();
         found.into_iter().next()
     }
 
-    /// Reads a key that the object has to have.
+    /// Reads a required key.
     pub(crate) fn need(&self, key: &'static str) -> Result<Node<'a>, Fault> {
         self.get(key).ok_or_else(|| self.node.fault(format!("has no `{key}`")))
     }
@@ -252,37 +255,39 @@ impl<'a> Fields<'a> {
         self.get(key).map(|node| node.text()).transpose()
     }
 
-    /// Reads the text or number of a key, as ids are; an empty one is none.
+    /// Reads the text or number of a key, as for ids. Returns `None` if it is empty.
     pub(crate) fn name(&self, key: &'static str) -> Result<Option<String>, Fault> {
         let name = self.get(key).map(|node| node.name()).transpose()?;
         Ok(name.filter(|name| !name.is_empty()))
     }
 
-    /// Reads whether a key is true.
+    /// Reads a key, and returns true if its value is true.
     pub(crate) fn is_true(&self, key: &'static str) -> bool {
         self.get(key).is_some_and(|node| node.is_true())
     }
 
-    /// Takes keys for read that hold nothing of a conversation.
+    /// Marks keys without conversation content as read.
     pub(crate) fn ignore(&self, keys: &[&'static str]) {
         for key in keys {
             self.get(key);
         }
     }
 
-    /// Takes every key for read.
+    /// Marks every key as read.
     pub(crate) fn ignore_all(&self) {
         for field in &self.all {
             field.is_read.set(true);
         }
     }
 
-    /// Checks that no key is left that holds a text, a call or a result.
+    /// Checks that no unread key contains a text, a call or a result.
     pub(crate) fn finish(&self, reading: &mut Reading) -> Result<(), Fault> {
         for field in self.all.iter().filter(|field| !field.is_read.get()) {
+            // Null, booleans, numbers and empty values contain nothing that could be lost.
             if !scan::is_something(field.node.json) {
                 continue;
             }
+            // Applications add such metadata freely, so it is never an error.
             if scan::is_metadata(&field.name, field.node.json) {
                 if scan::find_prose(field.node.json).is_some() {
                     let key = plain::short(&field.name);
@@ -292,6 +297,7 @@ impl<'a> Fields<'a> {
             }
             let near = plain::nearest(&field.name, self.asked.borrow().iter().copied());
             let found = scan::find_any(field.node.json).map(|found| found.name);
+            // A misspelt key is an error even if its value has no text, since the value was meant to be read.
             let Some(found) = found.or(near.map(|_| "a value")) else { continue };
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             reading.leave(field.node.fault(format!("is not known and holds {found}{near}")))?;
@@ -300,7 +306,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A reading of one file: whether it goes on where something is not known, and what it left.
+/// The state of reading one file: the mode, and notes on the omitted values.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) is_lenient: bool,
@@ -309,11 +315,11 @@ pub(crate) struct Reading {
     left: u64,
 }
 
-/// So many notes name what was left; others are counted.
+/// Maximum number of notes that name an omitted value. Further values are only counted.
 const MOST_NOTES: u64 = 16;
 
 impl Reading {
-    /// Makes the reading of one file.
+    /// Creates the state of reading one file.
     pub(crate) fn new(is_lenient: bool) -> Self {
         Self { is_lenient, ..Self::default() }
     }
@@ -323,14 +329,14 @@ impl Reading {
         self.notes.push(note.into());
     }
 
-    /// Adds a note that was not made yet.
+    /// Adds a note unless it was added before.
     pub(crate) fn note_once(&mut self, note: &str) {
         if !self.notes.iter().any(|own| own == note) {
             self.notes.push(note.to_owned());
         }
     }
 
-    /// Adds a note that begins with a number, if there are any.
+    /// Adds a note that begins with a number, unless the number is 0.
     pub(crate) fn note_count(&mut self, count: usize, one: &str, many: &str) {
         if count > 0 {
             let what = if count == 1 { one } else { many };
@@ -338,7 +344,7 @@ impl Reading {
         }
     }
 
-    /// Leaves what is not known, with a note.
+    /// Omits an unknown value, with a note.
     ///
     /// # Errors
     ///
@@ -355,7 +361,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns the notes, with the number of those that were not written.
+    /// Returns the notes, followed by the number of omitted values without a note.
     pub(crate) fn into_notes(mut self) -> Vec<String> {
         let more = self.left.saturating_sub(MOST_NOTES);
         if more > 0 {
@@ -364,7 +370,7 @@ impl Reading {
         self.notes
     }
 
-    /// Reads each of several values; a lenient reading leaves those that cannot be read.
+    /// Reads each of several values. A lenient reading omits the ones that cannot be read.
     pub(crate) fn each<'a, T>(
         &mut self,
         nodes: Vec<Node<'a>>,

@@ -1,17 +1,17 @@
-//! Tools whose files are known and not read: each is refused by its name, with what to do.
+//! Tools whose files are recognized but not read. Each is refused by name, with a remedy.
 
 use super::shape::{Shape, text};
 use serde_json::Value;
 
-/// A file of a tool that is not read.
+/// A kind of file that is not read.
 struct Refusal {
     fits: fn(&Shape) -> bool,
-    /// The kind of file, and the advice.
+    /// The kind of the file, and the advice.
     says: &'static str,
 }
 
-/// Returns why a file is not read although its tool is known, with what to do. Returns `None` for any other
-/// file.
+/// Returns the reason and the remedy for a file of a tool that is known but not read. Returns `None` for any
+/// other file.
 pub(super) fn refusal(shape: &Shape) -> Option<String> {
     let refusal = REFUSALS.iter().find(|refusal| (refusal.fits)(shape))?;
     Some(refusal.says.to_owned())
@@ -80,6 +80,7 @@ const REFUSALS: &[Refusal] = &[
         fits: |shape| {
             any(shape, |line| text(line, "type") == "session_start")
                 && any(shape, |line| line.get("cwd").is_some() || is_entry(line))
+                // A single such line may occur in another log, so two are required.
                 || shape.messages.iter().filter(|line| is_entry(line)).nth(1).is_some()
         },
         says: "is a session of Droid, which is not read; take `message` out of each line of the type \
@@ -181,7 +182,7 @@ fn any(shape: &Shape, fits: impl Fn(&Value) -> bool) -> bool {
     shape.messages.iter().any(fits)
 }
 
-/// Checks whether a message of Zed bears its speaker as a key.
+/// Checks whether a value is a message of Zed, which has its role as the only key.
 fn is_of_zed(message: &Value) -> bool {
     let Some(object) = message.as_object() else { return false };
     let is_speaker = |key: &String| matches!(key.as_str(), "User" | "Agent");
@@ -190,7 +191,7 @@ fn is_of_zed(message: &Value) -> bool {
         && object.values().all(|value| value.get("content").is_some())
 }
 
-/// Checks whether a line is an entry that holds a message, as Droid writes it.
+/// Checks whether a line is a message entry of Droid.
 fn is_entry(line: &Value) -> bool {
     let is_message = |message: &Value| message.get("role").is_some() && message.get("content").is_some();
     text(line, "type") == "message"

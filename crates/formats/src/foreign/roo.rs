@@ -1,5 +1,5 @@
-//! `api_conversation_history.json` of Roo Code: messages that it condensed or took out to make room stay in
-//! the file, and bear marks.
+//! `api_conversation_history.json` of Roo Code. Messages that it condensed or removed to make room stay in
+//! the file with marks.
 
 use super::{
     FormatReader,
@@ -56,7 +56,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let steps = reading.each(kept, |node, reading| task.message(node, reading))?;
     task.notes(reading);
     let steps = steps.into_iter().flatten().collect();
-    // A log of another application may have times too.
+    // Logs of other applications may have times too, so the wire format needs another sign.
     let has = |words: &[&str]| words.iter().any(|word| node.json().contains(&format!("\"{word}\"")));
     let is_anthropic = has(&["tool_use", "tool_result", "thinking", "base64"]) || has(&OWN);
     Ok(Talk { wire_format: is_anthropic.then_some(WireFormat::Anthropic), steps, ..Talk::default() })
@@ -96,8 +96,8 @@ enum Fate {
     Truncated,
 }
 
-/// Returns the fate of each message, as Roo Code decides it before a request. A parent that is not there any
-/// more hides nothing: the user went back to before it.
+/// Returns the fate of each message by the rules of Roo Code. A missing parent hides nothing, because the
+/// user went back to a point before it.
 fn fates(all: &[Marks]) -> Vec<Fate> {
     let last = all.iter().rposition(|marks| marks.is_summary);
     let first = last.unwrap_or_default();
@@ -110,7 +110,8 @@ fn fates(all: &[Marks]) -> Vec<Fate> {
         all[first..].iter().filter_map(|marks| marks.truncation_id.as_deref()).collect();
     let names =
         |set: &BTreeSet<&str>, parent: &Option<String>| parent.as_deref().is_some_and(|id| set.contains(id));
-    // Versions whose summaries are the assistant's words send the task, the first message, before them.
+    // Older versions write the summary as an assistant message, and send the task (the first message) before
+    // it.
     let keeps_task = all.get(first).is_some_and(|summary| !summary.is_user);
     let fate = |(at, marks): (usize, &Marks)| {
         let is_task = at == 0 && keeps_task && marks.is_user && marks.condense_parent.is_none();

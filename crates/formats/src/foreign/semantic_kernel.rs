@@ -1,5 +1,5 @@
-//! Chat histories of Semantic Kernel: in Python items with a `content_type`, in C# with a `$type`, whose keys
-//! are in either case.
+//! Chat histories of Semantic Kernel. Items have a `content_type` in Python and a `$type` in C#, whose keys
+//! may begin in upper or lower case.
 
 use super::{
     FormatReader, calls, media,
@@ -36,7 +36,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     } else {
         let fields = node.object()?;
         fields.ignore(&["target_count", "threshold_count", "auto_reduce", "thread_id"]);
-        // The reducers' request for a summary is no part of the conversation.
+        // The summary request of a history reducer is not part of the conversation.
         fields.ignore(&["summarization_instructions", "execution_settings", "service"]);
         let list = fields.first(&["messages", "Messages"]);
         let list = list.ok_or_else(|| node.fault("has no `messages`"))?.list()?;
@@ -68,7 +68,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let items = reading.each(items.unwrap_or_default(), item)?;
     let mut pieces: Vec<Piece> = items.into_iter().flatten().collect();
     let content = fields.first(&["content", "Content"]).map(|content| content.text()).transpose()?;
-    // Early versions had a text for the whole.
+    // Early versions also wrote one text for the whole message, which repeats the items.
     let is_said = |text: &String| {
         pieces.iter().any(|piece| matches!(piece, Piece::Part(Part::Text(own)) if own == text))
     };
@@ -82,12 +82,13 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
         let parts = super::parts_of(node, pieces)?;
         pieces = vec![Piece::Answer(Answer { id: answered, parts, ..Answer::default() })];
     }
+    // In a tool message, the name is that of the tool and not of a participant.
     let name = fields.first(&["name", "AuthorName", "authorName"]).map(|name| name.text()).transpose()?;
     fields.finish(reading)?;
     Ok(Entry::new(role, pieces).with_name(name.filter(|_| role != Role::Tool)))
 }
 
-/// Returns the calls and the id of the call that connectors of early versions of C# keep in the metadata.
+/// Returns the calls, and the id of the answered call, from the metadata of early C# connectors.
 #[expect(clippy::type_complexity, reason = "a pair of what is read at one place")]
 fn of_metadata<'a>(metadata: Option<&Fields<'a>>) -> Result<(Vec<(Node<'a>, Call)>, Option<String>), Fault> {
     let Some(metadata) = metadata else { return Ok((Vec::new(), None)) };
@@ -120,6 +121,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let kind = kind.ok_or_else(|| node.fault("has no `content_type` or `$type`"))?;
     fields.ignore(&["ai_model_id", "ModelId", "modelId", "encoding", "choice_index", "index", "status"]);
     let name = kind.text()?;
+    // Streamed items have the same keys under a prefixed type.
     let name = name.strip_prefix("streaming_").or_else(|| name.strip_prefix("Streaming")).unwrap_or(&name);
     let text = || {
         let text = fields.first(&["text", "Text"]);
@@ -165,7 +167,7 @@ fn item(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     Ok(piece)
 }
 
-/// Returns the name that the model knows a function by: its plugin's and its own.
+/// Returns the name of a function for the model: the name of its plugin and its own.
 fn function(fields: &Fields<'_>) -> Result<Option<String>, Fault> {
     let read = |keys: &[&'static str]| fields.first(keys).map(|name| name.text()).transpose();
     let whole = read(&["name", "Name"])?;
@@ -186,6 +188,7 @@ fn file(fields: &Fields<'_>, kind: &str) -> Result<Piece, Fault> {
     fields.ignore(&["data_format"]);
     let of_data = data.as_deref().and_then(|data| data.strip_prefix("data:")?.split([';', ',']).next());
     let media_type = media_type.or_else(|| of_data.map(str::to_owned));
+    // A media type that contradicts the kind of the item is ignored.
     let media_type = media_type.filter(|own| own.starts_with(kind)).unwrap_or_else(|| match kind {
         "image/" => media::image_type(data.as_deref().unwrap_or_default()).to_owned(),
         kind => kind.to_owned(),

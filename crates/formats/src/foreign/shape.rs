@@ -1,5 +1,5 @@
-//! The outside of a file: its keys and first messages, from which follows whose it is. A look at the first
-//! messages is enough for most files, and costs the same for a file of any size.
+//! The shape of a file: its outer keys and first messages, which identify its tool. The first messages are
+//! enough for most files, so the cost does not depend on the size of the file.
 
 use serde::{
     Deserializer,
@@ -8,7 +8,7 @@ use serde::{
 use serde_json::Value;
 use std::fmt;
 
-/// Keys that hold the messages of a conversation, in whatever tool.
+/// Keys that hold the messages of a conversation, in any tool.
 const CONTAINERS: [&str; 11] = [
     "messages",
     "chat_messages",
@@ -23,17 +23,17 @@ const CONTAINERS: [&str; 11] = [
     "inputs",
 ];
 
-/// Keys behind which nothing more is looked for: the writer is known.
+/// Keys that end the examination, because they identify the tool.
 const ENOUGH: [&str; 8] =
     ["mapping", "context_window", "rag", "passages", "pinned", "previous", "conversations", "resourceSpans"];
 
-/// So many messages are looked at first.
+/// Maximum number of messages examined at first.
 const FIRST: usize = 8;
 
-/// The outside of a file.
+/// The shape of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
-    /// The keys of the object around the messages, empty for a list and for lines.
+    /// The keys of the object around the messages. Empty for a list and for lines.
     pub(crate) keys: Vec<String>,
     /// The key that holds the messages.
     pub(crate) container: String,
@@ -44,17 +44,19 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// Looks at one value of a file: at the first messages, or at all of them.
+    /// Examines one value of a file. Reads all messages if `whole` is true, or the first ones.
     pub(crate) fn read(json: &str, whole: bool) -> Self {
         let mut shape = Self::default();
         let most = if whole { usize::MAX } else { FIRST };
         let outside = Outside { shape: &mut shape, most };
-        // The error of having seen enough is none.
+        // An error here only means that enough was read, or that the text is not JSON, which is reported
+        // later.
         drop(outside.deserialize(&mut serde_json::Deserializer::from_str(json)));
         shape
     }
 
-    /// Looks at the first values of a file whose values are one session.
+    /// Examines the first values of a file whose values are one session. Reads all of them if `whole` is
+    /// true.
     pub(crate) fn read_lines<'a>(lines: impl Iterator<Item = &'a str>, whole: bool) -> Self {
         let most = if whole { usize::MAX } else { FIRST };
         let messages = lines.take(most).filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -66,19 +68,19 @@ impl Shape {
         self.keys.iter().any(|own| own == key)
     }
 
-    /// Checks whether a message has the keys.
+    /// Checks whether one message has all the keys.
     pub(crate) fn any_has(&self, keys: &[&str]) -> bool {
         self.messages.iter().any(|message| keys.iter().all(|key| message.get(key).is_some()))
     }
 
-    /// Checks whether a part in a list of a message fits.
+    /// Checks whether an element of the list `list` in some message fits.
     pub(crate) fn any_part(&self, list: &str, fits: impl Fn(&Value) -> bool) -> bool {
         let lists = self.messages.iter().filter_map(|message| message.get(list)?.as_array());
         lists.flatten().any(fits)
     }
 }
 
-/// Returns the text of a key, or an empty one.
+/// Returns the text of a key. Returns an empty text if there is none.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
@@ -106,6 +108,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             let is_enough = ENOUGH.contains(&&*key);
+            // The first key with messages counts. A later one may belong to metadata.
             let is_container = CONTAINERS.contains(&&*key) && self.shape.messages.is_empty();
             self.shape.keys.push(key.clone());
             if is_enough && self.most != usize::MAX {
@@ -114,6 +117,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
             if is_container {
                 self.shape.container = key;
                 map.next_value_seed(Inside { messages: &mut self.shape.messages, most: self.most })?;
+                // An empty value does not identify the container, so a later key may still do so.
                 if self.shape.messages.is_empty() {
                     self.shape.container.clear();
                 }
@@ -129,7 +133,7 @@ impl<'de> Visitor<'de> for Outside<'_> {
     }
 }
 
-/// The messages in a list; any other value is passed.
+/// The messages of a list. Any other value is skipped.
 struct Inside<'s> {
     messages: &'s mut Vec<Value>,
     most: usize,
@@ -183,6 +187,7 @@ impl<'de> Visitor<'de> for Inside<'_> {
         while let Some(message) = list.next_element()? {
             self.messages.push(message);
             if self.messages.len() == self.most {
+                // An error is the only way to stop serde early. `Shape::read` ignores it.
                 return Err(A::Error::custom("seen enough"));
             }
         }

@@ -1,5 +1,4 @@
-//! Messages of a task, as Roo Code and Cline keep them: those of Anthropic, with blocks and keys of their
-//! own.
+//! Messages of a task in Roo Code and Cline: messages of Anthropic, with additional blocks and keys.
 
 use super::{
     node::{Fault, Fields, Node, Reading},
@@ -8,7 +7,7 @@ use super::{
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use std::collections::BTreeSet;
 
-/// Keys of a message that the tools have for themselves. An id is that of a reply, which may come twice.
+/// Message keys that belong to the tools and are not sent. The id is that of a reply, which may occur twice.
 const OWN: [&str; 13] = [
     "id",
     "ts",
@@ -25,23 +24,23 @@ const OWN: [&str; 13] = [
     "sessionId",
 ];
 
-/// A reading of the messages that are still sent.
+/// The state of reading the messages that are still sent.
 pub(super) struct Task {
-    /// The ids of the calls that are left where messages were taken out: results of other calls went with
-    /// them.
+    /// The ids of the remaining calls if messages were removed. A result without its call is then omitted.
+    /// `None` if no message was removed.
     pub(super) calls: Option<BTreeSet<String>>,
-    /// The number of results that were left out with their calls.
+    /// The number of results that were omitted with their calls.
     pub(super) orphans: usize,
 }
 
 impl Task {
-    /// Makes the reading of the messages that are left of all.
+    /// Creates the state for the messages that remain. `is_whole` is true if none were removed.
     pub(super) fn new(messages: &[Node<'_>], is_whole: bool) -> Self {
         let calls = || messages.iter().flat_map(called).collect();
         Self { calls: (!is_whole).then(calls), orphans: 0 }
     }
 
-    /// Reads a message. Returns `None` for one of which nothing is left.
+    /// Reads a message. Returns `None` if all its blocks were omitted.
     pub(super) fn message(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<Step>, Fault> {
         let fields = node.object()?;
         if !fields.has("content") && fields.text("type")?.as_deref() == Some("reasoning") {
@@ -53,7 +52,8 @@ impl Task {
         fields.ignore(&OWN);
         let role = fields.text("role")?;
         if !matches!(role.as_deref(), Some("user" | "assistant")) || fields.has("tool_calls") {
-            // A message of OpenAI's, in the log of another application that notes times as well.
+            // This is a message of OpenAI's form, from the log of another application that also records
+            // times.
             return Ok(Some(Step::Wire { path: node.path().to_owned(), json: node.json().to_owned() }));
         }
         fields.ignore(&["reasoning_content", "reasoning_details"]);
@@ -81,6 +81,7 @@ impl Task {
         if all > 0 && kept.is_empty() {
             return Ok(None);
         }
+        // With blocks of Anthropic alone, the message can be sent as it was written.
         if is_usual {
             let mut object = node.as_object().unwrap_or_default();
             if all > 0 {
@@ -101,7 +102,7 @@ impl Task {
         }
     }
 
-    /// Adds a note on results that went with their calls.
+    /// Adds a note on the results that were omitted with their calls.
     pub(super) fn notes(&self, reading: &mut Reading) {
         reading.note_count(
             self.orphans,
@@ -111,7 +112,7 @@ impl Task {
     }
 }
 
-/// Returns the ids of the calls of a message.
+/// Returns the ids of the calls in a message.
 fn called(node: &Node<'_>) -> Vec<String> {
     let blocks = || node.object().ok()?.get("content")?.list().ok();
     let id = |block: &Node<'_>| {
@@ -121,9 +122,10 @@ fn called(node: &Node<'_>) -> Vec<String> {
     blocks().unwrap_or_default().iter().filter_map(id).collect()
 }
 
-/// Makes the message of blocks that Anthropic does not have.
+/// Creates a message from blocks that Anthropic does not have.
 fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
     let thought = fields.text("reasoning_content")?.and_then(Piece::thought);
+    // Reasoning precedes the reply that it led to.
     pieces.splice(0..0, thought);
     let role = fields.need("role")?;
     let role = match &*role.text()? {
@@ -137,16 +139,16 @@ fn entry(fields: &Fields<'_>, mut pieces: Vec<Piece>) -> Result<Entry, Fault> {
 /// A block of a message.
 struct Block {
     piece: Option<Piece>,
-    /// True for one of Anthropic's, which goes back as it came.
+    /// True for a block of Anthropic, which is sent unchanged.
     is_usual: bool,
-    /// The block without the keys that its tool has for itself.
+    /// The block's JSON without the keys of its tool.
     json: String,
 }
 
-/// Keys of a block that its tool has for itself, and that Anthropic takes in none.
+/// Block keys that belong to the tool. Anthropic accepts none of them.
 const OF_BLOCKS: [&str; 4] = ["call_id", "reasoning_details", "summary", "details"];
 
-/// Returns the JSON of a block as Anthropic takes it.
+/// Returns the block's JSON in the form that Anthropic accepts.
 fn without_own(node: &Node<'_>, kind: &str) -> String {
     let Some(mut object) = node.as_object() else { return node.json().to_owned() };
     let mut has_own = false;
@@ -203,7 +205,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
             usual(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, "", data).into_redacted()))
         }
         "reasoning" => own(Some(Piece::Thought(reasoning(&fields)?))),
-        // It proves a thought to Gemini, and is no content by itself.
+        // A signature of reasoning for Gemini, without content of its own.
         "thoughtSignature" => {
             fields.ignore(&["thoughtSignature"]);
             own(None)
@@ -220,7 +222,7 @@ fn block(node: &Node<'_>, reading: &mut Reading) -> Result<Block, Fault> {
     Ok(Block { piece, is_usual, json })
 }
 
-/// Reads the content of a result, and checks whether Anthropic takes it as it is.
+/// Reads the content of a tool result. Also returns true if Anthropic accepts it unchanged.
 fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool), Fault> {
     let Some(content) = fields.get("content") else { return Ok((Vec::new(), true)) };
     if content.is_text() {
@@ -229,7 +231,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool
     let blocks = content.list()?;
     let has_type = |block: &Node<'_>| block.as_object().is_some_and(|block| block.get("type").is_some());
     if !blocks.iter().all(has_type) {
-        // A tool of Cline's answers with values of its own.
+        // Some tools of Cline return JSON values without block types.
         return Ok((vec![Part::Text(content.compact())], false));
     }
     let mut is_usual = true;
@@ -244,7 +246,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<(Vec<Part>, bool
     Ok((parts, is_usual))
 }
 
-/// Reads an image, as Anthropic has it or as Cline's newer sessions do.
+/// Reads an image in the form of Anthropic or of Cline's newer sessions.
 fn image(fields: &Fields<'_>) -> Result<(Option<Piece>, bool), Fault> {
     let (url, is_usual) = match fields.get("source") {
         Some(source) => {
@@ -260,14 +262,14 @@ fn image(fields: &Fields<'_>) -> Result<(Option<Piece>, bool), Fault> {
     Ok((Some(Piece::image(url)), is_usual))
 }
 
-/// Reads a file beside the user's text.
+/// Reads a file attached to a user message, as text.
 fn file(fields: &Fields<'_>) -> Result<String, Fault> {
     fields.ignore(&["source"]);
     let path = fields.need("path")?.text()?;
     Ok(format!("<file_content path=\"{path}\">\n{}\n</file_content>", fields.need("content")?.text()?))
 }
 
-/// Reads a thought of a provider other than Anthropic.
+/// Reads reasoning of a provider other than Anthropic.
 fn reasoning(fields: &Fields<'_>) -> Result<Reasoning, Fault> {
     let summary = fields.get("summary").map(|summary| summary.list()).transpose()?.unwrap_or_default();
     let summary = summary

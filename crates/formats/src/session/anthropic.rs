@@ -1,4 +1,4 @@
-//! Content blocks of Anthropic Messages, which may be in any session's messages.
+//! Content blocks of Anthropic Messages, which may occur in the messages of any session.
 
 use super::{content::Content, wire::Name};
 use crate::error::Error;
@@ -11,7 +11,8 @@ use context_window::{
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-/// What a call, a result, a thought and an image bear; what other types hold is carried as it is.
+/// A tool call. Like the types below, it lists only the fields that are read; blocks of other types stay raw
+/// JSON.
 #[derive(Deserialize)]
 #[serde(expecting = "a call: an object with id and name")]
 struct Call {
@@ -21,7 +22,7 @@ struct Call {
     input: Option<Box<RawValue>>,
 }
 
-/// True, or any other value.
+/// A boolean, or any other value.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum IgnoredOr {
@@ -41,7 +42,7 @@ impl IgnoredOr {
 #[derive(Deserialize)]
 #[serde(expecting = "a result: an object with tool_use_id")]
 struct Answer {
-    /// SDKs write null for false.
+    /// True for a failed call. SDKs write null for false.
     is_error: Option<IgnoredOr>,
     tool_use_id: Name,
     #[serde(default)]
@@ -77,17 +78,17 @@ enum Source {
     Url {
         url: String,
     },
-    /// A file of the provider's, or whatever comes next.
+    /// A file stored by the provider, or a source of a new kind.
     #[serde(other)]
     Other,
 }
 
-/// What a block adds to a message.
+/// The contribution of a block to a message.
 pub(crate) enum Piece {
     Part(Part),
     Call(ToolCall),
     Reasoning(Reasoning),
-    /// A result, which is a message of its own.
+    /// A tool result, which becomes a message of its own.
     Result {
         id: String,
         content: Content,
@@ -96,7 +97,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Returns the kind of a piece that is no message of its own.
+    /// Returns the kind of a piece. Returns `None` for a result, because it is a message of its own.
     pub(crate) fn kind(&self) -> Option<PieceKind> {
         Some(match self {
             Self::Part(_) => PieceKind::Part,
@@ -107,7 +108,7 @@ impl Piece {
     }
 }
 
-/// A block of this type, if it is one of Anthropic's.
+/// Reads a block of one of Anthropic's types. Returns `None` for any other type or shape.
 pub(crate) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
     let kind = kind?;
     if is_own(kind, json) {
@@ -143,27 +144,27 @@ pub(crate) fn piece(json: &str, kind: Option<&str>) -> Option<Piece> {
         }),
         _ => return None,
     };
-    // A block of one of these types in another shape is not Anthropic's: it is carried as it is.
+    // A block of one of these types in another shape is not Anthropic's, so other formats may read it.
     piece.ok()
 }
 
-/// A block that is carried as it is.
+/// Returns a block as a part with its raw JSON.
 fn opaque(json: &str) -> Part {
     Part::Opaque { wire_format: WireFormat::Anthropic, json: json.to_owned() }
 }
 
-/// Returns true for a type of which only Anthropic has blocks that are carried as they are.
+/// Returns true for a type of block that only Anthropic has and that stays raw JSON.
 fn is_own(kind: &str, json: &str) -> bool {
     const OWN: [&str; 5] =
         ["document", "server_tool_use", "mcp_tool_use", "search_result", "container_upload"];
-    // Cohere has documents too, without a source.
+    // Cohere has documents too, but without a source.
     let is_other = kind == "document" && !json.contains("\"source\"");
     OWN.contains(&kind) && !is_other || kind.ends_with("_tool_result") && json.contains("\"tool_use_id\"")
 }
 
-/// One message of the wire as messages of the log: its results, each one by itself, and then the rest, if
-/// there is any. `nested` reads what a result holds; `wire_format` is that of what Anthropic alone does not
-/// have.
+/// Converts one wire message to messages of the log: each tool result as a message, then the rest if there is
+/// any. `nested` reads the content of a result. `wire_format` is the format of a message without content
+/// specific to Anthropic.
 pub(crate) fn apart(
     role: Role,
     pieces: Vec<Piece>,
@@ -189,18 +190,19 @@ pub(crate) fn apart(
         }
     }
     if !rest.pieces.is_empty() || results.is_empty() {
+        // Results come first, as Anthropic requires them at the start of a user message.
         results.push(rest.into_message(role, wire_format));
     }
     Ok(results)
 }
 
-/// What a result holds, and its pieces as they were written.
+/// The content of a result, and its pieces as raw JSON.
 pub(crate) struct Nested {
     pub(crate) message: Message,
     pub(crate) pieces: Vec<(PieceKind, Option<String>)>,
 }
 
-/// Returns the block of a result with an empty content.
+/// Returns the block of a result with its content emptied.
 fn around(json: &str, content: &Content) -> Option<String> {
     let mut around = Object::parse(json)?;
     match content {
@@ -211,7 +213,7 @@ fn around(json: &str, content: &Content) -> Option<String> {
     Some(around.to_json())
 }
 
-/// The blocks of a message that are no results, in their order.
+/// The blocks of a message that are not results, in their order.
 #[derive(Default)]
 struct Said {
     parts: Vec<Part>,
@@ -227,6 +229,7 @@ impl Said {
         self.pieces.push((kind, json.to_owned()));
         match piece {
             Piece::Part(part) => {
+                // Texts and images occur in every format. Only raw JSON of Anthropic identifies its format.
                 let own = matches!(&part, Part::Opaque { wire_format: WireFormat::Anthropic, .. });
                 self.is_of_anthropic |= own;
                 self.parts.push(part);
@@ -238,6 +241,8 @@ impl Said {
     }
 
     fn into_message(self, role: Role, wire_format: WireFormat) -> Message {
+        // Chat servers write reasoning blocks of the same type, so these alone do not make a message
+        // Anthropic's.
         let is_own = |reasoning: &Reasoning| reasoning.wire_format != Some(WireFormat::OpenAiChat);
         let is_of_anthropic =
             self.is_of_anthropic || !self.calls.is_empty() || self.reasonings.iter().any(is_own);

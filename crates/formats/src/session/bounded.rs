@@ -1,20 +1,20 @@
-//! What a session holds as JSON inside of texts, or as it came: each piece is looked into as a whole later
-//! on, and all of them are sent in one body.
+//! Limits on JSON inside the texts of a session and on parts kept as raw JSON. Each piece is parsed as a
+//! whole later, and all of them are sent in one request body.
 
 use context_window::{Message, Part, Tool, text::plain::grouped, text::size};
 
-/// Where something is too large, and what it is.
+/// The place of a value that is too large, and a description of the excess.
 pub(crate) type Fault = (String, String);
 
-/// What has been met so far.
+/// The totals of the values checked so far.
 #[derive(Default)]
 struct Sum {
     values: u64,
     opaque_bytes: u64,
 }
 
-/// Fails where a part of an unknown type, the arguments of a call or a schema holds more values than are
-/// looked into, and where all of them together do.
+/// Checks the size of parts of an unknown type, arguments of calls and schemas. Returns an error if one of
+/// them, or all together, hold too many JSON values.
 pub(crate) fn check(messages: &[Message], tools: &[Tool]) -> Result<(), Fault> {
     let mut sum = Sum::default();
     for (at, message) in messages.iter().enumerate() {
@@ -48,6 +48,7 @@ impl Sum {
     }
 
     fn opaque(&mut self, json: &str, what: impl Fn() -> String) -> Result<(), Fault> {
+        // Opaque parts are sent unchanged, so their bytes are limited in addition to their values.
         self.opaque_bytes += json.len() as u64;
         if self.opaque_bytes > size::OPAQUE_BYTES {
             let most = grouped(size::OPAQUE_BYTES);

@@ -1,5 +1,5 @@
-//! The object around a message of `OpenAI` Chat, and around its calls, where they came in another form than
-//! ours (rule H6).
+//! The JSON object of an `OpenAI` Chat message, and of its calls, kept if it differs from the form that this
+//! library writes (unchanged replies, H6).
 
 use super::{
     content::Content,
@@ -10,13 +10,13 @@ use super::{
 use context_window::{message::Reasoning, text::object::Object};
 use std::collections::BTreeSet;
 
-/// The keys of a message that a session file has for itself.
+/// The message keys that belong to the session file and are not sent.
 const OWN: [&str; 6] = ["id", "pinned", "priority", "ttl", "ttl_asked", "documents"];
 
-/// The keys that are sent, in the order in which they are written.
+/// The keys that this library sends, in the order in which it writes them.
 const USUAL: [&str; 6] = ["role", "name", "content", "reasoning_content", "tool_calls", "tool_call_id"];
 
-/// Keys of a message that its server or a server of its kind wrote, in whatever role.
+/// Message keys of `OpenAI` Chat servers, for messages of any role.
 const OF_SERVERS: [&str; 8] = [
     "refusal",
     "reasoning",
@@ -28,7 +28,7 @@ const OF_SERVERS: [&str; 8] = [
     "cache_control",
 ];
 
-/// Keys that say how a reply was made, and that no server takes back.
+/// Keys that describe the generation of a reply. No server accepts them in a request.
 const ABOUT_A_REPLY: [&str; 14] = [
     "usage",
     "finish_reason",
@@ -46,7 +46,8 @@ const ABOUT_A_REPLY: [&str; 14] = [
     "type",
 ];
 
-/// Keys that an application's log has for itself: other messages than the assistant's have them too.
+/// Unknown keys that also occur in messages of other roles than the assistant's. The application's log added
+/// them, so they are not sent.
 #[derive(Default)]
 pub(crate) struct LogKeys(BTreeSet<String>);
 
@@ -63,13 +64,13 @@ impl LogKeys {
     }
 }
 
-/// A reading of the keys of a message beside those that every session has.
+/// The reading of a message's keys beyond those of every session.
 pub(crate) struct Around {
-    /// The object with an empty content. `None` for one that is written in the usual way.
+    /// The object with its content emptied. `None` for an object in the usual form.
     pub(crate) json: Option<String>,
-    /// What the model thought, by another key than `reasoning_content`.
+    /// The model's reasoning under another key than `reasoning_content`.
     pub(crate) reasoning: Option<Reasoning>,
-    /// What the assistant refused, where it says nothing else.
+    /// The assistant's refusal, if the message has no other content.
     pub(crate) refusal: Option<String>,
 }
 
@@ -77,7 +78,7 @@ impl Around {
     /// Reads the keys of a message.
     pub(crate) fn read(wire: &wire::Message, log_keys: &LogKeys) -> Self {
         let nothing = Self { json: None, reasoning: None, refusal: None };
-        // A legacy call or result is sent in today's form.
+        // A legacy call or result is sent in the current form, so its object is not kept.
         if wire.role == Role::Function || wire.function_call.is_some() {
             return nothing;
         }
@@ -87,12 +88,13 @@ impl Around {
         let mut last = None;
         for key in &wire.keys {
             let name = key.name.as_ref();
-            // The types of OpenAI know no name of a result (H7).
+            // OpenAI's type of a tool message has no name (message names, H7).
             let is_result_name = wire.role == Role::Tool && name == "name";
             let is_own = OWN.contains(&name) || is_result_name;
             if is_own || key.unread.is_some() && !log_keys.is_sent(wire.role, name) {
                 continue;
             }
+            // The form is usual only if the keys come in the order in which they are written.
             let place = USUAL.iter().position(|usual| *usual == name);
             is_usual &= place.is_some() && last <= place;
             last = place;
@@ -143,12 +145,12 @@ impl Around {
                 self.refusal = text();
                 "\"\"".to_owned()
             }
-            // An empty refusal is none: the text is under another key.
+            // An empty refusal means no refusal. The text is under another key.
             "refusal" if json == "\"\"" => "null".to_owned(),
             "images" if dialects::images(wire, json).is_some() => "[]".to_owned(),
             _ => json.to_owned(),
         };
-        // It stays as it came, to be left out whole with the reasoning.
+        // The reasoning stays in the object too, so that omitting it removes the whole key.
         if thinks {
             self.reasoning = dialects::reasoning(key, &json).map(Reasoning::text);
         }
@@ -169,8 +171,8 @@ fn says(content: &Content) -> bool {
     }
 }
 
-/// Returns the JSON of a call with empty keys where its neutral fields fill them. Returns `None` for one that
-/// is written in the usual way.
+/// Returns the JSON of a call as a template: the values that `ToolCall` stores are emptied. Returns `None`
+/// for a call in the usual form.
 pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
     let is = |keys: &[Key], expected: &[&str]| keys.iter().map(|key| &key.name).eq(expected);
     let is_function = |key: &Key| {
@@ -182,8 +184,8 @@ pub(crate) fn call_json(call: &wire::Call) -> Option<String> {
         && call.keys.iter().all(is_function)
         && is(&call.function.keys, &["name", "arguments"])
         && is_text;
-    // A call without an id needs one, unless it came from a server that numbers no calls: that takes an
-    // object.
+    // A call without an id gets one. The exception is a call with an object as arguments: its server (Ollama)
+    // has no call ids.
     if usual || call.id.is_none() && is_text {
         return None;
     }

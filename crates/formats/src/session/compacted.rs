@@ -1,4 +1,5 @@
-//! Compactions in session files: a content block of type `context_compaction` (rule C1), read and written.
+//! Compactions in session files: reading and writing of content blocks of type `context_compaction`
+//! (compaction blocks, C1).
 
 use super::{content::Content, timestamp::Timestamp, wire};
 use context_window::{
@@ -9,10 +10,10 @@ use context_window::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The block's type: it is known by that, never by its text.
+/// The type that identifies the block. Its text is never used for that.
 const TYPE: &str = "context_compaction";
 
-/// What other providers are told where the one that compacted shows nothing of it.
+/// The summary for other providers if the provider that compacted returns no readable text.
 const NOT_SHOWN: &str = "What was said before this is held by another provider.";
 
 #[derive(Serialize, Deserialize)]
@@ -47,11 +48,12 @@ fn is_summary(kind: &CompactionKind) -> bool {
     *kind == CompactionKind::Summary
 }
 
-/// The compactions that a message holds, taken out of it, each with what is wrong with it where it cannot be
-/// read. What else stands in the message is still there.
+/// Removes the compactions from a message's content and returns them. An unreadable one is returned as its
+/// error. Other parts stay in the message.
 pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, String>> {
     let Content::Parts(parts) = &mut message.content else { return Vec::new() };
     let is_one = |raw: &str| {
+        // Both types contain this word, so a cheap search in the raw text skips most parts.
         raw.contains(PROVIDER_COMPACTION)
             && serde_json::from_str::<wire::PartType>(raw)
                 .is_ok_and(|part| part.kind.as_deref() == Some(TYPE) || by_anthropic(&part, raw).is_some())
@@ -68,18 +70,18 @@ pub(crate) fn taken_from(message: &mut wire::Message) -> Vec<Result<Block, Strin
     taken.map(block).collect()
 }
 
-/// The key under which a message or a session may have a compaction beside its content.
+/// The key under which a message or a session may have a compaction outside its content.
 pub(crate) const KEY: &str = "compaction";
 
-/// Reads the compaction that a value under [`KEY`] is. Returns `None` for any other value: logs have keys of
-/// this name for things of their own.
+/// Reads a compaction from the value under [`KEY`]. Returns `None` for any other value, because logs use this
+/// key for other things.
 pub(crate) fn beside(json: &str) -> Option<Result<Block, String>> {
     let object = Object::parse(json)?;
     object.text("summary").or_else(|| object.text("first_active"))?;
     Some(serde_json::from_str(json).map_err(|error| context_window::text::plain::without_place(&error)))
 }
 
-/// Takes the compaction that a message has beside its content.
+/// Removes the compaction that a message has outside its content, and returns it.
 pub(crate) fn taken_from_key(message: &mut wire::Message) -> Option<Result<Block, String>> {
     let at = message.keys.iter().position(|key| key.name == KEY)?;
     let block = beside(message.keys[at].unread.as_ref()?.get())?;
@@ -87,7 +89,7 @@ pub(crate) fn taken_from_key(message: &mut wire::Message) -> Option<Result<Block
     Some(block)
 }
 
-/// Reads a part of any tool's message that is a compaction of this library.
+/// Reads a compaction of this library from a part of any tool's message.
 pub(crate) fn from_part(json: &str) -> Option<Result<Block, String>> {
     let part: wire::PartType = serde_json::from_str(json).ok()?;
     let is_one = part.kind.as_deref() == Some(TYPE);
@@ -96,16 +98,17 @@ pub(crate) fn from_part(json: &str) -> Option<Result<Block, String>> {
     })
 }
 
-/// What Anthropic made of the messages before it (rule C11).
+/// Returns the summary if the part is one that Anthropic made of the messages before it (provider compaction,
+/// C11).
 fn by_anthropic(part: &wire::PartType, raw: &str) -> Option<ProviderSummary> {
     let is_one = part.kind.as_deref() == Some(PROVIDER_COMPACTION);
     ProviderSummary::from_block("anthropic", WireFormat::Anthropic, raw).filter(|_| is_one)
 }
 
-/// What a transcript knows of a compaction.
+/// The data of a compaction in a transcript.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// Nothing takes the place of the messages where there is no summary.
+    /// The summary. Without one, the archived messages have no replacement.
     pub(crate) summary: Option<String>,
     pub(crate) first_active: Option<ItemId>,
     pub(crate) tokens_before: Option<u64>,
@@ -141,16 +144,16 @@ impl Block {
         if self.first_active.is_some() { Ok(self) } else { Err(hint.to_owned()) }
     }
 
-    /// A compaction that a provider made of everything before it.
+    /// Creates the compaction that a provider made of everything before it.
     pub(crate) fn of_provider(made: ProviderSummary) -> Self {
         let known =
             Known { summary: Some(made.text().unwrap_or_else(|| NOT_SHOWN.into())), ..Known::default() };
         Self { provider_summary: Some(made), ..known.into() }
     }
 
-    /// The record, in a log that is known up to this block only; `next` is the id of the message that follows
-    /// it. None where it is incomplete, or names what is not there: then the original messages stay (rule
-    /// C1).
+    /// Converts the block to a record. `log` contains the entries before the block, and `next` is the id of
+    /// the message after it. Returns an error if the block is incomplete or names a missing message. In that
+    /// case the original messages stay (compaction blocks, C1).
     pub(crate) fn record(self, log: &Conversation, next: Option<&ItemId>) -> Result<Compaction, String> {
         let makes_no_sense = || "it has no summary, and its kind says that it has one".to_owned();
         if self.summary.is_none() && matches!(self.kind, CompactionKind::Summary | CompactionKind::Digest) {
@@ -168,7 +171,7 @@ impl Block {
         let first = if self.first_active.as_ref() == next { None } else { position(&self.first_active)? };
         let (head, from) = (position(&self.head)?, position(&self.from)?);
         let mut record = log.compaction_record(self.kind, head, from, first);
-        // Numbers are never given twice, and one that leaves none after it is no number.
+        // Numbers are unique and ascending. A number near the maximum would leave none for later compactions.
         let number = self.compaction_number.filter(|number| *number < u32::MAX / 2);
         record.number = number.unwrap_or(record.number).max(record.number);
         record.messages_archived = self.messages_archived.unwrap_or(record.messages_archived);
@@ -194,7 +197,8 @@ impl Block {
             kind: record.kind,
             head: record.head.clone(),
             from: record.from.clone(),
-            // A question that is not among the session's messages comes after all of them.
+            // The id `query` belongs to a user message outside the session's messages, so it comes after all
+            // of them.
             first_active: record.first_active.clone().filter(|first| first.as_str() != "query"),
             summary: record.summary.clone(),
             provider_summary: record.provider_summary.clone(),
@@ -211,7 +215,7 @@ impl Block {
     }
 }
 
-/// The message that represents a compaction in a session file.
+/// Returns the message that represents a compaction in a session file.
 pub(crate) fn message(record: &Compaction) -> String {
     let block = serde_json::to_string(&Block::of(record)).unwrap_or_default();
     format!("{{\"role\":\"user\",\"content\":[{block}]}}")

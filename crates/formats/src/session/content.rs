@@ -1,4 +1,4 @@
-//! What a message of the wire says.
+//! The content of a wire message.
 
 use serde::{
     Deserialize, Deserializer,
@@ -7,7 +7,7 @@ use serde::{
 use serde_json::value::{RawValue, to_raw_value};
 use std::fmt;
 
-/// What a message says: nothing, a text, or a list of parts as they came.
+/// The content of a message: null, a string, or a list of parts as raw JSON.
 #[derive(Default)]
 pub(crate) enum Content {
     #[default]
@@ -22,6 +22,7 @@ impl<'de> Deserialize<'de> for Content {
     }
 }
 
+// A visitor and not an untagged enum, because serde cannot read a `RawValue` from buffered content.
 struct ContentVisitor;
 
 impl<'de> Visitor<'de> for ContentVisitor {
@@ -52,7 +53,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// A part that is a text, of whatever kind.
+/// A part with a text, of any type.
 #[derive(Deserialize)]
 struct TextPart {
     r#type: String,
@@ -60,7 +61,7 @@ struct TextPart {
 }
 
 impl Content {
-    /// The parts; a text is one.
+    /// Returns the parts. A string becomes one part.
     fn into_parts(self) -> Vec<Box<RawValue>> {
         match self {
             Self::Null => Vec::new(),
@@ -69,11 +70,11 @@ impl Content {
         }
     }
 
-    /// Goes on with more of the same message. What stands in both, as it does where a writer repeats itself,
-    /// is there once.
+    /// Appends more content of the same message. A part that is already in the content is not added again,
+    /// because some writers repeat themselves.
     pub(crate) fn extend(&mut self, more: Self) {
-        // A writer repeats what it has just written: looking at all there is would take forever in a file
-        // made for that.
+        // A writer repeats its most recent parts. A search of all parts would be quadratic for a hostile
+        // file.
         const LOOKED_AT: usize = 32;
         let mut parts = std::mem::take(self).into_parts();
         for part in more.into_parts() {
@@ -84,7 +85,7 @@ impl Content {
         *self = Self::Parts(parts);
     }
 
-    /// Takes the texts out, as one; what else there is stays.
+    /// Removes the texts and returns them as one, separated by blank lines. Other parts stay.
     pub(crate) fn take_texts(&mut self) -> String {
         match std::mem::take(self) {
             Self::Null => String::new(),

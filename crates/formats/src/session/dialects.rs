@@ -1,5 +1,4 @@
-//! Keys and parts that servers of the kind of `OpenAI` Chat have for themselves: Mistral, `OpenRouter`,
-//! Cohere, Ollama.
+//! Keys and parts that servers compatible with `OpenAI` Chat add: Mistral, `OpenRouter`, Cohere, Ollama.
 
 use super::{
     content::Content,
@@ -12,11 +11,11 @@ use context_window::{
 };
 use serde::{Deserialize, de::IgnoredAny};
 
-/// Returns the reasoning that a key of an assistant's message holds. Returns `None` if it holds none that can
-/// be read.
+/// Returns the reasoning under a key of an assistant message. Returns `None` if the key holds no readable
+/// reasoning.
 pub(super) fn reasoning(key: &str, json: &str) -> Option<String> {
     let text = match key {
-        // Ollama, vLLM and `OpenRouter`, Cohere.
+        // Ollama; vLLM and `OpenRouter`; Cohere.
         "thinking" | "reasoning" | "tool_plan" => serde_json::from_str(json).ok()?,
         "reasoning_details" => {
             let details: Vec<Detail> = serde_json::from_str(json).ok()?;
@@ -28,19 +27,19 @@ pub(super) fn reasoning(key: &str, json: &str) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// A detail of `OpenRouter`; one that is encrypted has neither.
+/// A reasoning detail of `OpenRouter`. An encrypted one has neither field.
 #[derive(Deserialize)]
 struct Detail {
     text: Option<String>,
     summary: Option<String>,
 }
 
-/// A part of Mistral's or Cohere's content that holds a thought.
+/// A content part of Mistral or Cohere with reasoning.
 #[derive(Deserialize)]
 struct Chunk {
     r#type: String,
     thinking: Thinking,
-    /// Anthropic's: it has such parts too.
+    /// The signature of Anthropic, which has parts of this type too.
     signature: Option<IgnoredAny>,
 }
 
@@ -56,8 +55,7 @@ struct ChunkPart {
     text: Option<String>,
 }
 
-/// Returns the thought that a part of a content holds. Returns `None` for another part, and for one without a
-/// text.
+/// Returns the reasoning in a content part. Returns `None` for another part, and for one without a text.
 pub(super) fn thought(json: &str, unknown: WireFormat) -> Option<Reasoning> {
     let chunk: Chunk = serde_json::from_str(json).ok().filter(|chunk: &Chunk| chunk.r#type == "thinking")?;
     let text = match chunk.thinking {
@@ -73,12 +71,13 @@ pub(super) fn thought(json: &str, unknown: WireFormat) -> Option<Reasoning> {
     Some(reasoning).filter(|reasoning| !reasoning.text.trim().is_empty())
 }
 
-/// Returns the images that stand beside what a user says (Ollama), as addresses. Returns `None` if one of
-/// them is of a kind that no other wire format takes.
+/// Returns the images of a user message outside its content (Ollama), as data URLs. Returns `None` if one of
+/// them has a kind that other wire formats do not accept.
 pub(super) fn images(wire: &wire::Message, json: &str) -> Option<Vec<String>> {
     let is_plain = wire.role == Role::User && !matches!(wire.content, Content::Parts(_));
     let images: Vec<String> = serde_json::from_str(json).ok().filter(|_| is_plain)?;
     let address = |data: String| {
+        // The first base64 characters encode the magic bytes of the image format.
         let kinds = [("iVBOR", "png"), ("/9j/", "jpeg"), ("R0lG", "gif"), ("UklG", "webp")];
         let (_, kind) = kinds.into_iter().find(|(begin, _)| data.starts_with(begin))?;
         Some(format!("data:image/{kind};base64,{data}")).filter(|url| is_inline_image(url))
@@ -87,7 +86,7 @@ pub(super) fn images(wire: &wire::Message, json: &str) -> Option<Vec<String>> {
     images.filter(|images| !images.is_empty())
 }
 
-/// Returns the message with the images that stand beside its text.
+/// Adds images to a message as parts, marked as images outside the content.
 pub(super) fn with_images(message: Message, images: Vec<String>) -> Message {
     let text = (!message.text().is_empty()).then_some((PieceKind::Part, None));
     let beside = images.iter().map(|_| (PieceKind::Part, Some(IMAGE_BESIDE_TEXT)));

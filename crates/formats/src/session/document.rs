@@ -1,25 +1,26 @@
-//! The JSON values of a file, which stand one after another.
+//! The JSON values of a file, one after another.
 
 use super::keys::Keys;
 use crate::error::Error;
 use context_window::text::plain;
 use serde_json::value::RawValue;
 
-/// The position of one value in the file.
+/// The byte range of one value in the file.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The line it starts on, from 1.
+    /// The line of its first byte, from 1.
     pub(crate) line: usize,
-    /// Which one on that line, from 1.
+    /// The position among the values that start on that line, from 1.
     pub(crate) nth: usize,
-    /// Its id, if that is outside of it.
+    /// The id, if it is outside the value.
     pub(crate) id: Option<String>,
 }
 
 impl Document {
-    /// The name of a session that has no id.
+    /// Returns the name for a session without an id: its line, and its position on the line if it is not the
+    /// first.
     pub(crate) fn place(&self) -> String {
         match self.nth {
             1 => self.line.to_string(),
@@ -28,18 +29,19 @@ impl Document {
     }
 }
 
-/// The end of a file that is no whole value, as it is while its writer is at work or after a crash.
+/// An incomplete value at the end of a file, as during writing or after a crash.
 pub(crate) struct Unfinished {
     pub(crate) line: usize,
     pub(crate) bytes: usize,
-    /// What is wrong with it where it may not be left out.
+    /// The error to report if the incomplete value may not be omitted.
     pub(crate) fault: Error,
 }
 
-/// Finds the JSON values of a text, and an end that is none. A list of sessions is each of them by itself.
+/// Splits a text into its JSON values, and an incomplete value at its end. Each session in a list of sessions
+/// becomes a value of its own.
 pub(crate) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unfinished>), Error> {
     let mut documents = Documents { text, counted: 0, line: 1, found: Vec::new() };
-    // A byte order mark is no JSON, and some editors write one.
+    // Some editors write a byte order mark, which is not JSON.
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
     let marks = text.len() - json.len();
     let mut stream = serde_json::Deserializer::from_str(json).into_iter::<&RawValue>();
@@ -53,6 +55,8 @@ pub(crate) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unf
                 let tail = text[end..].trim_start();
                 let line = documents.line
                     + line_breaks(&text.as_bytes()[documents.counted..text.len() - tail.len()]);
+                // A writer appends whole lines, so only a last line that ends too early is incomplete rather
+                // than wrong.
                 if !error.is_eof() || tail.contains('\n') {
                     return Err(fault);
                 }
@@ -66,6 +70,7 @@ pub(crate) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unf
         }
         let sessions: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_default();
         for session in sessions {
+            // Both are slices of the same text, so the difference of the pointers is a byte offset.
             let inside = session.get().as_ptr() as usize - value.get().as_ptr() as usize;
             documents.add(start + inside, session.get().len());
         }
@@ -75,7 +80,7 @@ pub(crate) fn split(name: &str, text: &str) -> Result<(Vec<Document>, Option<Unf
 
 struct Documents<'a> {
     text: &'a str,
-    /// Bytes whose line breaks are counted.
+    /// The length of the text in which line breaks are counted, in bytes.
     counted: usize,
     line: usize,
     found: Vec<Document>,
@@ -83,6 +88,7 @@ struct Documents<'a> {
 
 impl Documents<'_> {
     fn add(&mut self, start: usize, length: usize) {
+        // Starts are ascending, so counting goes on from the last one and the whole file is scanned once.
         let line = self.line + line_breaks(&self.text.as_bytes()[self.counted..start]);
         (self.line, self.counted) = (line, start);
         let before = self.found.last().filter(|before| before.line == line);
@@ -91,7 +97,7 @@ impl Documents<'_> {
     }
 }
 
-/// Returns the documents inside of one.
+/// Returns the parts of a document as documents. Each part must be a slice of `text`.
 pub(crate) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, &str)]) -> Vec<Document> {
     let mut documents = Documents { text, counted: whole.start, line: whole.line, found: Vec::new() };
     for (id, part) in parts {
@@ -104,7 +110,7 @@ pub(crate) fn split_one(text: &str, whole: &Document, parts: &[(Option<String>, 
     documents.found
 }
 
-/// Checks whether a value is a list of sessions: what begins a list of messages has a role.
+/// Checks whether a value is a list of sessions. The first element of a list of messages has a role.
 fn is_export(value: &str) -> bool {
     let Some(inside) = value.strip_prefix('[') else { return false };
     let mut values = serde_json::Deserializer::from_str(inside).into_iter::<&RawValue>();

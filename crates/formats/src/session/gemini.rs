@@ -1,4 +1,5 @@
-//! The `contents` of Gemini, as messages. Calls without ids get them, and results are theirs in order.
+//! Conversion of the `contents` of Gemini to messages. Calls without ids get ids, and results answer them in
+//! order.
 
 use super::{
     keys::Keys,
@@ -41,7 +42,7 @@ struct WirePart {
 }
 
 impl WirePart {
-    /// Returns the address of an image that every wire format takes. Returns `None` for another part.
+    /// Returns the URL of an image that every wire format accepts. Returns `None` for another part.
     fn image(self) -> Option<String> {
         let inline = self.inline_data.as_ref().and_then(Inline::image);
         inline.or_else(|| self.file_data?.image())
@@ -57,7 +58,7 @@ struct Inline {
 }
 
 impl Inline {
-    /// Returns the address of an image that every wire format takes. Returns `None` for other data.
+    /// Returns the data URL of an image that every wire format accepts. Returns `None` for other data.
     fn image(&self) -> Option<String> {
         let url = format!("data:{};base64,{}", self.mime_type.as_deref()?, self.data.as_deref()?);
         is_inline_image(&url).then_some(url)
@@ -74,7 +75,7 @@ struct File {
 }
 
 impl File {
-    /// Returns the address of an image that it tells as one. Returns `None` for another file.
+    /// Returns the URL of a file that is recognized as an image on the web. Returns `None` for another file.
     fn image(self) -> Option<String> {
         let uri = self.file_uri?;
         let web = ["https://", "http://"].iter().any(|scheme| uri.starts_with(scheme));
@@ -98,15 +99,15 @@ struct Response {
     parts: Option<Vec<Box<RawValue>>>,
 }
 
-/// The tool that a function declaration describes.
+/// Converts a function declaration to a tool.
 pub(super) fn tool(declared: Declaration) -> Tool {
     let schema = declared.parameters_json_schema.or(declared.parameters);
     let schema = schema.map(|schema| in_lower_case(&compact_json(schema.get()))).unwrap_or_default();
     Tool::new(declared.name, declared.description.unwrap_or_default(), schema)
 }
 
-/// Returns what the provider runs itself in the object of functions, which stay one tool with it: as a tool
-/// whose functions are empty. Returns `None` for functions alone.
+/// Returns the provider's tool in an object that also declares functions. It becomes a hosted tool with an
+/// empty list of functions, because both are sent as one object. Returns `None` for functions alone.
 pub(super) fn beside_functions(json: &str) -> Option<Tool> {
     let mut object = Object::parse(&compact_json(json))?;
     let key = FUNCTIONS.into_iter().find(|key| object.get(key).is_some())?;
@@ -116,22 +117,23 @@ pub(super) fn beside_functions(json: &str) -> Option<Tool> {
     Some(Tool::hosted(name, WireFormat::Gemini, object.to_json()))
 }
 
-/// A schema with the types of JSON Schema: Gemini's own `parameters` write them in capitals.
+/// Returns a schema with the lowercase type names of JSON Schema. Gemini's own `parameters` use capitals.
 fn in_lower_case(schema: &str) -> String {
     const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    // The JSON is compact, so a type occurs in exactly this spelling.
     TYPES.iter().fold(schema.to_owned(), |schema, kind| {
         schema.replace(&format!("\"type\":\"{kind}\""), &format!("\"type\":\"{}\"", kind.to_lowercase()))
     })
 }
 
-/// Returns the options of a request of Google's Python SDK: empty for a session of another kind.
+/// Returns the options of a request of Google's Python SDK. Returns empty options for any other session.
 pub(super) fn config(session: &wire::Session) -> wire::GoogleConfig {
     let is_own = session.contents.is_some() && session.messages.is_none();
     let config = session.config.as_deref().filter(|_| is_own);
     config.and_then(|config| serde_json::from_str(config.get()).ok()).unwrap_or_default()
 }
 
-/// Returns the texts of a system instruction: a text, a content, a part, or a list of texts and parts.
+/// Returns the texts of a system instruction: a string, a content, a part, or a list of strings and parts.
 pub(super) fn texts(raw: &RawValue) -> Vec<String> {
     if let Ok(text) = serde_json::from_str::<String>(raw.get()) {
         return vec![text];
@@ -151,7 +153,7 @@ fn text_of(raw: &RawValue) -> Option<String> {
     serde_json::from_str::<WirePart>(raw.get()).ok()?.text
 }
 
-/// The messages of the contents; an error names the content and what was expected.
+/// Converts the contents to messages. An error names the index of the content and the expected value.
 pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
     let contents: Vec<Box<RawValue>> =
         serde_json::from_str(contents.get()).map_err(|error| (None, plain::without_place(&error)))?;
@@ -180,8 +182,8 @@ pub(crate) fn messages(contents: &RawValue) -> Result<Vec<Message>, (Option<usiz
     Ok(messages)
 }
 
-/// Returns a content's object with empty parts. Returns `None` for one in the usual form that follows a
-/// content of the other role: neighbours of one role may become one.
+/// Returns a content's object with its parts emptied. Returns `None` for an object in the usual form after a
+/// content of the other role. Neighbors of one role need the object, since they would otherwise be joined.
 fn around(json: &str, follows_its_like: bool) -> Option<String> {
     let mut object = Object::parse(json)?;
     if object.get("parts").is_some_and(|parts| parts.starts_with('[')) {
@@ -193,15 +195,15 @@ fn around(json: &str, follows_its_like: bool) -> Option<String> {
     (follows_its_like || !is_usual).then(|| object.to_json())
 }
 
-/// Calls without a result yet, each list the oldest first. A call is in two lists, and what was answered by
-/// the one is passed over in the other.
+/// Calls without a result, the oldest first in each list. A call is in both lists, and a call answered
+/// through one is skipped in the other.
 #[derive(Default)]
 struct OpenCalls {
     by_name: BTreeMap<String, VecDeque<usize>>,
     by_id: BTreeMap<String, VecDeque<usize>>,
-    /// The functions' names of all calls.
+    /// The function names of all calls.
     names: Vec<String>,
-    /// Of every call its id, until it is answered.
+    /// The ids of all calls. An id is removed when its call is answered.
     calls: Vec<Option<String>>,
 }
 
@@ -214,14 +216,15 @@ impl OpenCalls {
         self.calls.push(Some(id.to_owned()));
     }
 
-    /// Returns id and number of the call that a result answers: the oldest one of its id, or of its name if
-    /// it has no id.
+    /// Returns the id and the index of the call that a result answers. It is the oldest open call with the
+    /// same id, or with the same name if the result has no id.
     fn answered(&mut self, name: &str, id: Option<&str>) -> Option<(String, usize)> {
         let open = match id {
             Some(id) => self.by_id.get_mut(id),
             None => self.by_name.get_mut(name),
         }?;
         loop {
+            // An id is taken once, so each call is visited at most twice in total.
             let nth = open.pop_front()?;
             if let Some(id) = self.calls[nth].take() {
                 return Some((id, nth));
@@ -230,25 +233,25 @@ impl OpenCalls {
     }
 }
 
-/// What a content says, its results apart.
+/// The content of one message, with its results separated.
 struct Said {
     role: Role,
-    /// Its object with empty parts, unless it is a usual one.
+    /// The content's object with its parts emptied, unless it has the usual form.
     around: Option<String>,
     parts: Vec<Part>,
     reasonings: Vec<Reasoning>,
     calls: Vec<ToolCall>,
     results: Vec<Answer>,
-    /// All its parts in order, a result as its place.
+    /// All parts in their order, with a marker at the place of each result.
     pieces: Vec<(PieceKind, String)>,
 }
 
-/// A result as a message, and its part, emptied where the message says the same.
+/// A result as a message, and its part with the values emptied that the message repeats.
 struct Answer {
     message: Message,
     json: Option<String>,
     pieces: Vec<(PieceKind, Option<String>)>,
-    /// The number of its call and of its name, if it has one.
+    /// The index of its call, if the call is known.
     nth: Option<usize>,
     is_usual: bool,
 }
@@ -269,6 +272,7 @@ impl Said {
     fn part(&mut self, json: &str, at: usize, open: &mut OpenCalls) -> Result<(), String> {
         let mut part: WirePart = serde_json::from_str(json).map_err(|error| plain::without_place(&error))?;
         let is_call = part.function_call.is_some() || part.function_response.is_some();
+        // A part has one kind of content. Only a blank text next to a call may be dropped.
         if part.text.take_if(|_| is_call).is_some_and(|text| !text.trim().is_empty()) {
             return Err("holds a text beside a call or a result; expected a part for each".into());
         }
@@ -283,7 +287,8 @@ impl Said {
                 let text = text.unwrap_or_default();
                 let mut reasoning = Reasoning::text(text);
                 reasoning.wire_format = Some(WireFormat::Gemini);
-                // A signature alone says nothing to others.
+                // A signature without text means nothing to other providers. Only such reasoning is marked as
+                // signed.
                 reasoning.signature = thought_signature.filter(|_| reasoning.text.trim().is_empty());
                 self.reasonings.push(reasoning);
                 PieceKind::Reasoning
@@ -294,7 +299,7 @@ impl Said {
             }
             WirePart { function_call: Some(Call { id, name, args }), thought_signature, .. } => {
                 let made_up = || format!("call_{at}_{}", self.calls.len());
-                // Protocol buffers write an id that is not there as an empty text.
+                // Protocol buffers write a missing id as an empty string.
                 let id = id.map(Name::into_text).filter(|id| !id.is_empty()).unwrap_or_else(made_up);
                 let name = name.unwrap_or_default();
                 open.push(&name, &id);
@@ -311,7 +316,7 @@ impl Said {
             }
             part => {
                 let url = part.image();
-                // An image that the model made is no other provider's to take.
+                // Other providers do not accept images in an assistant message.
                 self.parts.push(match url.filter(|_| self.role == Role::User) {
                     Some(url) => Part::Image { url, detail: None },
                     None => opaque(json),
@@ -323,10 +328,10 @@ impl Said {
         Ok(())
     }
 
-    /// Returns the results, each one by itself, and then the rest, if there is any.
+    /// Returns the results, each as a message, and then a message of the other parts, if there are any.
     fn messages(self) -> Vec<Message> {
         let Self { role, mut around, mut parts, mut reasonings, calls, results, mut pieces } = self;
-        // A message of thoughts alone is one of parts: others have nothing to be sent without.
+        // A message with reasoning alone would be empty without it, so its reasoning becomes parts.
         if parts.is_empty() && calls.is_empty() && !reasonings.is_empty() {
             reasonings.clear();
             for (kind, json) in pieces.iter_mut().filter(|(kind, _)| *kind == PieceKind::Reasoning) {
@@ -336,7 +341,7 @@ impl Said {
         }
         let is_place = |piece: &(PieceKind, String)| piece.0 == PieceKind::Around;
         let rest = pieces.iter().any(|piece| !is_place(piece)) || results.is_empty();
-        // Results stand behind everything else, unless they came before it.
+        // By default, results are sent after everything else. Their places are kept only if one came earlier.
         let is_last = pieces.iter().is_sorted_by_key(&is_place);
         if is_last {
             pieces.retain(|piece| !is_place(piece));
@@ -371,7 +376,7 @@ fn opaque(json: &str) -> Part {
     Part::Opaque { wire_format: WireFormat::Gemini, json: json.into() }
 }
 
-/// Returns a result as a message of its own, with its media as parts.
+/// Converts a result to a message of its own, with its media as parts.
 fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     let Response { id, name, value, parts } = response;
     let id = id.map(Name::into_text).filter(|id| !id.is_empty());
@@ -381,6 +386,7 @@ fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     let id = id.or(called.map(|(id, _)| id)).unwrap_or_else(|| format!("call_of_{name}"));
     let text = output(value.as_deref());
     let mut message = Message::tool(id.clone(), text);
+    // The JSON that this library would send, with which the original is compared.
     let usual = result_json(&message);
     let (mut media, mut pieces) = (Vec::new(), Vec::new());
     if parts.is_some() && !message.text().is_empty() {
@@ -402,8 +408,8 @@ fn answer(response: Response, json: &str, open: &mut OpenCalls) -> Answer {
     Answer { message, json, pieces, nth, is_usual: is_usual.unwrap_or(true) }
 }
 
-/// Returns the part of a result, emptied where the message and its call say the same, and whether it is in
-/// the usual form.
+/// Returns the part of a result with the values emptied that the message and its call repeat, and true if it
+/// has the usual form.
 fn emptied(json: &str, id: &str, called: Option<&str>, usual: &str) -> Option<(String, bool)> {
     let mut object = Object::parse(&compact_json(json))?;
     let mut is_usual = object.iter().map(|(key, _)| key).eq(["functionResponse"]);
@@ -429,7 +435,7 @@ fn emptied(json: &str, id: &str, called: Option<&str>, usual: &str) -> Option<(S
     Some((object.to_json(), is_usual))
 }
 
-/// Returns true for a part that holds no data beside a text.
+/// Returns true for a part with a text and no other data.
 fn has_text_alone(json: &str) -> bool {
     const BESIDE: [&str; 6] =
         ["text", "thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata"];
@@ -437,7 +443,8 @@ fn has_text_alone(json: &str) -> bool {
     !keys.0.is_empty() && keys.0.iter().all(|key| BESIDE.contains(&key.as_str()))
 }
 
-/// What a function gave back: its `output` where that is a text and all there is, else the JSON.
+/// Returns the value that a function returned: its `output` if that is a string and the only key, otherwise
+/// the JSON.
 fn output(response: Option<&RawValue>) -> String {
     let Some(raw) = response else { return String::new() };
     let value: Value = size::tree(raw.get()).unwrap_or_default();
@@ -449,7 +456,7 @@ fn output(response: Option<&RawValue>) -> String {
 mod tests {
     use super::*;
 
-    /// Types in capitals, as Gemini's own `parameters` have them; what only looks like one is left alone.
+    /// Gemini's own `parameters` have types in capitals. Other values that look like types stay unchanged.
     #[test]
     fn schemas_have_the_types_of_json_schema() {
         let schema = r#"{"type":"OBJECT","properties":{"type":{"type":"STRING","description":"STRING"}}}"#;

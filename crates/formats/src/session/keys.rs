@@ -1,4 +1,4 @@
-//! The keys of an object, and those among them that are not read.
+//! The keys of an object, and the values of unknown keys.
 
 use serde::{
     Deserialize, Deserializer,
@@ -7,7 +7,7 @@ use serde::{
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt};
 
-/// The keys of a session, whatever they hold.
+/// The keys of an object, without their values.
 #[derive(Default)]
 pub(crate) struct Keys(pub(crate) Vec<String>);
 
@@ -35,7 +35,7 @@ impl<'de> Visitor<'de> for KeysVisitor {
     }
 }
 
-/// The keys of a session with their values as they came.
+/// The keys of an object with their values as raw JSON.
 #[derive(Default)]
 pub(crate) struct KeysWithValues<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
@@ -63,14 +63,14 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     }
 }
 
-/// A key of an object, and its value if nobody reads it.
+/// A key of an object, and its value if the key is unknown.
 pub(crate) struct Key {
     pub(crate) name: Cow<'static, str>,
     pub(crate) unread: Option<Box<RawValue>>,
 }
 
-/// The entries of an object on their way to who reads them, and beside it all keys in their order, with the
-/// values of those that are none of the known ones.
+/// A map access that records all keys in their order, with the values of unknown keys, and passes only the
+/// known entries on.
 pub(crate) struct Watched<'a, A> {
     map: A,
     known: &'static [&'static str],
@@ -94,6 +94,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
                     return seed.deserialize(name.into_deserializer()).map(Some);
                 }
                 Cow::Owned(name) => {
+                    // The value is read here, so the derived reader never meets the unknown key.
                     let unread = Some(self.map.next_value()?);
                     self.keys.push(Key { name: name.into(), unread });
                 }
@@ -127,6 +128,7 @@ impl Visitor<'_> for KeySeed {
     }
 
     fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Self::Value, E> {
+        // A known key is returned as `Borrowed`; the caller distinguishes unknown keys by `Owned`.
         let known = self.known.iter().find(|known| **known == key);
         Ok(known.map_or_else(|| Cow::Owned(key.to_owned()), |known| Cow::Borrowed(*known)))
     }

@@ -1,11 +1,11 @@
-//! What holds the messages of a session that has no `messages`: request bodies of providers, and `ShareGPT`.
+//! The messages of a session without `messages`: request bodies of providers, and `ShareGPT`.
 
 use super::{gemini, place::Place, responses, sharegpt, wire};
 use crate::{error::Error, scan};
 use context_window::{Message, WireFormat, text::plain};
 use serde_json::value::RawValue;
 
-/// What such a session holds.
+/// The content of such a session.
 #[derive(Default)]
 pub(super) struct Logged {
     pub(super) wire_format: Option<WireFormat>,
@@ -32,7 +32,8 @@ impl Logged {
         Ok(Some(Self { wire_format: Some(wire_format), instructions, messages, ..Self::default() }))
     }
 
-    /// Returns the system texts beside the messages.
+    /// Returns the system texts outside the messages. Returns an error if one of them has text that is not
+    /// read, unless the reading is lenient.
     fn instructions(
         place: Place<'_>,
         session: &wire::Session,
@@ -48,6 +49,7 @@ impl Logged {
                 "instructions" => serde_json::from_str(raw.get()).ok().into_iter().collect(),
                 _ => gemini::texts(raw),
             };
+            // A text under another key than `text` would be lost without an error (lossless reading, J3).
             if !is_lenient && scan::find_missing(raw.get(), &texts).is_some() {
                 return Err(
                     place.fault(key, "holds a text that is not read; expected a text, or parts with `text`")
@@ -58,7 +60,7 @@ impl Logged {
         Ok(all)
     }
 
-    /// The messages of an array of Gemini's `contents` or of `input` items.
+    /// Returns the messages of a JSON array of Gemini's `contents` or of `input` items.
     pub(super) fn items(
         place: Place<'_>,
         json: &str,
@@ -73,7 +75,8 @@ impl Logged {
         read.map_err(|fault| fault_at(place, "", fault))
     }
 
-    /// A log may have a key `conversations` for something else.
+    /// Reads `conversations` as `ShareGPT`. Returns `None` for another value, because logs use this key for
+    /// other things.
     fn sharegpt(place: Place<'_>, session: &wire::Session, is_lenient: bool) -> Result<Option<Self>, Error> {
         let Some(turns) = session.conversations.as_deref().and_then(sharegpt::turns) else { return Ok(None) };
         let read = sharegpt::messages(&turns, is_lenient)

@@ -1,5 +1,5 @@
-//! Session files: what `plan-inspect` reads. One JSON object, a bare array of chat messages, JSON lines of
-//! either, a transcript of a coding agent, or a log on disk.
+//! Session files, the input of `plan-inspect`. A file is one JSON object, an array of chat messages, JSON
+//! lines of either, a transcript of a coding agent, or a log on disk.
 
 use crate::error::Error;
 use context_window::{
@@ -42,18 +42,20 @@ pub(crate) use counted::count_values;
 pub use pushed::{push_json, tools_from_json};
 pub use written::{SessionTexts, session_json};
 
-/// Tokenizers that a session may name, whatever features this build has.
+/// The tokenizers that a session may name, with or without their features in this build.
 const BUILT_IN_TOKENIZERS: [&str; 5] = ["o200k_base", "cl100k_base", "chars/4", "chars/3.5", "bytes"];
 
-/// One session: a conversation, and what its next prompt brings with it.
+/// A session: a conversation with the inputs of its next prompt.
 ///
 /// ```
 /// use context_window::{Config, ContextWindowManager, Model, TokenCounter};
 /// use context_window_formats::Session;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
-/// let session = Session::from_json(r#"{"messages": [{"role": "user", "content": "How long do refunds take?"}]}"#)?;
+/// # let (model, counter) = (Model::custom("m"), TokenCounter::chars_per_4());
+/// # let manager = ContextWindowManager::new(model, counter, Config::default())?;
+/// let json = r#"{"messages": [{"role": "user", "content": "How long do refunds take?"}]}"#;
+/// let session = Session::from_json(json)?;
 /// let plan = manager.build_plan(&session.request())?;
 /// assert_eq!(plan.included.len(), 1);
 /// # Ok(())
@@ -62,41 +64,41 @@ const BUILT_IN_TOKENIZERS: [&str; 5] = ["o200k_base", "cl100k_base", "chars/4", 
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Session {
-    /// Its id in the file.
+    /// The session's id in the file.
     pub id: Option<String>,
-    /// The model it names.
+    /// The name of the model, if the session contains one.
     pub model: Option<String>,
-    /// The wire format of a logged request body, where its shape tells: none for a session of our own and for
-    /// `OpenAI` Chat.
+    /// The wire format of a logged request body, if its shape determines it. It is `None` for a session of
+    /// this library and for `OpenAI` Chat.
     pub wire_format: Option<WireFormat>,
-    /// The limits it brings.
+    /// The limits that the session sets, in tokens.
     pub limits: RequestLimits,
     /// The conversation.
     pub log: Conversation,
-    /// The tools declared.
+    /// The declared tools.
     pub tools: Vec<Tool>,
     /// The retrieved documents.
     pub rag: Vec<RagItem>,
     /// The focus hint.
     pub focus: Option<String>,
-    /// Volatile state: id and text.
+    /// The state entries: id and text.
     pub state: Vec<(ItemId, String)>,
-    /// Context that a logged body names and does not hold: its provider adds it (rule B8).
+    /// Remote context (B8): context that the provider adds, and that a logged body only names.
     pub remote: Vec<RemoteContext>,
-    /// What the last prompt left behind (rule S5).
+    /// The record of the last prompt, for the sticky window (S5).
     pub previous: Option<Anchor>,
-    /// Options that the application had set, as the text of a file of options; with [`session_json`].
+    /// The options of the application as the text of an options file. Written by [`session_json`].
     pub options: Option<String>,
-    /// The tokenizer that the application counted with, by its name; likewise.
+    /// The name of the application's tokenizer. Written by [`session_json`].
     pub tokenizer: Option<String>,
-    /// Keys of the session that are not used.
+    /// The keys of the session that are not read.
     unread: Vec<String>,
-    /// Compactions that could not be used.
+    /// Notes on content that was not used, such as incomplete compactions.
     pub(crate) ignored: Vec<String>,
 }
 
 impl Session {
-    /// A conversation and nothing else.
+    /// Creates a session of a conversation, without model, tools or documents.
     fn of(log: Conversation) -> Self {
         Self {
             id: None,
@@ -125,17 +127,18 @@ impl Session {
             && self.log.compactions().eq(other.log.compactions())
     }
 
-    /// Checks that the session names no tokenizer but a built-in one. Any other name is the path of a file,
-    /// which whoever wrote the session would choose for you to open.
+    /// Checks that the session names only built-in tokenizers. Any other name is the path of a file, and the
+    /// author of the session could then make you open a file of their choice.
     ///
     /// # Errors
     ///
-    /// Returns [`ErrorKind::Input`](crate::ErrorKind::Input) with the name, and with the key that has it.
+    /// Returns [`ErrorKind::Input`](crate::ErrorKind::Input) with the name, and with the key that holds it.
     pub fn check_tokenizer(&self) -> Result<(), Error> {
         let options = self.options.as_deref().and_then(|options| toml::from_str::<toml::Table>(options).ok());
         let of_options = options
             .as_ref()
             .and_then(|options| options.get("model")?.get("default")?.get("tokenizer")?.as_str());
+        // A session may name a tokenizer under either of two keys.
         let named = [
             ("context_window.tokenizer", self.tokenizer.as_deref()),
             ("context_window.options.model.default.tokenizer", of_options),
@@ -152,29 +155,29 @@ impl Session {
         Ok(())
     }
 
-    /// Sets what of the file is not used.
+    /// Sets the notes on content that is not used.
     pub(crate) fn with_ignored(mut self, ignored: Vec<String>) -> Self {
         self.ignored = ignored;
         self
     }
 
-    /// The keys of the session that are not read although another one may have been meant, each with that
-    /// one. Unknown keys are no error: logs carry whatever their writers need.
+    /// Returns the keys that are not read but are probably misspelt, each with the key that was probably
+    /// meant. Unknown keys are not an error, because logs contain keys of their writers' own.
     #[must_use]
     pub fn unread_keys(&self) -> Vec<(String, &'static str)> {
         let meant = |key: &String| Some((key.clone(), read::meant(key)?));
         self.unread.iter().filter_map(meant).collect()
     }
 
-    /// What of the session is not used, and why, as sentences: compactions that are incomplete or name what
-    /// is not there (the messages stay as they are), keys of messages that are probably misspelt, events of a
-    /// transcript that are no part of the conversation.
+    /// Returns a note, with the reason, for each part of the session that is not used. One example is a
+    /// compaction that is incomplete or names a missing message; its messages stay unchanged. Others are
+    /// misspelt keys of messages, and events of a transcript that are not part of the conversation.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
     }
 
-    /// The request for the session's next prompt.
+    /// Returns the request for the session's next prompt.
     #[must_use]
     pub fn request(&self) -> PlanRequest<'_> {
         let mut request = PlanRequest::new(&self.log);
@@ -186,7 +189,7 @@ impl Session {
     }
 }
 
-/// A conversation and nothing else: no model, tools or documents.
+/// Creates a session of a conversation, without model, tools or documents.
 impl From<Conversation> for Session {
     fn from(log: Conversation) -> Self {
         Self::of(log)
@@ -195,7 +198,7 @@ impl From<Conversation> for Session {
 
 #[cfg(test)]
 mod tests {
-    /// A session may name what this build knows, and nothing else.
+    /// A session may name the tokenizers of this build, and no others.
     #[test]
     fn built_in_tokenizers_are_those_of_the_counter() {
         assert_eq!(super::BUILT_IN_TOKENIZERS, context_window::TokenCounter::NAMES);

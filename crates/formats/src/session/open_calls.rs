@@ -1,23 +1,23 @@
-//! Calls that wait for their results, for results that bear no id (rule J8).
+//! Tool calls that wait for their results, for results without an id (result matching, J8).
 
 use context_window::{Message, ToolCall};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The calls of a log that have no result yet. It is empty until a result without an id comes, and then
-/// catches up: logs whose results all bear ids pay nothing.
+/// The calls of a log without a result. They are collected only once a result without an id occurs, so a log
+/// whose results all have ids costs nothing.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
     by_id: BTreeMap<String, usize>,
-    /// Indexes of calls by name, those of one message together, the newest message last.
+    /// Indexes of calls by name, grouped by message, the newest message last.
     by_name: BTreeMap<String, Vec<(usize, VecDeque<usize>)>>,
     /// Calls by message, the newest message last.
     groups: Vec<Group>,
     /// Indexes of groups that may have open calls, the newest last.
     nearest: Vec<usize>,
-    /// Messages of the log that were looked at.
+    /// The number of messages examined so far.
     seen: usize,
-    /// Results that were given to a call by their position, where another call was open too.
+    /// The number of results that were matched by position although more than one call was open.
     guessed: u64,
 }
 
@@ -30,12 +30,12 @@ struct OpenCall {
 /// The calls of one message.
 struct Group {
     calls: VecDeque<usize>,
-    /// The number of those that are open.
+    /// The number of open calls.
     open: usize,
 }
 
 impl OpenCalls {
-    /// Adds calls that wait for their results, as of one message.
+    /// Adds calls of one message that wait for their results.
     pub(crate) fn add<'c>(&mut self, calls: impl IntoIterator<Item = &'c ToolCall>) {
         let group = self.groups.len();
         let first = self.calls.len();
@@ -56,7 +56,7 @@ impl OpenCalls {
         }
     }
 
-    /// Looks at the messages that came since it was asked last.
+    /// Examines the messages added since the last call of this function.
     pub(crate) fn catch_up(&mut self, messages: &[Message]) {
         for message in messages.iter().skip(self.seen) {
             self.add(message.tool_calls());
@@ -67,9 +67,9 @@ impl OpenCalls {
         self.seen = messages.len();
     }
 
-    /// Returns the id of the call that a result without an id answers: the first open call of its name in the
-    /// nearest message that has one, or without a name the first open call of the nearest message. Returns
-    /// `None` if there is none.
+    /// Returns the id of the call that a result without an id answers, and closes that call. With a name, it
+    /// is the first open call of this name in the newest message that has one. Without a name, it is the
+    /// first open call of the newest message. Returns `None` if no call matches.
     pub(crate) fn answered_by(&mut self, name: Option<&str>) -> Option<String> {
         match name {
             Some(name) => self.next_with_name(name),
@@ -77,7 +77,7 @@ impl OpenCalls {
         }
     }
 
-    /// Closes a call, and returns true if it was open.
+    /// Closes a call. Returns true if it was open.
     fn close(&mut self, at: usize) -> bool {
         let call = &mut self.calls[at];
         let was_open = std::mem::take(&mut call.is_open);
@@ -86,6 +86,8 @@ impl OpenCalls {
     }
 
     fn next_with_name(&mut self, name: &str) -> Option<String> {
+        // Closed calls stay in the queues and are skipped here. Each is removed once, so the total cost is
+        // linear.
         loop {
             let groups = self.by_name.get_mut(name)?;
             let Some(at) = groups.last_mut()?.1.pop_front() else {
@@ -101,6 +103,7 @@ impl OpenCalls {
     fn next(&mut self) -> Option<String> {
         loop {
             let nearest = *self.nearest.last()?;
+            // With a single open call the match is certain, so only other matches count as guesses.
             let others = self.groups[nearest].open > 1;
             match self.groups[nearest].calls.pop_front() {
                 Some(at) if self.close(at) => {
@@ -113,7 +116,7 @@ impl OpenCalls {
         }
     }
 
-    /// Returns a note on the results that were given to calls by their position, if there are any.
+    /// Returns a note on the results that were matched by position, if any.
     pub(crate) fn note(&self) -> Option<String> {
         let guessed = context_window::text::plain::grouped(self.guessed);
         match self.guessed {
@@ -126,9 +129,10 @@ impl OpenCalls {
     }
 }
 
-/// Returns a note on results whose calls the messages do not hold, and on those behind the first of a call:
-/// no provider takes them.
+/// Returns a note on results without a call in the messages, and on second results of one call. No provider
+/// accepts either.
 pub(crate) fn note_on_results(messages: &[Message]) -> Option<String> {
+    // Ids may repeat in a log, so each id counts its calls without a result.
     let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
     for call in messages.iter().flat_map(Message::tool_calls) {
         *calls.entry(call.id.as_str()).or_default() += 1;

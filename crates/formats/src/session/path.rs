@@ -1,16 +1,15 @@
-//! The path to the value that a JSON text was refused for, such as `messages[3].role`.
+//! The path to the value at which parsing of a JSON text failed, such as `messages[3].role`.
 //!
-//! A deserialiser that carries the path along exists once more for every type that is read, and all of them
-//! together were an eighth of the library's code. A text is read by the plain one instead. After an error,
-//! the path is found by reading the text again up to where it went wrong, and by asking the reader what it
-//! says to other ends of it.
+//! A deserializer that tracks the path is compiled again for every type that is read. All these copies were
+//! an eighth of the library's code. So each text is parsed by the plain deserializer. After an error, the
+//! path is found by parsing the text again up to the error, and by parsing that beginning with other endings.
 
 use serde_json::Error;
 
-/// Reads a text again, for the error alone.
+/// A function that parses a text again and returns only its error.
 pub(super) type Read<'a> = &'a dyn Fn(&str) -> Result<(), Error>;
 
-/// The position after some beginning of a JSON text.
+/// The position at the end of a partial JSON text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     /// Before or inside the key of an object.
@@ -27,19 +26,19 @@ enum Position {
 
 /// An object or array that is not closed yet.
 struct Open {
-    /// The offset of its bracket.
+    /// The byte offset of its bracket.
     start: usize,
     step: Step,
 }
 
-/// The entry of an object or array that was begun last.
+/// The current entry of an object or array: its key or index.
 #[derive(Clone)]
 enum Step {
     Key(String),
     Index(usize),
 }
 
-/// Returns the path to the value that `read` refused in `text`; `.` is the whole of it.
+/// Returns the path to the value that `read` refused in `text`. The path of the whole text is `.`.
 pub(super) fn to_error(error: &Error, text: &str, read: Read<'_>) -> String {
     let sound = if error.is_eof() { text.len() } else { sound_end(error, text, read) };
     let (open, position) = walk(&text[..sound]);
@@ -54,15 +53,16 @@ pub(super) fn to_error(error: &Error, text: &str, read: Read<'_>) -> String {
         (Step::Key(_), Position::Key) if error.to_string().starts_with("unknown field") => {
             walk(&text[..=sound]).0.pop().map(|object| object.step)
         }
-        // An enum, which cannot be `{}`: its key is the variant, and no step before it is read.
+        // An enum cannot be `{}`. Its key is the variant, and the deserializer records no step before it.
         (Step::Key(_), Position::Key | Position::End) if !error.is_data() && !is_enum() => {
             Some(Step::Key("?".into()))
         }
         _ => None,
     };
     let inside = if error.is_data() { refused_content(error, text, sound, read) } else { None };
-    // What is ignored, or taken as raw text, has no paths inside.
+    // Ignored values and raw values have no path inside.
     let known = if error.is_data() {
+        // A type error is never inside an ignored value, so all open objects belong to the path.
         open.len()
     } else {
         open.partition_point(|open| !is_ignored(&text[..open.start], read))
@@ -84,10 +84,11 @@ pub(super) fn to_error(error: &Error, text: &str, read: Read<'_>) -> String {
     path
 }
 
-/// Returns the end of the longest beginning of a text that lacks nothing but its end: the next character is
-/// wrong.
+/// Returns the end of the longest beginning of `text` whose only fault is its missing end. The next character
+/// is wrong.
 ///
-/// An error of a type says where the reader stood, which may be behind the next comma or bracket.
+/// The position of a type error is that of the deserializer, which may be after the next comma or bracket.
+/// The search moves back from it in doubling steps and then bisects, so it parses O(log n) times.
 fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
     let is_sound = |end: usize| read(&text[..end]).map_or_else(|error| error.is_eof(), |()| true);
     let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
@@ -100,6 +101,7 @@ fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
         step *= 2;
     }
     loop {
+        // Invariant: the text up to `sound` is a valid beginning, and the text up to `wrong` is not.
         let between = text.floor_char_boundary(sound.midpoint(wrong));
         let between = if between > sound { between } else { text.ceil_char_boundary(sound + 1) };
         if between >= wrong {
@@ -109,10 +111,10 @@ fn sound_end(error: &Error, text: &str, read: Read<'_>) -> usize {
     }
 }
 
-/// Returns the variant of an enum whose content is wrong or missing, if the reader went on to it.
+/// Returns the variant of an enum with wrong or missing content, if the deserializer reached the content.
 ///
-/// A type that has one error for everything, a missing end too, makes the text seem wrong from its colon or
-/// bracket on.
+/// Some types have one error for everything, including a missing end. For these the text seems wrong from its
+/// colon or bracket on.
 fn refused_content(error: &Error, text: &str, sound: usize, read: Read<'_>) -> Option<Step> {
     let key = |name: &str| serde_json::from_str(name).ok().map(Step::Key);
     if error.to_string().starts_with("invalid type: unit variant") {
@@ -135,7 +137,7 @@ fn refused_content(error: &Error, text: &str, sound: usize, read: Read<'_>) -> O
     if is_refused { key(name) } else { None }
 }
 
-/// Checks whether a number is wrong that goes on with the next character.
+/// Checks whether the error is in a number that continues with the next character.
 fn is_number(error: &Error, next: Option<&u8>) -> bool {
     let message = error.to_string();
     let goes_on = matches!(next, Some(b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
@@ -144,12 +146,13 @@ fn is_number(error: &Error, next: Option<&u8>) -> bool {
         || message.starts_with("number out of range")
 }
 
-/// Checks whether the reader ignores a value after `before`: no type takes a number so large.
+/// Checks whether the deserializer ignores a value after `before`. Every type refuses a number as large as
+/// `1e999`, so it is accepted only if it is ignored.
 fn is_ignored(before: &str, read: Read<'_>) -> bool {
     read(&format!("{before}1e999")).is_err_and(|error| error.is_eof())
 }
 
-/// Returns the objects and arrays that are open at the end of `text`, and its position in the innermost.
+/// Returns the objects and arrays that are open at the end of `text`, and the position in the innermost one.
 fn walk(text: &str) -> (Vec<Open>, Position) {
     let (mut open, mut position, mut at) = (Vec::<Open>::new(), Position::Value, 0);
     while let Some(byte) = text.as_bytes().get(at) {
@@ -195,6 +198,7 @@ fn walk(text: &str) -> (Vec<Open>, Position) {
                 let ends = |c: char| !(c.is_alphanumeric() || matches!(c, '+' | '-' | '.'));
                 let word = text[start..].split(ends).next().unwrap_or_default();
                 at = start + word.len().max(1);
+                // A partial literal, or a number that ends with a point or sign, still lacks its end.
                 let whole = matches!(word, "true" | "false" | "null")
                     || word.ends_with(|last: char| last.is_ascii_digit());
                 position = if whole { Position::End } else { Position::Inside };
@@ -204,7 +208,8 @@ fn walk(text: &str) -> (Vec<Open>, Position) {
     (open, position)
 }
 
-/// Returns the length in bytes of the string that `text` begins with, quotes included.
+/// Returns the length in bytes of the string at the start of `text`, quotes included. Returns `None` if the
+/// string does not end.
 fn string_length(text: &str) -> Option<usize> {
     let mut escaped = false;
     let end = text.bytes().skip(1).position(|byte| {
@@ -221,8 +226,7 @@ mod tests {
     use super::*;
     use serde::de::DeserializeOwned;
 
-    /// A session with a value of every kind: parts as raw text, choices, tuples, and an object that is
-    /// ignored.
+    /// A session with a value of every kind: parts as raw text, enums, tuples, and an object that is ignored.
     const SESSION: &str = r#"{"id": "s", "limits": {"budget": 400}, "system": [{"id": "r", "text": "x"}],
  "tools": [{"type": "function", "function": {"name": "look", "parameters": {"a": [1]}}}], "state": [{"text": "\u00e9"}],
  "pinned": [{"id": 5, "text": "t", "priority": "high", "ttl": {"limited": 3}}], "": {"a": [1, {"b": null}]},
@@ -234,7 +238,8 @@ mod tests {
   {"version": 1, "entry": {"event": {"sent_with": {"question": "q", "documents": [["d", "t"]]}}}},
   {"version": 1, "entry": {"event": {"unpinned": "i"} } }, {"version": 1, "entry": {"event": {"level_crossed": {"level": "x"}}}}]}}"#;
 
-    /// Reads a text in both ways, and returns whether it was wrong.
+    /// Parses a text with both deserializers and compares errors and paths. Returns whether the text has an
+    /// error.
     fn compare<T: DeserializeOwned>(text: &str) -> bool {
         let read = |text: &str| T::deserialize(&mut serde_json::Deserializer::from_str(text)).map(drop);
         let tracked: Result<T, _> =
@@ -246,8 +251,8 @@ mod tests {
         true
     }
 
-    /// Breaks a text wherever a token begins or ends: it stops there, lacks the token, or has something else
-    /// in its place.
+    /// Returns broken copies of a text for each start and end of a token: cut off there, without the token,
+    /// and with another token in its place.
     fn broken(text: &str) -> Vec<String> {
         const OTHERS: &str = " null true 7 -7 300.5 1e999 01 1.x tru nulx \"\" \"id\" \"zz\" \"\\q\" \"\t\" [] [1,[2]] {} \
             {\"a\":1} {\"id\":\"\"} x é , \"limited\" \"message\" \"sent\"";

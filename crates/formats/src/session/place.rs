@@ -15,6 +15,7 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     pub(crate) fn parse<T: DeserializeOwned>(self, text: &str) -> Result<T, Error> {
         read(text).map_err(|error| {
+            // The path is computed only after an error, because it parses the text several times.
             let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
             let line = self.line + error.line().saturating_sub(1);
             let place = format!("{}:{line}:{}", self.name, error.column());
@@ -23,7 +24,7 @@ impl Place<'_> {
         })
     }
 
-    /// Reads what stands under a key of a text that was read before.
+    /// Parses the value under a key of a text that was parsed before.
     pub(crate) fn parse_part<T: DeserializeOwned>(self, key: &str, text: &str) -> Result<T, Error> {
         read(text).map_err(|error| {
             let path = path::to_error(&error, text, &|text| read::<T>(text).map(drop));
@@ -37,7 +38,7 @@ impl Place<'_> {
     }
 }
 
-/// Reads a value from the beginning of a text; what comes after it is not looked at.
+/// Parses a value from the beginning of a text. Text after the value is ignored.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     T::deserialize(&mut serde_json::Deserializer::from_str(text))
 }

@@ -1,19 +1,20 @@
-//! Messages and tools in a provider's form → a conversation that goes on, and the tools of a request.
+//! Conversion of messages and tools in a provider's form, for a conversation that continues.
 
 use super::{bounded, place::Place, read, surrogates, tools, wire};
 use crate::error::Error;
 use context_window::{Conversation, ItemId, Tool, WireFormat, conversation::Entry, text::size::Tally};
 
-/// What errors call the JSON of messages.
+/// The name of the messages' JSON in errors.
 const MESSAGES: &str = "messages";
-/// What errors call the JSON of tools.
+/// The name of the tools' JSON in errors.
 const TOOLS: &str = "tools";
 
-/// Appends messages in the form of a provider, a JSON array of them or a single one, and returns the ids of
-/// what was appended: the same messages as a session file with this array has. Chat messages of `OpenAI` and
-/// of Anthropic (content blocks) are read alike, so any `wire_format` but two takes both: Gemini takes
-/// `contents`, `OpenAI` Responses takes `input` items. A result that stands inside of a user message becomes
-/// a message of its own.
+/// Appends messages in a provider's form, a JSON array or a single message, and returns the ids of the new
+/// messages. The messages are the same as from a session file with this array.
+///
+/// `wire_format` selects the form. Gemini expects `contents`, and `OpenAI` Responses expects `input` items.
+/// All other formats accept Chat messages of `OpenAI` and content blocks of Anthropic alike. A tool result
+/// inside a user message becomes a message of its own.
 ///
 /// ```
 /// use context_window::{Conversation, WireFormat};
@@ -30,9 +31,9 @@ const TOOLS: &str = "tools";
 ///
 /// # Errors
 ///
-/// `ErrorKind::Input` with the place and the key for JSON that holds no messages, for an id that is taken,
-/// for a record of a compaction, which belongs to a session file, and for more than 10,000,000 JSON values.
-/// Nothing is appended then.
+/// Returns `ErrorKind::Input` with the place and the key for JSON without messages, for an id that is already
+/// used, and for more than 10,000,000 JSON values. Also returns it for the record of a compaction, which only
+/// a session file may contain. In all these cases nothing is appended.
 pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) -> Result<Vec<ItemId>, Error> {
     let place = Place { name: MESSAGES, line: 1 };
     within(json, MESSAGES)?;
@@ -44,12 +45,13 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     }
     let read = reader.log;
     bounded::check(read.messages(), &[]).map_err(|(key, detail)| place.fault(&key, &detail))?;
+    // All ids are checked before the first push, so an error leaves the conversation unchanged.
     log.check_ids(read.messages().iter().filter_map(|one| Some((one.id()?, "a new message"))))?;
     let mut ids = Vec::with_capacity(read.messages().len());
     for entry in read.entries() {
         match entry {
             Entry::Message(message) => {
-                // A message goes by its position unless it was given another name.
+                // A default id is removed, because the conversation assigns it again from the position.
                 let is_default = message.id() == Some(&ItemId::for_message(log.messages().len() as u32));
                 let message = message.clone();
                 ids.push(log.push(if is_default { message.without_id() } else { message }));
@@ -60,7 +62,7 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
     Ok(ids)
 }
 
-/// Tool definitions in the form of any provider, a JSON array of them.
+/// Parses tool definitions in the form of any provider, a JSON array of them.
 ///
 /// ```
 /// use context_window_formats::tools_from_json;
@@ -75,8 +77,8 @@ pub fn push_json(log: &mut Conversation, json: &str, wire_format: WireFormat) ->
 ///
 /// # Errors
 ///
-/// `ErrorKind::Input` with the place for JSON that is no list of tools, and for more than 10,000,000 JSON
-/// values.
+/// Returns `ErrorKind::Input` with the place for JSON that is not a list of tools, and for more than
+/// 10,000,000 JSON values.
 pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
     let place = Place { name: TOOLS, line: 1 };
     within(json, TOOLS)?;
@@ -88,7 +90,7 @@ pub fn tools_from_json(json: &str) -> Result<Vec<Tool>, Error> {
     Ok(tools)
 }
 
-/// Fails for JSON of more values than a session may have.
+/// Checks that JSON has no more values than a session may have.
 fn within(json: &str, name: &str) -> Result<(), Error> {
     super::count_values(&mut Tally::default(), json.as_bytes(), name)
 }

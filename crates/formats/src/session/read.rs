@@ -1,4 +1,4 @@
-//! Wire shapes → a [`Session`].
+//! Conversion of wire shapes to a [`Session`].
 
 use super::{
     Session, bounded, chat::LogKeys, compacted, gemini, keys::KeysWithValues, logged::Logged,
@@ -12,7 +12,7 @@ use context_window::{
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet};
 
-/// The id of a session, when its text is an object that has one.
+/// Returns the id of a session. Returns `None` if its text is not an object or has no id.
 pub(crate) fn id(text: &str) -> Option<String> {
     let only: wire::OnlyId = serde_json::from_str(text).ok()?;
     only.id.map(wire::Id::into_text)
@@ -44,7 +44,7 @@ const KEYS: [&str; 22] = [
     "role",
 ];
 
-/// What others call the same.
+/// Usual names of the same keys in other tools, each with the key of this library.
 const OTHER_NAMES: [(&str, &str); 15] = [
     ("documents", "rag"),
     ("docs", "rag"),
@@ -63,13 +63,13 @@ const OTHER_NAMES: [(&str, &str); 15] = [
     ("max_completion", "limits"),
 ];
 
-/// The key that may have been meant by one that is not read.
+/// Returns the key that was probably meant by an unread key. Returns `None` if no key is near.
 pub(crate) fn meant(key: &str) -> Option<&'static str> {
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == key).map(|(_, meant)| *meant);
     other.or_else(|| plain::nearest(key, KEYS)).filter(|meant| *meant != key)
 }
 
-/// Reads one session; `line` is where its text starts in the file.
+/// Reads one session. `line` is the line of the file on which its text starts.
 pub(crate) fn session(text: &str, name: &str, line: usize, options: ReadOptions) -> Result<Session, Error> {
     read(text, Place { name, line }, options)
         .map_err(|error| error.with_session_place(format!("{name}:{line}")))
@@ -79,7 +79,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let session = wire_session(text, place)?;
     let keys: KeysWithValues<'_> = serde_json::from_str(text).unwrap_or_default();
     let of_body = |key: &str| stated::KEYS.contains(&key);
-    // Most sessions have none of these keys: they are not read once more for them.
+    // Most sessions have none of these keys, so the second parse is skipped for them.
     let body: stated::Body = if keys.0.iter().any(|(key, _)| of_body(key)) {
         serde_json::from_str(text).unwrap_or_default()
     } else {
@@ -95,7 +95,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let is_sharegpt = logged.as_ref().is_some_and(|logged| logged.is_sharegpt);
     let is_read = |key: &str| match key {
         "conversation" => remote.iter().any(|remote| remote.body_key() == "conversation"),
-        // The messages are those of the first key that holds any.
+        // The messages come from the first of these keys that is present.
         "contents" | "systemInstruction" | "system_instruction" => session.messages.is_none(),
         "input" | "instructions" => session.messages.is_none() && session.contents.is_none(),
         "conversations" => is_sharegpt,
@@ -111,6 +111,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.head(session.system, texts, session.pinned.unwrap_or_default())?;
     let is_bare = session.messages.is_none() && logged.is_none();
     messages(&mut reader, session.messages.unwrap_or_default())?;
+    // A list of `messages` names no format. Anthropic's is detected below from its blocks and tools.
     let mut wire_format = logged.as_ref().and_then(|logged| logged.wire_format);
     if let Some(logged) = logged {
         reader.ignored.extend(logged.ignored);
@@ -124,10 +125,10 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     reader.log.check_ids(std::iter::empty())?;
     let unread = unread_keys(&mut reader, unread)?;
     if let Some(compaction) = compaction {
-        // Beside the messages it has no place of its own: the first message that stays marks it.
+        // A compaction outside the messages has no position: its first active message determines it.
         reader.compaction(compaction.and_then(compacted::Block::with_place), None);
     }
-    // A request for a completion is one question (Ollama's /api/generate).
+    // A completion request has a single prompt in place of messages (Ollama's /api/generate).
     let asked = if is_bare { body.asked() } else { None };
     reader.query(session.query.or(asked));
     let declared = session.tools.map(|tools| tools.0).or(options.tools).unwrap_or_default();
@@ -139,6 +140,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let own = session.context_window.as_ref().map(|own| own.settings()).transpose();
     let own = own.map_err(|detail| place.fault("context_window", &detail))?;
     remote.extend(session.context_window.iter().flat_map(|own| own.remote.iter().cloned()));
+    // The events of this library's own file contain the whole conversation, so they replace the messages.
     if let Some(own) = session.context_window.filter(|own| !own.events.is_empty()) {
         log = Conversation::from_events(own.events)
             .map_err(|error| place.fault("context_window.events", &error.to_string()))?;
@@ -146,7 +148,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     let (options, tokenizer) = own.unzip();
     let passages = session.rag.into_iter().chain(session.passages).flatten();
     let mut rag: Vec<RagItem> = passages.map(wire::Passage::into_item).collect();
-    // A question that is not answered yet is about to be sent with its documents.
+    // A user message without a reply is about to be sent, so its documents are candidates of this prompt.
     let known: BTreeSet<ItemId> = rag.iter().map(|item| item.id.clone()).collect();
     rag.extend(reader.retrieved.into_iter().filter(|item| !known.contains(&item.id)));
     let holds_nothing = log.messages().iter().all(Message::is_empty) && log.compactions().next().is_none();
@@ -181,7 +183,7 @@ fn read(text: &str, place: Place<'_>, options: ReadOptions) -> Result<Session, E
     })
 }
 
-/// Reads the shape of a session: an object, or a list of messages.
+/// Parses the shape of a session: an object, or a list of messages.
 fn wire_session(text: &str, place: Place<'_>) -> Result<wire::Session, Error> {
     match text.as_bytes().first() {
         Some(b'{') => place.parse(text),
@@ -197,11 +199,11 @@ fn wire_session(text: &str, place: Place<'_>) -> Result<wire::Session, Error> {
 ///
 /// # Errors
 ///
-/// Returns an error for a key that holds messages, or the text of a prompt under a misspelt name (rule J3),
-/// unless the reader is lenient.
+/// Returns an error for a key that holds messages, or the text of a prompt under a misspelt name (lossless
+/// reading, J3), unless the reader is lenient.
 fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Result<Vec<String>, Error> {
     const OF_PROMPT: [&str; 4] = ["system", "instructions", "system_instruction", "systemInstruction"];
-    // More keys than any writer has: the log is searched for so many texts.
+    // Each check searches the whole log. The bound keeps the cost linear, and no known writer has more keys.
     const MOST: usize = 32;
     let mut unread = Vec::new();
     for (key, value) in keys {
@@ -227,13 +229,13 @@ fn unread_keys(reader: &mut Reader<'_>, keys: Vec<(String, &RawValue)>) -> Resul
     Ok(unread)
 }
 
-/// Checks whether a text was read from another key too: some logs have everything twice.
+/// Checks whether a text was read from another key too, since some logs contain every text twice.
 fn has_text(log: &Conversation, found: &scan::Found) -> bool {
     let Some(text) = found.text.as_deref() else { return false };
     log.system().iter().chain(log.messages()).flat_map(Message::texts).any(|own| own.contains(text))
 }
 
-/// Makes the error of a session that would be an empty prompt.
+/// Returns the error for a session that would give an empty prompt.
 fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: &[String]) -> Error {
     let detail = if !log.messages().is_empty() {
         "holds messages that say nothing; expected a text, a call or a result in one of them"
@@ -247,10 +249,12 @@ fn nothing_said(place: Place<'_>, log: &Conversation, is_message: bool, unread: 
     Error::input(format!("{}:{}", place.name, place.line), detail.to_owned() + &near.unwrap_or_default())
 }
 
-/// Returns the wire format that messages are taken to be written in where a part does not tell: that of
-/// Anthropic if nothing else than its keys are in the session.
+/// Returns the wire format assumed for messages whose parts do not determine it. It is `OpenAI` Chat if a key
+/// of that format occurs. Otherwise it is Anthropic's if a key of its format occurs, or if the model is
+/// Anthropic's. The default is `OpenAI` Chat.
 fn dialect(text: &str, model: Option<&str>) -> WireFormat {
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    // A search in the raw text is enough for a default, and avoids another parse.
     if has(&["\"tool_calls\"", "\"tool_call_id\"", "\"image_url\""]) {
         return WireFormat::OpenAiChat;
     }
@@ -263,7 +267,7 @@ fn dialect(text: &str, model: Option<&str>) -> WireFormat {
     if has_blocks || is_named() { WireFormat::Anthropic } else { WireFormat::OpenAiChat }
 }
 
-/// Messages that are appended to a conversation: the same as a session reads from its file.
+/// Reads messages that are appended to a conversation, in the same way as those of a session file.
 pub(crate) fn pushed<'a>(
     json: &str,
     place: Place<'a>,
@@ -276,12 +280,13 @@ pub(crate) fn pushed<'a>(
     if wire_format == WireFormat::Anthropic {
         reader.unknown = wire_format;
     }
+    // Default ids continue at the length of the conversation.
     reader.read = log.messages().len();
     reader.expects(log.open_calls());
     match wire_format {
         WireFormat::Gemini | WireFormat::OpenAiResponses => {
             for message in Logged::items(place, &list, wire_format)? {
-                // An assistant's message that the provider made of earlier ones is carried as it is.
+                // A provider summary is kept as a message here: only a session file records compactions.
                 reader.log.push(message);
             }
         }
@@ -290,8 +295,8 @@ pub(crate) fn pushed<'a>(
     Ok(reader)
 }
 
-/// Checks that messages which name their conversation name one: other conversations are no part of this
-/// prompt.
+/// Checks that all messages that name a conversation name the same one. Messages of another conversation do
+/// not belong to this prompt.
 fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Result<(), Error> {
     const NAMES: [&str; 6] =
         ["session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId"];
@@ -312,7 +317,7 @@ fn one_conversation(reader: &mut Reader<'_>, messages: &[wire::Message]) -> Resu
     Ok(())
 }
 
-/// The messages of a session, and the compactions among them.
+/// Reads the messages of a session, and the compactions among them.
 fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(), Error> {
     let mut unread = UnreadKeys::default();
     one_conversation(reader, &messages)?;
@@ -325,7 +330,8 @@ fn messages(reader: &mut Reader<'_>, messages: Vec<wire::Message>) -> Result<(),
         }
         let mut compactions = compacted::taken_from(&mut message);
         compactions.extend(beside);
-        // What stands beside a compaction is a message right after it, so that none of it is archived unsent.
+        // Content that comes with a compaction becomes a message right after it, so the compaction does not
+        // archive content that was never sent.
         let is_message = compactions.is_empty() || message.holds_anything();
         let next = if is_message { Some(&message) } else { messages.peek().map(|(_, next)| next) };
         reader.content = (format!("messages[{at}].content"), compactions.is_empty());

@@ -1,4 +1,4 @@
-//! Messages of the wire → the log, one after another.
+//! Conversion of wire messages to a conversation, one message at a time.
 
 use super::{
     anthropic::{self, Nested},
@@ -26,26 +26,25 @@ use serde_json::value::RawValue;
 pub(crate) struct Reader<'a> {
     pub(crate) place: Place<'a>,
     pub(crate) log: Conversation,
-    /// Where a part stands that is read next: the key of its message's content, and whether its number there
-    /// is known.
+    /// The key of the content that is read next, and true if the numbers of its parts match the file.
     pub(crate) content: (String, bool),
-    /// The wire format that a part of an unknown type came in.
+    /// The wire format that parts of an unknown type are assumed to have.
     pub(crate) unknown: WireFormat,
-    /// Keys that the log has for itself.
+    /// Message keys that are the log's own and are not sent.
     pub(crate) log_keys: LogKeys,
-    /// True if unknown values are left out with a note.
+    /// True if unknown values are omitted with a note.
     pub(crate) is_lenient: bool,
-    /// Calls that wait for results without an id.
+    /// Tool calls that wait for results without an id.
     pub(crate) open: OpenCalls,
-    /// A message held what only Anthropic has.
+    /// True if a message contained content of Anthropic's format only.
     pub(crate) of_anthropic: bool,
-    /// Messages that were read: compactions among them are none.
+    /// The number of messages read, without compactions.
     pub(crate) read: usize,
-    /// Compactions that were met, usable or not.
+    /// The number of compactions found, usable or not.
     pub(crate) compactions: usize,
     /// The documents of the message that was read last.
     pub(crate) retrieved: Vec<RagItem>,
-    /// What could not be used, and why.
+    /// Notes on content that was not used, each with the reason.
     pub(crate) ignored: Vec<String>,
 }
 
@@ -67,12 +66,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds calls that were read before, and still wait for their results.
+    /// Adds tool calls of earlier messages that still wait for their results.
     pub(crate) fn expects<'c>(&mut self, calls: impl Iterator<Item = &'c ToolCall>) {
         self.open.add(calls);
     }
 
-    /// Leaves what is not known, with a note.
+    /// Omits an unknown value, with a note.
     ///
     /// # Errors
     ///
@@ -85,7 +84,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// System texts and pinned notes, which come before the messages.
+    /// Adds the system texts and pinned notes, which precede the messages.
     pub(crate) fn head(
         &mut self,
         system: Option<wire::System>,
@@ -104,7 +103,7 @@ impl<'a> Reader<'a> {
         for note in notes {
             let id = ItemId::from(note.id.into_text());
             if self.log.has_note(&id) {
-                // As in a conversation, a note that is pinned again takes the place of the first (rule O5).
+                // As in a conversation, a note pinned again replaces the first one (ids, O5).
                 self.ignored.push(format!(
                     "note `{}` is pinned twice: the last one counts",
                     plain::short(id.as_str())
@@ -120,13 +119,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the id that the next message gets.
+    /// Returns the id of the next message: its own, or one made of its position.
     pub(crate) fn next_id(&self, own: Option<String>) -> ItemId {
         own.map_or_else(|| ItemId::from(format!("m{}", self.read)), ItemId::from)
     }
 
-    /// A compaction, which is an entry of the log and no message. One that is incomplete leaves the messages
-    /// as they are.
+    /// Records a compaction, which is an entry of the log and not a message. An incomplete one leaves the
+    /// messages unchanged and adds a note.
     pub(crate) fn compaction(&mut self, block: Result<compacted::Block, String>, next: Option<&ItemId>) {
         self.compactions += 1;
         match block.and_then(|block| block.record(&self.log, next)) {
@@ -135,20 +134,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A message of a logged request; one that is what the provider made of those before it is a compaction
-    /// (rule C11).
+    /// Adds a message of a logged request. A message that the provider made of the messages before it is
+    /// recorded as a compaction (provider compaction, C11).
     pub(crate) fn logged(&mut self, message: Message, provider: &str) {
         let made = match message.parts() {
             [Part::Opaque { wire_format, json }] => ProviderSummary::from_block(provider, *wire_format, json),
             _ => None,
         };
+        // A provider summary at the very start has no messages to replace, so it stays a message.
         match made.filter(|_| !self.log.messages().is_empty()) {
             Some(made) => self.compaction(Ok(compacted::Block::of_provider(made)), None),
             None => drop(self.log.push(message)),
         }
     }
 
-    /// The next message, at the position that it has among those that were read.
+    /// Adds the next message, with the id of its position among the messages read.
     pub(crate) fn message(&mut self, mut wire: wire::Message) -> Result<(), Error> {
         let position = self.read;
         self.read += 1;
@@ -174,6 +174,7 @@ impl<'a> Reader<'a> {
             SentText::new(item.id.clone(), wording::document(item, DocumentHeader::default()))
         };
         if !self.retrieved.is_empty() {
+            // The user message is the last one pushed, because its tool results come first.
             let question = self.log.message_id(self.log.turns().messages() - 1);
             if self.log.messages().last().is_none_or(|last| last.role() != Role::User) {
                 return Err(self
@@ -185,8 +186,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What a provider reported on the reply that comes next. No plan of ours stands behind it, so it teaches
-    /// no window and no counter: it is what a replay and the bill know of that prompt.
+    /// Records the usage that a provider reported for the next reply. No plan of this library produced that
+    /// prompt, so its counts are 0 and the token calibration ignores it. A replay and the bill use the entry.
     pub(crate) fn reported(&mut self, usage: Usage) {
         self.log.record(Event::Sent {
             counted: 0,
@@ -200,7 +201,8 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// A message of the wire as messages of the log: more than one where results stand in what the user says.
+    /// Converts a wire message to messages of the log. A user message that contains tool results becomes
+    /// several.
     fn neutral(&mut self, position: usize, mut wire: wire::Message) -> Result<Vec<Message>, Error> {
         wire.tool_call_id = wire.tool_call_id.filter(wire::Name::is_given);
         for call in wire.tool_calls.iter_mut().flatten() {
@@ -215,6 +217,8 @@ impl<'a> Reader<'a> {
         };
         let around = Around::read(&wire, &self.log_keys);
         let is_beside = |json: &&str| around.json.is_some() && *json != "null";
+        // Images become parts only if the object around the message is kept, so that they can be written
+        // back.
         let images = wire.keys.iter().find(|key| key.name == "images");
         let images = images.and_then(|key| key.unread.as_deref()).map(RawValue::get).filter(is_beside);
         let images = images.and_then(|json| dialects::images(&wire, json));
@@ -259,8 +263,8 @@ impl<'a> Reader<'a> {
                 (all, last)
             }
         };
-        // Positions are those of the file: results that stood in a message bear its number and one of their
-        // own.
+        // Default ids follow the positions in the file. Results from inside a message get its position and a
+        // number of their own, so the message after them needs an explicit id.
         let shifted = !results.is_empty() || self.log.messages().len() != position;
         let id = wire.id.map(wire::Id::into_text).or_else(|| shifted.then(|| format!("m{position}")));
         for (nth, result) in results.iter_mut().enumerate() {
@@ -282,6 +286,7 @@ impl<'a> Reader<'a> {
         if let Some(name) = wire.name.filter(|_| wire.role != wire::Role::Function) {
             message = message.with_name(name);
         }
+        // The object around the message, if kept, records an empty `reasoning_content` already.
         let reasoning = wire.reasoning_content.filter(|text| !text.is_empty() || around.json.is_none());
         if let Some(reasoning) = reasoning.map(Into::into).or(around.reasoning) {
             message = message.with_reasoning(reasoning);
@@ -290,7 +295,7 @@ impl<'a> Reader<'a> {
         let call_jsons: Vec<Option<String>> = wire_calls.iter().map(chat::call_json).collect();
         self.without_lost_arguments(&wire_calls)?;
         let calls = Self::calls(position, wire_calls, wire.function_call);
-        // Some logs say each call twice, as a block and beside the content.
+        // Some logs contain each call twice, as a content block and in `tool_calls`.
         let said: Vec<ToolCall> = message.tool_calls().to_vec();
         let beside = calls.into_iter().filter(|call| !said.iter().any(|other| other.id == call.id));
         let calls: Vec<ToolCall> = said.iter().cloned().chain(beside).collect();
@@ -313,7 +318,7 @@ impl<'a> Reader<'a> {
         parts.iter().map(|raw| &**raw).enumerate().map(piece).collect()
     }
 
-    /// Returns what a piece of a result's content says: another result in it is its content.
+    /// Returns the content of a piece inside a tool result. A nested result contributes its own content.
     fn parts_of(&self, piece: anthropic::Piece) -> Result<Vec<Part>, Error> {
         Ok(match piece {
             anthropic::Piece::Part(part) => vec![part],
@@ -323,7 +328,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns what a result holds.
+    /// Returns the content of a tool result.
     fn nested(&self, content: Content) -> Result<Nested, Error> {
         Ok(match content {
             Content::Null => Nested { message: Message::user(""), pieces: Vec::new() },
@@ -332,7 +337,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Returns the pieces of a result's content as one message.
+    /// Returns the pieces of a tool result's content as one message.
     fn joined(&self, pieces: Vec<anthropic::Piece>, raws: &[Box<RawValue>]) -> Result<Nested, Error> {
         let (mut parts, mut written) = (Vec::new(), Vec::new());
         for (piece, raw) in pieces.into_iter().zip(raws) {
@@ -344,7 +349,7 @@ impl<'a> Reader<'a> {
         Ok(Nested { message: Message::user("").with_parts(parts), pieces: written })
     }
 
-    /// Checks that no call has its arguments under a key that nobody reads.
+    /// Checks that no call has its arguments under an unknown key.
     fn without_lost_arguments(&mut self, calls: &[wire::Call]) -> Result<(), Error> {
         let message = self.content.0.strip_suffix(".content").unwrap_or_default().to_owned();
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.function.arguments.is_none()) {
@@ -372,20 +377,21 @@ impl<'a> Reader<'a> {
         all
     }
 
-    /// Returns the id of the call that a result of this tool answers, made up if there is none.
+    /// Returns the id of the call that a result of the tool `name` answers. Makes up an id if no such call is
+    /// open.
     fn answered_by_name(&mut self, name: &str) -> String {
         self.open.catch_up(self.log.messages());
         self.open.answered_by(Some(name)).unwrap_or_else(|| format!("call_of_{name}"))
     }
 
-    /// Returns the id of the call that a result without an id and a name answers. Returns `None` if no call
-    /// is open.
+    /// Returns the id of the call that a result without id and name answers. Returns `None` if no call is
+    /// open.
     fn answered_by_place(&mut self) -> Option<String> {
         self.open.catch_up(self.log.messages());
         self.open.answered_by(None)
     }
 
-    /// The query is the live question where no user message has anything in it.
+    /// Adds the query as the last user message, unless a user message has content.
     pub(crate) fn query(&mut self, query: Option<String>) {
         let asked = |message: &Message| message.role() == Role::User && !message.is_empty();
         if let Some(query) = query.filter(|query| !query.trim().is_empty())
@@ -396,14 +402,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns a message of Chat with the object around it and the JSON of its calls, where they came in another
-/// form than ours.
+/// Attaches the JSON of a Chat message and of its calls, if they came in another form than this library
+/// writes.
 fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> Message {
     if around.is_none() && calls.iter().all(Option::is_none) {
         return message;
     }
     let mut pieces: Vec<(PieceKind, Option<&str>)> = vec![(PieceKind::Around, around)];
     let content = message.written().map(|written| written.pieces.clone()).unwrap_or_default();
+    // Pieces are matched to the message's reasoning in order. Reasoning from the content comes first there,
+    // so any other reasoning follows it.
     let in_content = content.iter().filter(|piece| piece.kind == PieceKind::Reasoning).count();
     let thoughts = message.reasoning().iter().skip(in_content).map(|_| (PieceKind::Reasoning, None));
     if in_content == 0 {
@@ -420,14 +428,15 @@ fn in_chat(message: Message, around: Option<&str>, calls: &[Option<String>]) -> 
     keep_as_written(message, WireFormat::OpenAiChat, &pieces)
 }
 
-/// Returns the name of the tool that a result names beside its content (Ollama, Mistral).
+/// Returns the name of the tool that a result names outside its content (Ollama, Mistral).
 fn tool_name(wire: &wire::Message) -> Option<String> {
     let beside = wire.keys.iter().find(|key| key.name == "tool_name");
     let beside = beside.and_then(|key| serde_json::from_str(key.unread.as_deref()?.get()).ok());
     beside.or_else(|| wire.name.clone()).filter(|name: &String| !name.is_empty())
 }
 
-/// Checks that a part of an unknown type is one that its provider may take.
+/// Checks that a part of an unknown type is one that its provider may accept. Parts of other tools are an
+/// error.
 fn known(piece: anthropic::Piece, raw: &RawValue) -> Result<anthropic::Piece, String> {
     let kind: Option<String> =
         serde_json::from_str(raw.get()).ok().and_then(|part: wire::PartType| part.kind);
@@ -440,6 +449,7 @@ fn known(piece: anthropic::Piece, raw: &RawValue) -> Result<anthropic::Piece, St
 
 pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Piece, String> {
     let json = raw.get();
+    // Some writers put bare strings into the list of parts.
     if let Ok(text) = serde_json::from_str::<String>(json) {
         return Ok(anthropic::Piece::Part(Part::Text(text)));
     }
@@ -469,7 +479,7 @@ pub(crate) fn piece(raw: &RawValue, unknown: WireFormat) -> Result<anthropic::Pi
     Ok(anthropic::Piece::Part(part))
 }
 
-/// Texts with their ids, or the given letter and a number.
+/// Returns texts with their ids. A text without an id gets `letter` and its position.
 pub(crate) fn named(texts: Vec<wire::Text>, letter: &str) -> Vec<(ItemId, String)> {
     let id = |at: usize, id: Option<wire::Id>| {
         id.map_or_else(|| format!("{letter}{at}"), wire::Id::into_text).into()

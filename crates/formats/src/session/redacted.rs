@@ -1,4 +1,4 @@
-//! Texts that say nothing, each of as many tokens as the one that it stands for.
+//! Meaningless texts with the same number of tokens as the texts that they replace.
 
 use crate::error::Error;
 use context_window::{
@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// Words of 2 to 12 bytes with the space before them, two of each length: most tokenizers have each as one
+/// Words of 2 to 12 bytes including the leading space, two of each length. In most tokenizers each is one
 /// token.
 const WORDS: [[&str; 2]; 11] = [
     [" a", " I"],
@@ -26,22 +26,22 @@ const WORDS: [[&str; 2]; 11] = [
     [" development", " information"],
 ];
 
-/// Where the keys of an entry's JSON hold texts.
+/// Keys of an entry's JSON whose values are texts.
 const TEXT_KEYS: [&str; 2] = ["text", "thinking"];
 
-/// Keys of a part of an unknown type that decide where it is sent and what it costs, and hold nothing that
-/// anybody said.
+/// Keys of a part of an unknown type that affect its destination and token count, and contain nothing that a
+/// person wrote.
 const KEPT_KEYS: [&str; 9] =
     ["type", "id", "tool_use_id", "media_type", "mime_type", "mimeType", "format", "detail", "level"];
 
-/// Ends of a text, each of which most tokenizers have as one token: where words alone do not come to the
-/// tokens.
+/// Endings for a text, each one token in most tokenizers. They are used if words alone do not give the exact
+/// token count.
 const ENDS: [&str; 9] = [".", "?", "!", "1", "-", ":", "a", " -", ")"];
 
-/// The most of these ends in a row.
+/// Maximum repetitions of one ending.
 const MOST_ENDS: usize = 4;
 
-/// Objects in place of the arguments of a call, with the place of a text.
+/// Objects that replace the arguments of a call: the JSON before and after the inserted text.
 const OBJECTS: [(&str, &str); 8] = [
     ("{\"x\":\"", "\"}"),
     ("{\"", "\":1}"),
@@ -53,10 +53,11 @@ const OBJECTS: [(&str, &str); 8] = [
     ("{\"", "\":[{\"x\":1}]}"),
 ];
 
-/// Replaces texts for one manager.
+/// Replaces the texts of a session, counting with one manager.
 pub(super) struct Redactor<'m> {
     manager: &'m ContextWindowManager,
-    /// The texts of documents, and what replaces each: documents that differ have to differ still.
+    /// The texts of documents with their replacements. Different documents must stay different, because equal
+    /// ones are treated as duplicates.
     documents: RefCell<BTreeMap<String, String>>,
     used: RefCell<BTreeSet<String>>,
 }
@@ -66,12 +67,14 @@ impl<'m> Redactor<'m> {
         Self { manager, documents: RefCell::default(), used: RefCell::default() }
     }
 
-    /// A text of as many tokens. Equal texts give equal ones, and others mostly others.
+    /// Returns a text with the same number of tokens. Equal texts give equal results, and different texts
+    /// mostly different ones.
     pub(super) fn text(&self, text: &str) -> Result<String, Error> {
         self.text_in(text, str::to_owned)
     }
 
-    /// A text of as many tokens where it stands: inside of what `around` puts about it.
+    /// Returns a text with the same number of tokens in its surroundings: `around` returns the text as it is
+    /// counted.
     pub(super) fn text_in(&self, text: &str, around: impl Fn(&str) -> String) -> Result<String, Error> {
         if text.trim().is_empty() {
             return Ok(text.to_owned());
@@ -80,7 +83,8 @@ impl<'m> Redactor<'m> {
         Ok(filler(text, count(text)?, count, |_| true)?.0)
     }
 
-    /// The text of a document of as many tokens, its fence included. Two texts never give one.
+    /// Returns a text for a document with the same number of tokens, delimiters included. Different texts
+    /// never get the same result.
     pub(super) fn document(&self, item: &RagItem) -> Result<String, Error> {
         self.document_text(&item.text, |text| {
             let item = RagItem { text: text.into(), ..item.clone() };
@@ -93,6 +97,7 @@ impl<'m> Redactor<'m> {
             return Ok(text.to_owned());
         }
         let tokens = count(text)?;
+        // Documents that differ only in a final line break share a replacement if it counts the same.
         let key = text.strip_suffix('\n').unwrap_or(text);
         let known = self.documents.borrow().get(key).cloned();
         if let Some(known) = known
@@ -107,7 +112,7 @@ impl<'m> Redactor<'m> {
         Ok(replaced)
     }
 
-    /// The text of a document or of state as it was sent: its fence stays.
+    /// Replaces the text of a document or state entry inside its sent form. Its delimiters stay.
     fn fenced(&self, sent: &str) -> Result<String, Error> {
         let inside = sent.find(">\n").map(|open| open + 2).zip(sent.rfind("\n</"));
         let Some((open, close)) = inside.filter(|(open, close)| open <= close) else {
@@ -122,7 +127,7 @@ impl<'m> Redactor<'m> {
         Ok(around(&self.document_text(inside, count)?))
     }
 
-    /// An entry of the log without its texts.
+    /// Returns an entry of the log with its texts replaced.
     pub(super) fn event(&self, event: LogEvent) -> Result<LogEvent, Error> {
         let unreadable =
             |error: serde_json::Error| Error::input("entry of the conversation", error.to_string());
@@ -135,8 +140,9 @@ impl<'m> Redactor<'m> {
         serde_json::from_value(json).map_err(unreadable)
     }
 
-    /// Brings a message that counts otherwise than the original to its count: by the longest of its texts
-    /// with which that can be done. What is counted of a message depends on more than its texts alone.
+    /// Corrects the token count of a message if it differs from the original's. Changes one text, the longest
+    /// one that can give the exact count. The tokens of a message are not the sum over its texts, so an equal
+    /// count of each text may not be enough.
     fn level(&self, original: &Value, new: &mut Value) -> Result<(), Error> {
         let count = |json: &Value| -> Result<Option<u64>, Error> {
             let Ok(message) = serde_json::from_value::<Message>(json.clone()) else { return Ok(None) };
@@ -172,7 +178,7 @@ impl<'m> Redactor<'m> {
     fn redact(&self, json: &mut Value) -> Result<(), Error> {
         match json {
             Value::Object(fields) => {
-                // A summary is sent with words about it.
+                // A summary is sent inside a standard wording, so its tokens are counted inside it.
                 let summary = fields
                     .get("summary")
                     .and_then(Value::as_str)
@@ -194,7 +200,7 @@ impl<'m> Redactor<'m> {
                                 *text = Value::String(self.fenced(text.as_str().unwrap_or_default())?);
                             }
                         }
-                        // State inside a compaction: pairs of id and text.
+                        // State entries inside a compaction are pairs of id and text.
                         Value::Array(pairs) if key == "state" => {
                             for pair in pairs {
                                 let id = pair[0].as_str().unwrap_or_default().to_owned();
@@ -213,7 +219,8 @@ impl<'m> Redactor<'m> {
         Ok(())
     }
 
-    /// A part of an unknown type keeps its type, its ids and its keys, and takes as many tokens as before.
+    /// Replaces the texts in a part of an unknown type. Its type, ids and keys stay, and so does its token
+    /// count.
     fn opaque(&self, text: &str) -> Result<String, Error> {
         let Some(mut json) = size::tree(text) else { return self.text(text) };
         let count_text = |json: &str| -> Result<u64, Error> {
@@ -225,7 +232,7 @@ impl<'m> Redactor<'m> {
         let data = media::redacted_data(text);
         let mut longest = None;
         self.leaves(&mut json, "", &data, &mut String::new(), &mut longest)?;
-        // The longest text makes up for what the others differ in.
+        // The longest text compensates for the token differences of the others.
         let Some((pointer, original)) = longest else {
             return Ok(spelt(&json));
         };
@@ -240,8 +247,8 @@ impl<'m> Redactor<'m> {
         Ok(spelt(&with(&filler(&original, tokens, |filler| count(&with(filler)), |_| true)?.0)))
     }
 
-    /// Replaces every text of a part, and finds the longest: its pointer, and what it was. The data of media
-    /// have their own replacements.
+    /// Replaces every text of a part. Records the longest text in `longest`: its JSON pointer and its
+    /// original value. Media data is replaced by the values of `data`.
     fn leaves(
         &self,
         json: &mut Value,
@@ -288,7 +295,8 @@ impl<'m> Redactor<'m> {
         Ok(())
     }
 
-    /// Arguments that are a JSON object stay one, and others none: that decides how they are sent.
+    /// Replaces the arguments of a call. A JSON object stays an object and other arguments do not become one,
+    /// because that decides the form in which they are sent.
     fn arguments(&self, text: &str) -> Result<String, Error> {
         if text.trim().is_empty() || text.trim() == "{}" {
             return Ok(text.to_owned());
@@ -315,7 +323,8 @@ impl<'m> Redactor<'m> {
     }
 }
 
-/// The texts in which two values of one structure differ: each with its pointer, as it is in the first.
+/// Collects the texts in which two values of the same structure differ: each with its JSON pointer and its
+/// original value.
 fn differing(original: &Value, new: &Value, pointer: &mut String, texts: &mut Vec<(String, String)>) {
     let known = pointer.len();
     match (original, new) {
@@ -342,13 +351,13 @@ fn differing(original: &Value, new: &Value, pointer: &mut String, texts: &mut Ve
     }
 }
 
-/// What stands behind the head of a data URL.
+/// Returns the data of a data URL, or the whole text if it is not one.
 fn data_of(text: &str) -> &str {
     text.strip_prefix("data:").and_then(|url| url.split_once(',')).map_or(text, |(_, data)| data)
 }
 
-/// A text of about as many bytes that counts `tokens` and that `is_free`, and whether there is one; otherwise
-/// one that comes near.
+/// Returns a text of about as many bytes as `text` that counts `tokens` tokens and passes `is_free`, with
+/// true. If none is found, returns a text of nearly as many tokens, with false.
 fn filler(
     text: &str,
     tokens: u64,
@@ -356,13 +365,14 @@ fn filler(
     is_free: impl Fn(&str) -> bool,
 ) -> Result<(String, bool), Error> {
     let (mut low, mut high) = (1, tokens.saturating_mul(2).saturating_add(8));
-    // Counts grow with the number of words: the fewest that reach it.
+    // The count grows with the number of words, so a binary search finds the fewest words that reach it.
     while low < high {
         let middle = low + (high - low) / 2;
         if count(&words(text, middle, tokens, 0))? < tokens { low = middle + 1 } else { high = middle }
     }
-    // A long text has ends enough with one choice of words.
+    // For a long text, one choice of words gives enough candidates, and each count is slow.
     for choice in 0..if text.len() < 2_000 { 4 } else { 1 } {
+        // Endings add tokens, so fewer words are tried too.
         for number in [low, low - 1, low.saturating_sub(2), low + 1] {
             let words = words(text, number, tokens, choice);
             for begun in [words.as_str(), words.trim_start()] {
@@ -376,7 +386,7 @@ fn filler(
             }
         }
     }
-    // Many short documents need as many short texts: one letter, then two.
+    // Many short documents need as many different short texts: all of one letter, then all of two.
     for number in 0..if text.len() < 2_000 { 26 * 27 } else { 0_u32 } {
         let letter = |number: u32| char::from(b'a' + u8::try_from(number % 26).unwrap_or_default());
         let filler: String =
@@ -388,17 +398,19 @@ fn filler(
     Ok((words(text, low, tokens, 0), false))
 }
 
-/// So many words, of which as many as the text has tokens come to the bytes of the text; others with another
-/// `choice`.
+/// Returns `number` words. The first `tokens` of them have about as many bytes as `text`. Another `choice`
+/// selects other words.
 fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     let (bytes, tokens) = (text.len() as u64, tokens.max(1));
     let (mean, longer) = (bytes / tokens, bytes % tokens);
+    // The hash of the text selects between the two words of a length, so equal texts give equal words.
     let mut bits_of_text =
         blake3::Hasher::new().update(text.as_bytes()).update(&vec![0; choice.into()]).finalize_xof();
     let mut bits = [0u8; 1];
     let mut filler = String::new();
     for at in 0..number {
         bits_of_text.fill(&mut bits);
+        // The first `longer` words take the remainder of the division, so the bytes add up.
         let length = mean + u64::from(at < longer);
         let of_length = WORDS[usize::try_from(length.clamp(2, 12)).unwrap_or(12) - 2];
         filler.push_str(of_length[usize::from(bits[0] & 1)]);
@@ -406,8 +418,8 @@ fn words(text: &str, number: u64, tokens: u64, choice: u8) -> String {
     filler
 }
 
-/// Returns JSON of the same shape with its numbers as they are spelt in the original: their tokens stay the
-/// same.
+/// Returns `json` with its numbers spelled as in `original`, which has the same numbers in the same order.
+/// This keeps the token counts of numbers.
 fn with_numbers_of(original: &str, json: &str) -> String {
     let mut numbers = numbers(original);
     let mut out = String::with_capacity(json.len());
@@ -425,9 +437,10 @@ fn numbers(json: &str) -> impl Iterator<Item = &str> {
     spans(json).into_iter().map(|(start, end)| &json[start..end])
 }
 
-/// Returns where the numbers of a JSON text stand, in bytes.
+/// Returns the byte ranges of the numbers in a JSON text.
 fn spans(json: &str) -> Vec<(usize, usize)> {
     let (mut spans, mut quoted, mut escaped, mut begun) = (Vec::new(), false, false, None);
+    // The final space ends a number at the end of the text.
     for (at, byte) in json.bytes().chain([b' ']).enumerate() {
         let is_part = byte.is_ascii_digit() || begun.is_some() && b"+-.eE".contains(&byte) || byte == b'-';
         match begun {

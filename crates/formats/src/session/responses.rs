@@ -1,4 +1,5 @@
-//! The `input` of `OpenAI` Responses, as messages: calls and reasoning belong to what the assistant says.
+//! Conversion of the `input` of `OpenAI` Responses to messages. Calls and reasoning are items there; they are
+//! joined to the assistant message that they belong to.
 
 use super::{
     content::Content,
@@ -18,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::collections::BTreeMap;
 
-/// Every field of every item that is read.
+/// The fields of all items that are read.
 #[derive(Deserialize)]
 struct Item {
     r#type: Option<String>,
@@ -29,21 +30,21 @@ struct Item {
     encrypted_content: Option<String>,
     call_id: Option<Name>,
     name: Option<String>,
-    /// A custom tool takes a text, as its `input`.
+    /// The arguments of a function, or the text `input` of a custom tool.
     #[serde(alias = "input")]
     arguments: Option<Box<RawValue>>,
     output: Option<Content>,
 }
 
-/// What an item is, by its keys: lists of types would not know the next one.
+/// The kind of an item, from its keys. A list of types would miss new ones.
 enum Kind {
     Message(Role),
     Reasoning,
-    /// A call, by the id that its result names.
+    /// A tool call, with the id that its result names.
     Call(String),
-    /// A result, by the id of its call.
+    /// A tool result, with the id of its call.
     Result(String),
-    /// An item by itself: what one of the provider's own tools did, or a reference.
+    /// An item of its own: the work of one of the provider's tools, or a reference.
     Other,
 }
 
@@ -81,7 +82,7 @@ struct WirePart {
     refusal: Option<String>,
 }
 
-/// The messages of the items; an error names the item and what was expected.
+/// Returns the messages of the items. An error names the index of the item and the expected value.
 pub(crate) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>, String)> {
     let input: Content =
         serde_json::from_str(input.get()).map_err(|error| (None, plain::without_place(&error)))?;
@@ -98,35 +99,35 @@ pub(crate) fn messages(input: &RawValue) -> Result<Vec<Message>, (Option<usize>,
     Ok(log.messages)
 }
 
-/// Items on their way to messages, one after another.
+/// The conversion state: finished messages, and the assistant message that is still open.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) messages: Vec<Message>,
-    /// What the assistant is saying: reasoning, and what it led to.
+    /// The assistant message that is being collected: reasoning and the items after it.
     open: Option<Open>,
-    /// The number of the last assistant message.
+    /// The index of the last assistant message.
     replied: Option<usize>,
-    /// Calls by the ids of their items, which some results name instead of the call's.
+    /// Call ids by item id, since some results name the item in place of the call.
     items: BTreeMap<String, String>,
-    /// Ids of the calls that wait for their results, by type and in order, and the place of each.
+    /// Ids of the calls without a result, by type and position. `places` is the reverse map.
     waiting: BTreeMap<(String, usize), String>,
     places: BTreeMap<String, (String, usize)>,
     calls: usize,
 }
 
-/// A message of the assistant with its items in their order.
+/// An assistant message with its items in their order.
 #[derive(Default)]
 struct Open {
     reasonings: Vec<Reasoning>,
     parts: Vec<Part>,
-    /// The content came as a text, and nothing else did.
+    /// True if the content is a single string and nothing else.
     is_text: bool,
     calls: Vec<ToolCall>,
     pieces: Vec<(PieceKind, Option<String>)>,
 }
 
 impl Open {
-    /// Returns true if more than reasoning came.
+    /// Returns true if the message has more than reasoning.
     fn says(&self) -> bool {
         !self.parts.is_empty() || !self.calls.is_empty() || self.pieces.len() > self.reasonings.len()
     }
@@ -143,14 +144,14 @@ impl Open {
     }
 }
 
-/// Returns the message with what it was written as.
+/// Attaches the JSON pieces of an item to its message, so that it can be sent unchanged.
 fn kept(message: Message, pieces: &[(PieceKind, Option<String>)]) -> Message {
     let pieces: Vec<_> = pieces.iter().map(|(kind, json)| (*kind, json.as_deref())).collect();
     keep_as_written(message, WireFormat::OpenAiResponses, &pieces)
 }
 
 impl Log {
-    /// The next item, as it came; an error says what was expected.
+    /// Adds the next item from its JSON. An error states the expected value.
     pub(crate) fn raw(&mut self, json: &str) -> Result<(), String> {
         let object = Object::parse(json).ok_or("expected an item: an object with a type or a role")?;
         match serde_json::from_str::<Item>(json) {
@@ -159,7 +160,7 @@ impl Log {
                 self.item(&item, &object, json, kind)
             }
             Err(error) => {
-                // The type is none that is read: what stands under the same keys is its own.
+                // The type is not one that is read, so these keys have a meaning of their own there.
                 const READ: [&str; 6] = [
                     "message",
                     "reasoning",
@@ -176,10 +177,10 @@ impl Log {
         }
     }
 
-    /// Adds an item whose keys have other shapes than those that are read.
+    /// Adds an item whose keys have other shapes than the known ones.
     fn add_in_its_shape(&mut self, kind: &str, object: &Object, json: &str) {
         match (self.answered(kind, object), object.text("call_id")) {
-            // Without a content there is nothing to refuse.
+            // Without a parsed output this cannot fail.
             (Some(id), _) => drop(self.result_item(id, kind, None, json)),
             (None, Some(id)) => {
                 self.call_item(ToolCall::new(id, tool_name(kind), rest_of(object)), object, json);
@@ -205,13 +206,14 @@ impl Log {
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 return Err("expected a call_id, or a call before it that waits for its output".into());
             }
-            // Who executes it answers it: a request for an approval goes by its own id.
+            // The application answers a request, such as one for an approval. The answer names the id of the
+            // request.
             (Some(kind), _) if kind.ends_with("_request") => {
                 item.id.clone().or_else(call_id).map_or(Kind::Other, Kind::Call)
             }
             (Some(kind), _) if is_output(kind) => Kind::Other,
             (Some(_), _) => call_id().map_or(Kind::Other, Kind::Call),
-            // A reference to an item that the provider holds needs no type.
+            // A reference to an item that the provider stores needs no type.
             (None, None)
                 if item.id.is_some() && object.iter().all(|(key, _)| key == "id" || key == "type") =>
             {
@@ -222,17 +224,18 @@ impl Log {
     }
 
     /// Returns the id of the call that a result answers. Returns `None` for an item of another kind, and for
-    /// one that answers a tool that the provider ran itself.
+    /// the result of a tool that the provider ran itself.
     fn answered(&self, kind: &str, object: &Object) -> Option<String> {
         if !is_output(kind) {
             return None;
         }
         let by_id = || self.items.get(&object.text("id")?).cloned();
-        // The output of a function answers the call before it that waits, if it names none.
+        // A function output without an id answers the oldest open call of its type.
         let by_place = || {
             let of = kind
                 .strip_suffix("_output")
                 .filter(|of| ["function_call", "custom_tool_call"].contains(of))?;
+            // Keys are ordered by type and position, so the first one of the type is the oldest open call.
             let mut waiting = self.waiting.range((of.to_owned(), 0)..);
             waiting.next().filter(|((own, _), _)| own == of).map(|(_, id)| id.clone())
         };
@@ -240,20 +243,20 @@ impl Log {
         named.or_else(by_id).or_else(by_place)
     }
 
-    /// A call of a tool that has no name of its own in the item.
+    /// Adds a call whose item contains no tool name.
     pub(crate) fn call(&mut self, call: ToolCall) {
         let open = self.open.get_or_insert_default();
         open.calls.push(call);
         open.pieces.push((PieceKind::Call, None));
     }
 
-    /// What came back for a call.
+    /// Adds the result of a call.
     pub(crate) fn result(&mut self, id: String, text: String) {
         self.end();
         self.messages.push(Message::tool(id, text));
     }
 
-    /// More of the last thought: what the model thought, where that is said beside its summary.
+    /// Appends text to the last reasoning, if it is not in its summary already.
     pub(crate) fn think(&mut self, text: &str) {
         let last = self.open.as_mut().and_then(|open| open.reasonings.last_mut());
         if let Some(last) = last.filter(|last| !text.is_empty() && !last.text.contains(text)) {
@@ -262,7 +265,8 @@ impl Log {
         }
     }
 
-    /// The number of the assistant message that is being said, or of the last one that was.
+    /// Returns the index of the open assistant message, or of the last finished one. Returns `None` if there
+    /// is none.
     pub(crate) fn reply(&self) -> Option<usize> {
         let last = self.replied.filter(|last| *last < self.messages.len());
         self.open.as_ref().map(|_| self.messages.len()).or(last)
@@ -272,7 +276,7 @@ impl Log {
         match kind {
             Kind::Message(Role::Assistant) => {
                 let said = Said::read(item.content.as_ref(), object, "content")?;
-                // Without reasoning before it, what is said begins a message.
+                // Without reasoning before it, text of the assistant begins a new message.
                 let apart = |open: &Open| open.reasonings.is_empty() && open.says();
                 if self.open.as_ref().is_some_and(apart) {
                     self.end();
@@ -288,6 +292,7 @@ impl Log {
                 self.messages.push(said.into_message(Message::new(role, "")));
             }
             Kind::Reasoning => {
+                // Reasoning comes before the output that it led to, so it begins a new message.
                 if self.open.as_ref().is_some_and(Open::says) {
                     self.end();
                 }
@@ -318,6 +323,7 @@ impl Log {
         if let Some(id) = object.text("id") {
             self.items.insert(id, call.id.clone());
         }
+        // A result may name its call by the id of the item or by the id of the call.
         self.items.insert(call.id.clone(), call.id.clone());
         let place = (object.text("type").unwrap_or_default(), self.calls);
         self.calls += 1;
@@ -328,7 +334,7 @@ impl Log {
         open.pieces.push((PieceKind::Call, Some(json.into())));
     }
 
-    /// Adds a result: its content where that is a text or a list of parts, else the texts in its JSON.
+    /// Adds a result. Its content is a string or a list of parts; otherwise all texts in its JSON are used.
     fn result_item(
         &mut self,
         id: String,
@@ -352,6 +358,8 @@ impl Log {
         let message = match said {
             Some(said) => said.into_message(Message::tool(id, "")),
             None => {
+                // The text of the message is only a reading of the item, so the whole item is kept for
+                // sending.
                 let around = [(PieceKind::Around, Some(json.to_owned()))];
                 kept(in_its_json(id, &Object::parse(json).unwrap_or_default()), &around)
             }
@@ -360,8 +368,7 @@ impl Log {
         Ok(())
     }
 
-    /// Adds an item of another kind: to the message of the reasoning that it belongs to, or as a message of
-    /// its own.
+    /// Adds an item of another kind to the message of the reasoning before it, or as a message of its own.
     fn carry(&mut self, json: &str) {
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: json.into() };
         let follows = self.open.as_ref().is_some_and(|open| !open.reasonings.is_empty());
@@ -373,13 +380,14 @@ impl Log {
         open.is_text = false;
         open.pieces.push((PieceKind::Item, None));
         if !follows {
+            // The item is not a reply, so the index of the last reply stays.
             let replied = self.replied;
             self.end();
             self.replied = replied;
         }
     }
 
-    /// What the assistant was saying is a message.
+    /// Finishes the open assistant message, if any.
     pub(crate) fn end(&mut self) {
         let Some(open) = self.open.take() else { return };
         self.replied = Some(self.messages.len());
@@ -392,12 +400,12 @@ fn is_output(kind: &str) -> bool {
     kind.ends_with("_output") || kind.ends_with("_response")
 }
 
-/// Returns the name of the tool that a call of this type is made to.
+/// Returns the name of the tool that a call of this type addresses.
 fn tool_name(kind: &str) -> &str {
     kind.strip_suffix("_call").or_else(|| kind.strip_suffix("_request")).unwrap_or(kind)
 }
 
-/// Returns what a call asks for: its JSON without what every item has.
+/// Returns the arguments of a call: its JSON without the keys that every item has.
 fn rest_of(object: &Object) -> String {
     let mut rest = object.clone();
     for key in ["type", "id", "call_id", "status"] {
@@ -418,7 +426,7 @@ fn reasoning(item: &Item) -> Reasoning {
     reasoning
 }
 
-/// Returns a result whose content stands in its JSON, in a form of its own: the texts in it, and a picture.
+/// Returns a result from an item with JSON of its own form: all texts in it, and an image if present.
 fn in_its_json(id: String, object: &Object) -> Message {
     let output = object.get("output").map_or_else(|| rest_of(object), str::to_owned);
     let picture = Object::parse(&output).and_then(|output| output.text("image_url"));
@@ -429,7 +437,7 @@ fn in_its_json(id: String, object: &Object) -> Message {
     }
 }
 
-/// Returns every text in a value of JSON, keys apart, up to a bound.
+/// Returns every text in a JSON value, without keys. Returns none for a value with too many parts.
 fn texts_in(json: &str) -> Vec<String> {
     fn collect(value: &Value, texts: &mut Vec<String>) {
         match value {
@@ -448,7 +456,7 @@ fn texts_in(json: &str) -> Vec<String> {
     texts
 }
 
-/// A content, and the JSON that it was written as.
+/// The content of an item, and its JSON pieces.
 struct Said {
     parts: Vec<Part>,
     is_text: bool,
@@ -478,9 +486,10 @@ impl Said {
         Ok(Self { parts, is_text, pieces })
     }
 
-    /// Returns true for what a result may hold as its content.
+    /// Returns true if all parts are of types that a result may contain.
     fn is_content(&self) -> bool {
         let typed = |json: &str| Object::parse(json).and_then(|part| part.text("type"));
+        // The first piece is the object around the content.
         self.pieces.iter().skip(1).all(|(_, json)| {
             json.as_deref().is_none_or(|json| typed(json).is_some_and(|kind| kind.starts_with("input_")))
         })

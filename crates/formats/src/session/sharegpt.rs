@@ -1,5 +1,5 @@
-//! The `conversations` of `ShareGPT`, as messages. Calls have no ids there: results answer them in their
-//! order.
+//! Conversion of the `conversations` of `ShareGPT` to messages. Calls have no ids there, so results answer
+//! them in order.
 
 use super::{unread::Unread, wire};
 use context_window::{Message, ToolCall, text::plain};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 
-/// One turn as it came.
+/// A turn of the file.
 #[derive(Deserialize)]
 #[serde(expecting = "expected a turn: an object with `from` and `value`")]
 struct Turn {
@@ -15,24 +15,25 @@ struct Turn {
     value: Option<String>,
 }
 
-/// Only who speaks, to know `ShareGPT` by.
+/// The speaker of a turn, which identifies the format.
 #[derive(Deserialize)]
 struct Speaker {
     #[serde(rename = "from")]
     _from: String,
 }
 
-/// The turns, where a value is a list of what somebody says: no other list is read.
+/// Returns the turns if the value is a list whose first element has a speaker. Returns `None` for any other
+/// value.
 pub(super) fn turns(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
     let turns: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
     serde_json::from_str::<Speaker>(turns.first()?.get()).ok()?;
     Some(turns)
 }
 
-/// The messages, and what is not read.
+/// The messages, and notes on turns that are not read.
 pub(super) type Heard = (Vec<Message>, Vec<String>);
 
-/// Reads the turns; an error names the turn and what was expected.
+/// Converts the turns to messages. An error names the index of the turn and the expected value.
 pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Heard, (Option<usize>, String)> {
     let mut read = Read::default();
     for (at, raw) in turns.iter().enumerate() {
@@ -41,6 +42,7 @@ pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Hear
         let expected = || (Some(at), "has no value; expected a text".to_owned());
         let text = turn.value.ok_or_else(expected)?;
         let is_blank = text.trim().is_empty();
+        // A blank turn of an unknown speaker loses nothing, so it is only counted.
         if !read.turn(at, &turn.from, text) && !is_lenient && !is_blank {
             let from = plain::short(&turn.from);
             let detail = format!("comes from `{from}`, who is not known (--lenient leaves it out)");
@@ -57,13 +59,13 @@ pub(super) fn messages(turns: &[Box<RawValue>], is_lenient: bool) -> Result<Hear
 #[derive(Default)]
 struct Read {
     messages: Vec<Message>,
-    /// Calls that wait for a result.
+    /// Ids of the calls that wait for a result.
     open: VecDeque<String>,
     unread: Unread,
 }
 
 impl Read {
-    /// Reads a turn. Returns false if nobody knows its speaker.
+    /// Reads a turn. Returns false if its speaker is unknown.
     fn turn(&mut self, at: usize, from: &str, text: String) -> bool {
         match from {
             "human" | "user" => self.messages.push(Message::user(text)),
@@ -89,10 +91,11 @@ impl Read {
         true
     }
 
-    /// What the assistant says; calls may stand in it, each in `<tool_call>`.
+    /// Reads a turn of the assistant. It may contain calls, each in a `<tool_call>` element.
     fn said(&mut self, at: usize, text: String) {
         let (mut rest, mut beside, mut found) = (&*text, String::new(), Vec::new());
         while let Some((before, after)) = rest.split_once("<tool_call>") {
+            // An element that is not closed or holds no call is plain text. The calls before it are kept.
             let Some((inside, behind)) = after.split_once("</tool_call>") else { break };
             let mut inside = calls(inside);
             if inside.is_empty() {
@@ -111,7 +114,7 @@ impl Read {
     }
 
     fn called(&mut self, at: usize, text: &str, calls: Vec<wire::CalledFunction>) {
-        // A call that nobody answered waits for nothing more.
+        // Results follow their calls directly, so earlier calls without a result never get one.
         self.open.clear();
         let calls = calls.into_iter().enumerate().map(|(nth, call)| {
             let id = format!("call_{at}_{nth}");
@@ -123,7 +126,7 @@ impl Read {
     }
 }
 
-/// The calls of a text, one or a list of them; none where it is something else.
+/// Returns the calls in a text that is one JSON call or a list of them. Returns none for any other text.
 fn calls(text: &str) -> Vec<wire::CalledFunction> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).map(|call| vec![call]).unwrap_or_default();

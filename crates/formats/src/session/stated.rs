@@ -1,4 +1,5 @@
-//! Limits that the body of a logged request states, and context that its provider adds (rule B8).
+//! Limits that the body of a logged request states, and remote context that its provider adds (stated limits,
+//! B8).
 
 use super::wire;
 use context_window::{plan::RemoteContext, provider::StatedLimits};
@@ -29,10 +30,10 @@ pub(super) const KEYS: [&str; 19] = [
     "mcp_servers",
 ];
 
-/// The most servers that are named.
+/// Maximum number of MCP servers that are named.
 const MOST_SERVERS: usize = 16;
 
-/// The values of the keys above, whatever their types: a log may have keys of these names for other things.
+/// The values of these keys, of any type, because logs use the same names for other things.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Body {
@@ -45,17 +46,17 @@ pub(super) struct Body {
     most: Raw,
     num_ctx: Raw,
     num_predict: Raw,
-    /// Ollama's.
+    /// Ollama's options.
     options: Raw,
-    /// Gemini's, as the API, its Python SDK and logs of that write it.
+    /// Gemini's options, in the spellings of the API, its Python SDK and logs.
     #[serde(rename = "generationConfig")]
     generation: Raw,
     generation_config: Raw,
     config: Raw,
-    /// Bedrock's Converse.
+    /// The options of Bedrock's Converse.
     #[serde(rename = "inferenceConfig")]
     inference: Raw,
-    /// Anthropic's.
+    /// Anthropic's options of reasoning.
     thinking: Raw,
     previous_response_id: Raw,
     conversation: Raw,
@@ -68,29 +69,30 @@ pub(super) struct Body {
 
 type Raw = Option<Box<RawValue>>;
 
-/// A number of tokens in a body, if it is one: -1 and -2 say "as many as there are" to Ollama.
+/// Returns a number of tokens in a body. Returns `None` for any other value, and for -1 and -2, with which
+/// Ollama has no fixed limit.
 fn tokens(raw: &Raw) -> Option<u64> {
     serde_json::from_str(raw.as_deref()?.get()).ok().filter(|tokens| *tokens > 0)
 }
 
-/// A text that is not empty.
+/// Returns a string that is not empty.
 fn text(raw: &Raw) -> Option<String> {
     serde_json::from_str(raw.as_deref()?.get()).ok().filter(|text: &String| !text.is_empty())
 }
 
-/// The value of a key in an object.
+/// Returns the value of a key in an object.
 fn inside(raw: &Raw, key: &str) -> Raw {
     let mut object: BTreeMap<String, Box<RawValue>> = serde_json::from_str(raw.as_deref()?.get()).ok()?;
     object.remove(key)
 }
 
-/// The text itself, or the `id` of an object.
+/// Returns the string itself, or the `id` of an object.
 fn id(raw: &Raw) -> Option<String> {
     text(raw).or_else(|| text(&inside(raw, "id")))
 }
 
 impl Body {
-    /// Returns the limits that the body states.
+    /// Returns the limits that the body states, in tokens.
     pub(super) fn limits(&self) -> StatedLimits {
         let within = |raw: &Raw, keys: &[&str]| keys.iter().find_map(|key| tokens(&inside(raw, key)));
         let generation = || {
@@ -99,7 +101,7 @@ impl Body {
         };
         let mut stated = StatedLimits::default();
         stated.model_context_len = within(&self.options, &["num_ctx"]).or_else(|| tokens(&self.num_ctx));
-        // `max_completion_tokens` stands above the older `max_tokens` (OpenAI's reference).
+        // `max_completion_tokens` takes precedence over the older `max_tokens` (OpenAI's reference).
         let named = [
             &self.max_completion_tokens,
             &self.max_output_tokens,
@@ -114,24 +116,24 @@ impl Body {
             .or_else(generation)
             .or_else(|| within(&self.options, &["num_predict"]))
             .or_else(|| within(&self.inference, &["maxTokens"]));
-        // The budget of reasoning is part of `max_tokens`.
+        // The reasoning budget is part of `max_tokens`, so it is used only without that.
         let reasoning = || within(&self.thinking, &["budget_tokens"]);
         stated.reasoning = if stated.max_completion_tokens.is_none() { reasoning() } else { None };
         stated
     }
 
-    /// Returns the text of a prompt that is no chat.
+    /// Returns the prompt of a completion request, which is not a chat.
     pub(super) fn asked(&self) -> Option<String> {
         text(&self.prompt)
     }
 
-    /// Returns the context that the provider adds to this body.
+    /// Returns the remote context that the provider adds to this body.
     pub(super) fn remote(&self, session: &wire::Session) -> Vec<RemoteContext> {
         let of_responses = session.messages.is_none() && session.contents.is_none();
         let has_input = of_responses && session.input.is_some();
         let mut remote: Vec<RemoteContext> = [
             text(&self.previous_response_id).map(RemoteContext::previous_response),
-            // Logs have a conversation and a prompt of their own; those of Responses stand beside `input`.
+            // Logs use `conversation` and `prompt` for other things. Those of Responses come with `input`.
             id(&self.conversation)
                 .filter(|id| has_input || id.starts_with("conv_"))
                 .map(RemoteContext::conversation),

@@ -1,18 +1,19 @@
-//! Halves of UTF-16 pairs that stand alone, as logs have them that were cut between the two: no text can hold
-//! them.
+//! Lone surrogates: halves of UTF-16 pairs without the other half, from logs that were cut inside a pair. A
+//! Rust string cannot contain them.
 
 use std::borrow::Cow;
 
-/// The JSON text with `\ufffd` for every escape that names one half of a pair and has no other half beside
-/// it, and how many there are. Its length does not change, so that byte offsets stay valid.
+/// Returns the JSON text with each escape of a lone surrogate replaced by `\ufffd`, and the number of
+/// replacements. The length stays the same, so byte offsets stay valid.
 pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     let bytes = json.as_bytes();
     let (mut mended, mut lone, mut at) = (String::new(), 0, 0);
     let mut copied = 0;
-    // Backslashes stand inside of texts only.
+    // In valid JSON, backslashes occur only inside strings.
     while let Some(next) = bytes[at..].iter().position(|byte| *byte == b'\\') {
         at += next;
         let Some(unit) = unit(bytes, at) else {
+            // Skips the escaped character, which may itself be a backslash.
             at += 2;
             if at >= bytes.len() {
                 break;
@@ -40,7 +41,8 @@ pub(crate) fn mended(json: &str) -> (Cow<'_, str>, usize) {
     (mended.into(), lone)
 }
 
-/// Returns the number of a JSON escape of four digits at a byte offset. Returns `None` if there is none.
+/// Returns the UTF-16 unit of a four-digit JSON escape at a byte offset. Returns `None` if there is no
+/// escape.
 fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)? as u16))
@@ -52,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Any escapes in any order: what Rust makes of the units with a replacement for what is no pair.
+        /// Any escapes in any order: the result equals Rust's own decoding, which replaces lone surrogates.
         #[test]
         fn what_is_read_is_what_utf_16_means(
             units in prop::collection::vec(

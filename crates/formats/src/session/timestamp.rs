@@ -1,8 +1,8 @@
-//! Times as files have them: a text, or the seconds and nanoseconds of serde's `SystemTime`.
+//! Times in files: a text, or the seconds and nanoseconds of serde's `SystemTime`.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// When something was, as a text.
+/// A time as a text.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Timestamp(String);
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// `2026-11-22T09:30:00Z`, with the fraction of the second where there is one.
+/// Formats a time in UTC such as `2026-11-22T09:30:00Z`, with the fraction of a second if it is not 0.
 fn utc(seconds: u64, nanoseconds: u32) -> String {
     const DAY: u64 = 86_400;
     let (year, month, day) = date(seconds / DAY);
@@ -62,9 +62,9 @@ fn utc(seconds: u64, nanoseconds: u32) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
-/// Year, month and day of a day since 1970-01-01, in the Gregorian calendar.
+/// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
 fn date(mut days: u64) -> (u64, usize, u64) {
-    // The calendar repeats every 400 years.
+    // The calendar repeats every 400 years, so the loop below runs at most 400 times for any input.
     const DAYS_OF_400_YEARS: u64 = 146_097;
     let is_leap =
         |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
@@ -90,7 +90,7 @@ fn date(mut days: u64) -> (u64, usize, u64) {
 mod tests {
     use super::*;
 
-    /// The dates are those of `date --utc --date=@SECONDS`.
+    /// The expected dates come from `date --utc --date=@SECONDS`.
     #[test]
     fn seconds_are_the_dates_that_calendars_have() {
         for (seconds, nanoseconds, text) in [

@@ -1,4 +1,4 @@
-//! Tool definitions of any provider, as tools.
+//! Conversion of the tool definitions of any provider.
 
 use super::{gemini, keys::Keys, wire};
 use context_window::{
@@ -6,7 +6,7 @@ use context_window::{
 };
 use serde_json::value::RawValue;
 
-/// The tools, or the index of the first that is none and what is wrong with it.
+/// Converts tool definitions. An error names the index of the first invalid one, with the reason.
 pub(super) fn tools(
     tools: &[Box<RawValue>],
     functions: Vec<wire::Function>,
@@ -21,6 +21,7 @@ pub(super) fn tools(
         let mut tool: wire::Tool =
             serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
         if let Some(declarations) = tool.declarations.take() {
+            // Each declaration keeps its JSON, so that Gemini receives it unchanged.
             for raw in declarations {
                 let declared: wire::Declaration =
                     serde_json::from_str(raw.get()).map_err(|error| (at, plain::without_place(&error)))?;
@@ -51,10 +52,11 @@ pub(super) fn tools(
     Ok(all)
 }
 
-/// A name and the wire format of a tool that its provider runs itself, or takes in a form of its own.
+/// Returns the name and the wire format of a tool that its provider runs itself or accepts in a form of its
+/// own. Returns `None` for a function.
 fn hosted(tool: &wire::Tool, raw: &RawValue, unknown: WireFormat) -> Option<(String, WireFormat)> {
     let wire_format = match tool.kind.as_deref() {
-        // Gemini names such a tool by its key.
+        // Gemini names a provider's tool by its key.
         None if tool.name.is_none() => {
             let keys: Keys = serde_json::from_str(raw.get()).ok()?;
             return Some((keys.0.into_iter().next()?, WireFormat::Gemini));
@@ -62,7 +64,7 @@ fn hosted(tool: &wire::Tool, raw: &RawValue, unknown: WireFormat) -> Option<(Str
         None | Some("function") => return None,
         Some("custom") if tool.input_schema.is_some() => return None,
         Some("custom") if tool.name.is_none() => WireFormat::OpenAiChat,
-        // Anthropic's own bear the date of their version.
+        // Types of Anthropic's tools end with the date of their version.
         Some(kind) if has_version(kind) || kind == "mcp_toolset" => WireFormat::Anthropic,
         Some(kind) if kind.starts_with("tool_search_tool_") => WireFormat::Anthropic,
         Some(_) if unknown == WireFormat::Anthropic => unknown,
@@ -72,7 +74,7 @@ fn hosted(tool: &wire::Tool, raw: &RawValue, unknown: WireFormat) -> Option<(Str
     Some((name.unwrap_or_default(), wire_format))
 }
 
-/// Whether a type ends with a date, as in `web_search_20250305`.
+/// Checks whether a type ends with a date, as `web_search_20250305` does.
 fn has_version(kind: &str) -> bool {
     kind.rsplit('_').next().is_some_and(|end| end.len() == 8 && end.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,25 +1,26 @@
-//! What is met and not read, counted by its type: one note says all of it.
+//! Counts of unread values by type, reported in one note.
 
 use context_window::text::plain::{grouped, short};
 use std::collections::BTreeMap;
 
-/// Types, each with how many there are.
+/// The number of values of each type.
 #[derive(Default)]
 pub(crate) struct Unread(BTreeMap<String, u64>);
 
 impl Unread {
     pub(crate) fn count(&mut self, kind: &str) {
-        // Longer names are cut where they are shown; here they only have to stay apart.
+        // Long names are shortened when they are shown. Here they only have to stay distinct.
         *self.0.entry(kind.to_owned()).or_default() += 1;
     }
 
-    /// `12 events are not read: 9 progress, 3 system/turn_duration`, where there are any.
+    /// Returns a note such as `12 events are not read: 9 progress, 3 system/turn_duration`. Returns `None` if
+    /// nothing was counted.
     pub(crate) fn note(&self, one: &str, many: &str) -> Option<String> {
         const MOST: usize = 12;
         let all: u64 = self.0.values().sum();
         let what = if all == 1 { one } else { many };
         let mut kinds: Vec<(&String, u64)> = self.0.iter().map(|(kind, count)| (kind, *count)).collect();
-        // The most frequent first, and by name among equals.
+        // The sort is stable, so types with equal counts stay in the order of their names.
         kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let more = kinds.iter().skip(MOST).map(|(_, count)| count).sum::<u64>();
         let shown =

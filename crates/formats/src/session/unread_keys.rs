@@ -1,5 +1,5 @@
-//! Keys that nobody reads although they hold a text, a call or a result (rule J3), and keys that are probably
-//! misspelt.
+//! Unknown keys of messages that contain a text, a call or a result (lossless reading, J3), and keys that are
+//! probably misspelt.
 
 use super::{
     chat::LogKeys,
@@ -10,49 +10,48 @@ use crate::scan;
 use context_window::{text::plain, text::plain::short};
 use std::collections::BTreeMap;
 
-/// Other names of the content of a message.
+/// Usual names for the content of a message in other tools.
 const CONTENT: [&str; 12] = [
     "text", "message", "value", "parts", "body", "contents", "items", "blocks", "mes", "msg", "output",
     "response",
 ];
 
-/// Keys without which nothing of a message is lost.
+/// Keys without content. Ignoring one of them loses no part of a message.
 const SETTINGS: [&str; 6] = ["id", "name", "pinned", "priority", "ttl", "ttl_asked"];
 
-/// The keys that were met, each with the one that may have been meant.
+/// The unknown keys found, each with the key that was probably meant.
 #[derive(Default)]
 pub(crate) struct UnreadKeys {
-    /// Looked up once: the keys of a log are the same in every message.
+    /// A cache of suggestions, since the messages of a log have the same keys.
     meant: BTreeMap<String, Option<&'static str>>,
     met: Vec<Met>,
-    /// The number of further keys.
+    /// The number of keys that are not named.
     more: usize,
 }
 
-/// The most keys that are named.
+/// Maximum number of keys named in notes.
 const MOST: usize = 8;
 
-/// A key in one message or more.
+/// An unknown key of one or more messages.
 struct Met {
     key: String,
-    /// The key that may have been meant; otherwise it holds a text of the log's own.
+    /// The key that was probably meant. `None` for a key with a text of the log's own.
     meant: Option<&'static str>,
-    /// The first message that has it.
+    /// The place of the first message with this key.
     first: String,
     messages: u64,
 }
 
-/// A key that holds something that would be lost.
+/// An unknown key whose value would be lost.
 pub(crate) struct Lost {
     pub(crate) key: String,
     pub(crate) detail: String,
 }
 
 impl UnreadKeys {
-    /// Takes down the keys of the message at this index that nobody reads, and returns those whose values
-    /// would be lost.
+    /// Records the unknown keys of the message at index `at`, and returns those whose values would be lost.
     pub(crate) fn look_at(&mut self, at: usize, message: &wire::Message, log_keys: &LogKeys) -> Vec<Lost> {
-        // More keys than any message has, and longer ones, are no slips of the hand.
+        // Keys beyond these bounds are not typing errors, and the search for a near key would be slow.
         const MOST_KEYS: usize = 32;
         const LONGEST: usize = 100;
         let mut lost = Vec::new();
@@ -72,14 +71,14 @@ impl UnreadKeys {
         lost
     }
 
-    /// Returns the key that was probably meant, if the message lacks that.
+    /// Returns the key that was probably meant, if the message does not have it.
     fn meant(&mut self, key: &str, message: &wire::Message) -> Option<&'static str> {
         if !self.meant.contains_key(key) {
             self.meant.insert(key.to_owned(), plain::nearest(key, MESSAGE_KEYS));
         }
         let says = CONTENT.contains(&key) && !message.holds_anything();
         let meant = says.then_some("content").or(self.meant[key]);
-        // If the right key is there too, the other one is something else.
+        // If the message has the right key too, this one has another meaning.
         meant.filter(|meant| !has(message, meant))
     }
 
@@ -95,7 +94,7 @@ impl UnreadKeys {
         }
     }
 
-    /// Returns one note for each of the first keys.
+    /// Returns one note for each recorded key, and one for all further keys.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let more = plain::grouped(self.more as u64);
         let more = (self.more > 0).then(|| format!("{more} more keys of messages are not read"));
@@ -116,7 +115,7 @@ impl UnreadKeys {
     }
 }
 
-/// Returns the name of what a key holds that would be lost.
+/// Returns a name for the content under a key, if that content would be lost.
 fn found(
     message: &wire::Message,
     key: &str,
@@ -134,7 +133,7 @@ fn found(
         return None;
     }
     if log_keys.is_sent(message.role, key) && message.says_anything() {
-        // It goes back with its message: a call in it would be none that anybody knows of.
+        // The value is sent with its message, but a call inside it would be missing from the conversation.
         return scan::find_call(json).and_then(says_more);
     }
     if let Some(meant) = meant.filter(|meant| !SETTINGS.contains(meant)) {
@@ -146,7 +145,7 @@ fn found(
     }
     if json.starts_with('"') {
         let is_content = CONTENT.contains(&key) || !message.says_anything();
-        // One word may be the whole answer if the message has no other content.
+        // A single word may be the whole answer if the message has no other content.
         if CONTENT.contains(&key) && !message.says_anything() {
             let text = serde_json::from_str::<String>(json).ok().filter(|text| !text.trim().is_empty());
             return text.map(scan::Found::text).and_then(says_more);
@@ -157,14 +156,14 @@ fn found(
     found.and_then(says_more)
 }
 
-/// Checks whether a key holds a text that is neither sent nor in the content of the message. Logs have such
-/// texts of their own.
+/// Checks whether a key holds a text that is neither sent nor part of the message's content. Logs contain
+/// such texts of their own.
 fn is_own_text(message: &wire::Message, key: &str, json: &str, log_keys: &LogKeys) -> bool {
     let found = || scan::find_prose(json).filter(|found| !is_said(message, found));
     json.starts_with('"') && !log_keys.is_sent(message.role, key) && found().is_some()
 }
 
-/// Checks whether the content of a message has a text too: some logs have everything twice.
+/// Checks whether the content of a message also contains a text. Some logs contain every text twice.
 fn is_said(message: &wire::Message, found: &scan::Found) -> bool {
     let Some(text) = found.text.as_deref().map(str::trim) else { return false };
     match &message.content {
@@ -177,7 +176,7 @@ fn is_said(message: &wire::Message, found: &scan::Found) -> bool {
     }
 }
 
-/// Checks whether a message has something under a key.
+/// Checks whether a message has a value under a key.
 fn has(message: &wire::Message, key: &str) -> bool {
     match key {
         "role" => true,
@@ -196,8 +195,8 @@ fn has(message: &wire::Message, key: &str) -> bool {
     }
 }
 
-/// Checks whether a part of an unknown type is one of another tool, which no provider takes. Returns what it
-/// holds.
+/// Returns a name for the call or result inside a part of another tool, which no provider accepts. Returns
+/// `None` for a part that its provider may accept.
 pub(crate) fn foreign_part(json: &str, kind: Option<&str>) -> Option<&'static str> {
     const OF_TOOLS: [&str; 8] = [
         "\"toolCallId\"",

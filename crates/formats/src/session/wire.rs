@@ -1,4 +1,4 @@
-//! The shapes of a session file. Unknown fields are ignored; what is known has to have its type.
+//! The JSON shapes of a session file. Unknown fields are ignored, but known fields must have their type.
 
 use super::{
     content::Content,
@@ -14,14 +14,14 @@ use serde::{
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// A piece of state inside a summary.
+/// A state entry inside a summary.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StateText {
     pub(crate) id: ItemId,
     pub(crate) text: String,
 }
 
-/// Where the messages of a session are in its text.
+/// The messages of a session as a slice of its text.
 #[derive(Deserialize)]
 pub(crate) struct Messages<'a> {
     #[serde(borrow)]
@@ -46,26 +46,27 @@ pub(crate) struct Session {
     pub(crate) contents: Option<Box<RawValue>>,
     #[serde(rename = "systemInstruction", alias = "system_instruction")]
     pub(crate) system_instruction: Option<Box<RawValue>>,
-    /// The options of Google's Python SDK, which hold its system text and tools.
+    /// The options of Google's Python SDK, which contain its system text and tools.
     pub(crate) config: Option<Box<RawValue>>,
-    /// The messages of `OpenAI` Responses, and its system text. All four are read only where there are no
-    /// `messages`: logs carry keys of these names for things of their own.
+    /// The messages of `OpenAI` Responses, and its system text. These keys and those of Gemini are read only
+    /// without `messages`, because logs use the same names for other things.
     pub(crate) input: Option<Box<RawValue>>,
     pub(crate) instructions: Option<Box<RawValue>>,
-    /// The messages of `ShareGPT`, read where there are none of the others.
+    /// The messages of `ShareGPT`, read if no other key holds messages.
     pub(crate) conversations: Option<Box<RawValue>>,
     pub(crate) rag: Option<Vec<Passage>>,
     /// Another spelling of `rag`.
     pub(crate) passages: Option<Vec<Passage>>,
     pub(crate) query: Option<String>,
     pub(crate) previous: Option<Anchor>,
-    /// What only this crate writes.
+    /// The data that only this library writes.
     pub(crate) context_window: Option<Box<Own>>,
-    /// No session has one; a message does.
+    /// The role of a single message. A session has none, so this key identifies a message in place of a
+    /// session.
     pub(crate) role: Option<IgnoredAny>,
 }
 
-/// The options that Google's Python SDK takes beside the contents.
+/// The options of Google's Python SDK that are separate from the contents.
 #[derive(Default, Deserialize)]
 pub(crate) struct GoogleConfig {
     #[serde(alias = "systemInstruction")]
@@ -73,22 +74,22 @@ pub(crate) struct GoogleConfig {
     pub(crate) tools: Option<Vec<Box<RawValue>>>,
 }
 
-/// What only this crate writes: the options, the tokenizer, and the conversation with everything that
-/// happened to it.
+/// The data that only this library writes: the options, the tokenizer, and the conversation with all its
+/// events.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Own {
     pub(crate) version: u32,
-    /// Options that differ from their defaults, as the tables of a file of options.
+    /// Options that differ from their defaults, as the tables of an options file.
     pub(crate) options: serde_json::Map<String, serde_json::Value>,
     pub(crate) tokenizer: String,
     pub(crate) events: Vec<LogEvent>,
-    /// Context that the provider adds, if the request names any.
+    /// Remote context that the provider adds, if the request names any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) remote: Vec<RemoteContext>,
 }
 
-/// Ids are texts; numbers are taken for theirs.
+/// An id: a string, or a number that is read as its text.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected an id: a text or a number")]
 pub(crate) enum Name {
@@ -97,7 +98,7 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    /// Checks whether it names anything: Mistral's SDK writes `"null"` for an id that is not given.
+    /// Checks whether the id names anything. Mistral's SDK writes `"null"` for a missing id.
     pub(crate) fn is_given(&self) -> bool {
         !matches!(self, Self::Text(text) if text.is_empty() || text == "null")
     }
@@ -119,7 +120,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// The id of an item, which names it: an empty one would name nothing.
+/// The id of an item. It is never empty.
 #[derive(Deserialize)]
 #[serde(try_from = "Name")]
 pub(crate) struct Id(Name);
@@ -129,6 +130,7 @@ impl TryFrom<Name> for Id {
 
     fn try_from(name: Name) -> Result<Self, &'static str> {
         match name {
+            // Items with an empty id would be indistinguishable, so it is refused.
             Name::Text(text) if text.is_empty() => Err("expected an id that is not empty, or none"),
             name => Ok(Self(name)),
         }
@@ -190,7 +192,7 @@ impl Passage {
     }
 }
 
-/// Tool definitions: a list, or a text that holds one, as `ShareGPT` files have it.
+/// Tool definitions: a list, or a string that contains one as JSON, as in `ShareGPT` files.
 pub(crate) struct Tools(pub(crate) Vec<Box<RawValue>>);
 
 impl<'de> Deserialize<'de> for Tools {
@@ -199,6 +201,7 @@ impl<'de> Deserialize<'de> for Tools {
     }
 }
 
+// A visitor and not an untagged enum, because serde cannot read a `RawValue` from buffered content.
 struct ToolsVisitor;
 
 impl<'de> Visitor<'de> for ToolsVisitor {
@@ -222,7 +225,7 @@ impl<'de> Visitor<'de> for ToolsVisitor {
     }
 }
 
-/// A tool in its wrapper, or bare as older logs have it.
+/// A tool in its wrapper, or a bare function as in older logs.
 #[derive(Deserialize)]
 #[serde(expecting = "a tool: an object")]
 pub(crate) struct Tool {
@@ -234,7 +237,7 @@ pub(crate) struct Tool {
     pub(crate) parameters: Option<Box<RawValue>>,
     /// Anthropic's name for the parameters.
     pub(crate) input_schema: Option<Box<RawValue>>,
-    /// Gemini has all functions in one tool.
+    /// The functions of Gemini, all in one tool.
     #[serde(rename = "functionDeclarations", alias = "function_declarations")]
     pub(crate) declarations: Option<Vec<Box<RawValue>>>,
 }
@@ -258,7 +261,8 @@ pub(crate) struct Function {
     pub(crate) parameters: Option<Box<RawValue>>,
 }
 
-/// A message. What is derived reads the fields; who reads a message also learns which keys were none of them.
+/// A message. The derived implementation reads the fields; the implementation below also records the unknown
+/// keys.
 #[derive(Deserialize)]
 #[serde(remote = "Self", expecting = "a message: an object with a role")]
 pub(crate) struct Message {
@@ -271,21 +275,21 @@ pub(crate) struct Message {
     pub(crate) tool_call_id: Option<Name>,
     pub(crate) function_call: Option<CalledFunction>,
     pub(crate) reasoning_content: Option<String>,
-    /// What the assistant said aloud, by its id.
+    /// The spoken reply of the assistant, referenced by its id.
     pub(crate) audio: Option<Box<RawValue>>,
     pub(crate) pinned: Option<bool>,
     pub(crate) priority: Option<Priority>,
     pub(crate) ttl: Option<Ttl>,
     pub(crate) ttl_asked: Option<bool>,
-    /// The documents that a question was sent with.
+    /// The documents that were sent with a user message.
     pub(crate) documents: Option<Vec<Passage>>,
-    /// Its keys in their order, with the values of those that are not read.
+    /// The keys of the message in their order, with the values of unread ones.
     #[serde(skip)]
     pub(crate) keys: Vec<Key>,
 }
 
 impl Message {
-    /// A message that only says something.
+    /// Creates a message with a role and content only.
     pub(crate) fn new(role: Role, content: Content) -> Self {
         Self {
             role,
@@ -306,12 +310,13 @@ impl Message {
         }
     }
 
-    /// Whether it holds anything: something said, called, answered or thought.
+    /// Checks whether the message has content, calls, an answered call or reasoning.
     pub(crate) fn holds_anything(&self) -> bool {
         self.says_anything() || self.tool_call_id.is_some()
     }
 
-    /// Checks whether it has content, calls or reasoning: a result that only names its call has none.
+    /// Checks whether the message has content, calls or reasoning. A result that only names its call has none
+    /// of these.
     pub(crate) fn says_anything(&self) -> bool {
         let says = match &self.content {
             Content::Null => false,
@@ -343,6 +348,8 @@ impl<'de> Visitor<'de> for MessageVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Message, A::Error> {
         let mut keys = Vec::new();
         let watched = Watched::new(map, &MESSAGE_KEYS, &mut keys);
+        // `remote = "Self"` makes the derived function an inherent one. It takes precedence over the trait's
+        // function, so this call does not recurse.
         let mut message = Message::deserialize(MapAccessDeserializer::new(watched))?;
         message.keys = keys;
         Ok(message)
@@ -375,16 +382,16 @@ pub(crate) enum Role {
     User,
     Assistant,
     Tool,
-    /// The result of a legacy function call.
+    /// The role of a result of a legacy function call.
     Function,
 }
 
-/// A call, with its keys in their order.
+/// A tool call, with its keys in their order.
 #[derive(Deserialize)]
 #[serde(remote = "Self", expecting = "a call: an object with a function")]
 pub(crate) struct Call {
     pub(crate) id: Option<Name>,
-    /// The call of a function, or of a tool that takes a text.
+    /// The call of a function, or of a custom tool with a text as its input.
     #[serde(alias = "custom")]
     pub(crate) function: CalledFunction,
     #[serde(skip)]
@@ -420,7 +427,7 @@ impl<'de> Visitor<'de> for CallVisitor {
 #[serde(remote = "Self", expecting = "a function call: an object with a name")]
 pub(crate) struct CalledFunction {
     pub(crate) name: String,
-    /// A text that holds JSON, or the JSON itself.
+    /// The arguments: a string that contains JSON, or the JSON itself.
     #[serde(alias = "input")]
     pub(crate) arguments: Option<Box<RawValue>>,
     #[serde(skip)]
@@ -451,7 +458,7 @@ impl<'de> Visitor<'de> for CalledFunctionVisitor {
     }
 }
 
-/// The parts that are known by their `type`.
+/// The parts with a known `type`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Part {
@@ -466,21 +473,20 @@ pub(crate) enum ImageUrl {
     Full { url: String, detail: Option<String> },
 }
 
-/// Only a part's type, to know whether it is known.
+/// The type of a part, parsed alone to check if it is known.
 #[derive(Deserialize)]
 pub(crate) struct PartType {
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
 }
 
-/// Only a session's id, read without the rest.
+/// The id of a session, parsed without the rest.
 #[derive(Deserialize)]
 pub(crate) struct OnlyId {
     pub(crate) id: Option<Id>,
 }
 
-/// Arguments as the text they are: unwrapped where they are a JSON text, as they came where they are JSON
-/// itself.
+/// Returns arguments as text: the value of a JSON string, or the JSON itself for any other value.
 pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
     let raw = raw.map_or("", RawValue::get);
     serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.into())

@@ -1,4 +1,4 @@
-//! A request as a session file, which `plan-inspect` plans as the application did.
+//! Export of a request as a session file, from which `plan-inspect` computes the application's plan.
 
 use super::{redacted::Redactor, wire::Own};
 use crate::error::Error;
@@ -12,17 +12,18 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-/// The version of what stands under the key `context_window`.
+/// The version of the data under the key `context_window`.
 const VERSION: u32 = 1;
 
-/// Whether a session file holds the texts of its request.
+/// The treatment of texts in a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionTexts {
-    /// As they are.
+    /// Texts are kept unchanged.
     Kept,
-    /// Each replaced by one of the same number of tokens that says nothing; images by others of the same
-    /// kind. Names, ids, tool definitions and sealed reasoning, which its provider alone can read, stay.
+    /// Each text is replaced by a meaningless text with the same number of tokens, and each image by another
+    /// of the same kind. Names, ids, tool definitions and signed reasoning stay. Only the provider can read
+    /// signed reasoning.
     Redacted,
 }
 
@@ -55,24 +56,27 @@ struct Document {
 }
 
 /// Writes a request as the JSON of a session file: model, limits, options that differ from their defaults,
-/// tokenizer, the whole conversation, documents, tools, state. `plan-inspect FILE` gives the plan of the same
-/// fingerprint, for a model of the registry with a tokenizer that has a name. With [`SessionTexts::Redacted`]
-/// no text of the conversation, its documents, state or focus is in it, and the same items come in with the
-/// same tokens. A tool result that is cleared or clipped may take others, because that goes by bytes.
+/// tokenizer, the whole conversation, documents, tools and state.
 ///
-/// A token calibration of the request's own and [`PlanRequest::with_excluded_counts`] are not part of a
-/// session file.
+/// `plan-inspect FILE` then computes a plan with the same fingerprint, for a registered model and a tokenizer
+/// with a name. With [`SessionTexts::Redacted`] the file contains no text of the conversation, its documents,
+/// state or focus, and the same items are included with the same tokens. A tool result that is cleared or
+/// clipped may have another token count, because clipping counts bytes.
+///
+/// A session file does not contain the request's own token calibration or
+/// [`PlanRequest::with_excluded_counts`].
 ///
 /// # Errors
 ///
-/// Returns [`ErrorKind::Conversation`](crate::ErrorKind::Conversation) if the counter fails, `Input` for a
-/// conversation that has no JSON.
+/// Returns [`ErrorKind::Conversation`](crate::ErrorKind::Conversation) if the token counter fails, and
+/// `Input` if the conversation cannot be written as JSON.
 pub fn session_json(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
     texts: SessionTexts,
 ) -> Result<String, Error> {
     let redactor = (texts == SessionTexts::Redacted).then(|| Redactor::new(manager));
+    // The focus hint is sent inside a wording, so its tokens are counted inside it.
     let focus = |hint: &str| match &redactor {
         Some(redactor) => redactor.text_in(hint, |hint| wording::focus(hint).text().to_owned()),
         None => Ok(hint.to_owned()),
@@ -94,6 +98,7 @@ pub fn session_json(
         Some(redactor) => events.map(|event| redactor.event(event)).collect::<Result<_, _>>()?,
         None => events.collect(),
     };
+    // State is sent inside delimiters, so its tokens are counted inside them.
     let state = |(id, said): &(ItemId, String)| -> Result<_, Error> {
         let said = match &redactor {
             Some(redactor) => redactor.text_in(said, |text| wording::state(id.as_str(), text))?,
@@ -121,7 +126,8 @@ pub fn session_json(
 }
 
 impl Own {
-    /// The options as the text of a file, the tokenizer's name; what is wrong with them.
+    /// Returns the options as the text of an options file, and the name of the tokenizer. An error describes
+    /// the invalid value.
     pub(super) fn settings(&self) -> Result<(String, String), String> {
         if self.version != VERSION {
             return Err(format!("is of version {}; expected version {VERSION}", self.version));
@@ -131,14 +137,14 @@ impl Own {
     }
 }
 
-/// The options that differ from their defaults, as tables.
+/// Returns the options that differ from their defaults, as tables.
 fn options(config: &Config) -> Map<String, Value> {
     let tables = |config: &Config| serde_json::to_value(config).unwrap_or_default();
     let mut differing = match differing(&tables(config), &tables(&Config::default())) {
         Some(Value::Object(tables)) => tables,
         _ => Map::new(),
     };
-    // Its values are among them.
+    // The values of a preset are among the other options already.
     differing.remove("preset");
     differing
 }
@@ -152,16 +158,18 @@ fn differing(own: &Value, default: &Value) -> Option<Value> {
             let parts: Map<String, Value> = tables.iter().filter_map(part).collect();
             (!parts.is_empty()).then_some(Value::Object(parts))
         }
+        // A null is an unset option, which TOML cannot express.
         _ if own.is_null() || own == default => None,
         _ => Some(own.clone()),
     }
 }
 
-/// A tool in the form of `OpenAI` Chat, or as its provider has it.
+/// Returns a tool in the form of `OpenAI` Chat, or in its original form. Returns `None` for invalid JSON.
 fn tool(tool: &Tool) -> Option<Box<RawValue>> {
     if let Some((_, definition)) = &tool.hosted {
         return serde_json::from_str(definition).ok();
     }
+    // The original JSON may have fields that `Tool` does not have.
     if let Some(definition) = definition_as_written(tool) {
         return RawValue::from_string(definition).ok();
     }

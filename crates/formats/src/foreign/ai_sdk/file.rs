@@ -6,7 +6,7 @@ use super::super::{
 };
 use context_window::Part;
 
-/// Reads a file: its data under the first of the keys that it has.
+/// Reads a file. Its data is under the first of `keys` that is present.
 pub(super) fn part(fields: &Fields<'_>, keys: &[&'static str], is_image: bool) -> Result<Part, Fault> {
     let media_type = fields.first(&["mediaType", "mimeType", "contentType"]);
     let media_type = media_type.map(|kind| kind.text()).transpose()?.unwrap_or_default();
@@ -21,7 +21,7 @@ pub(super) fn part(fields: &Fields<'_>, keys: &[&'static str], is_image: bool) -
     data_part(&data, &media_type, name, is_image)
 }
 
-/// Reads the data of a file: a text or bytes, or since version 7 an object with either of them.
+/// Reads the data of a file: a string or bytes, or since version 7 an object with either.
 fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: bool) -> Result<Part, Fault> {
     let tagged = if node.is_object() { Some(node.object()?) } else { None };
     let tag = tagged.as_ref().map(|fields| fields.text("type")).transpose().ok().flatten().flatten();
@@ -40,18 +40,19 @@ fn data_part(node: &Node<'_>, media_type: &str, name: Option<String>, is_image: 
         _ if node.is_text() => Source::from_text(node.text()?),
         _ => match media::bytes(node) {
             Ok(data) => (None, Source::Data(data)),
-            // A bare reference: names of providers with ids.
+            // A bare reference is an object from names of providers to ids.
             Err(_) if tag.is_none() && tagged.is_some() => return stored(node, is_image),
             Err(fault) => return Err(fault),
         },
     };
     if let Source::Data(data) = &source {
+        // Decoding checks the data before it becomes part of a message.
         media::decoded(data).ok_or_else(|| node.fault("is no base64; expected the data of a file"))?;
     }
     let media_type = match (media_type, told) {
         ("", None) if is_image || is_image_address(&source) => "image".to_owned(),
         ("", Some(told)) => told,
-        // A media type without its second half is less exact than the data URL.
+        // A media type without a subtype is less exact than the type of the data URL.
         (kind, Some(told)) if !kind.contains('/') && told.starts_with(kind) => told,
         (kind, _) => kind.to_owned(),
     };
@@ -64,7 +65,7 @@ fn is_image_address(source: &Source) -> bool {
     [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(|end| path.ends_with(end))
 }
 
-/// Reads the id that providers have for a file: the first of them that a request can name.
+/// Reads the ids that providers use for a stored file. Returns the first part that a request can name.
 fn stored(node: &Node<'_>, is_image: bool) -> Result<Part, Fault> {
     if node.is_text() {
         return media::stored(node, "openai", &node.text()?, is_image);

@@ -1,5 +1,6 @@
-//! The AI SDK of Vercel: messages of its user interface (`parts`; in version 4 also `toolInvocations`) and
-//! messages for models (`ModelMessage`, `CoreMessage` in version 4), alone or in the body of a request.
+//! Messages of Vercel's AI SDK, alone or in the body of a request. Messages of its user interface have
+//! `parts`, in version 4 also `toolInvocations`. Messages for models are `ModelMessage`, or `CoreMessage` in
+//! version 4.
 
 use super::{
     FormatReader,
@@ -21,7 +22,7 @@ pub(super) const READER: FormatReader =
     FormatReader::new(FileFormat::AiSdk, fits, read).with_conversations(conversations);
 
 fn fits(shape: &Shape) -> bool {
-    // A list of chats is no list of messages.
+    // A list of chats is not a list of messages.
     let inside = |value: &Value| {
         Some(value)
             .filter(|_| !shape.is_lines)?
@@ -29,6 +30,7 @@ fn fits(shape: &Shape) -> bool {
             .as_array()
             .map(|all| all.iter().any(is_message))
     };
+    // The steps of a result fit too, so that `read` can name the missing request.
     if shape.any_has(&["finishReason", "response", "content"]) && !shape.any_has(&["role"]) {
         return true;
     }
@@ -46,6 +48,7 @@ fn is_message(message: &Value) -> bool {
         let is_text = kind == "text" && part.get("text").is_some_and(Value::is_string);
         let is_named = ["tool-", "data-", "source-"].iter().any(|begin| kind.starts_with(begin));
         let of_ui = ["reasoning", "file", "step-start", "dynamic-tool", "source", "steering-message"];
+        // OpenTelemetry has parts of the same types, but with a `content`.
         is_text || is_named || of_ui.contains(&kind) && part.get("content").is_none()
     });
     let has_content = any("content", &|part| match text(part, "type") {
@@ -61,7 +64,7 @@ fn is_message(message: &Value) -> bool {
     is_role && (has_parts || has_content || has_calls)
 }
 
-/// Returns the chats of a list of them.
+/// Returns the chats of a list of chats.
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let chats = node.list().ok()?;
     let chat = |chat: Node<'a>| {
@@ -90,7 +93,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         } else {
             model::message(node, &mut requests, &mut left, reading)?.into_iter().collect()
         };
-        // A compaction alone is no message.
+        // A message with nothing but a compaction adds no entry.
         let entries = entries.into_iter().filter(|entry| !is_compaction || !entry.pieces.is_empty());
         steps.extend(entries.map(Step::Entry));
         Ok(steps)
@@ -157,7 +160,7 @@ fn body<'a>(node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<V
     Ok(messages)
 }
 
-/// Reads the system text of a request: a text, a message, or a list of them.
+/// Reads the system text of a request: a string, a message, or a list of them.
 fn system(node: &Node<'_>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
     if node.is_text() {
         talk.system.push(node.text()?);
@@ -181,6 +184,7 @@ fn read_tools(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Tool>, Fault
         let own = fields.text("name")?;
         let name = own.as_deref().or(name).ok_or_else(|| node.fault("has no `name`"))?.to_owned();
         let schema = fields.first(&["inputSchema", "parameters", "input_schema"]);
+        // The SDK's helper `jsonSchema` wraps the schema in an object.
         let inner = schema.as_ref().filter(|schema| schema.is_object()).map(Node::object);
         let inner = inner.transpose()?.and_then(|inner| inner.get("jsonSchema")).or(schema);
         let schema = inner.map(|schema| schema.compact()).unwrap_or_default();

@@ -13,13 +13,13 @@ use context_window::{Part, Role};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys of options for a provider beside a message or a part.
+/// Keys of provider options in a message or a part.
 const OPTIONS: [&str; 3] = ["providerOptions", "providerMetadata", "experimental_providerMetadata"];
 
-/// Requests for a user's approval: a denied call without a result gets one.
+/// Requests for the user's approval. A denied call without a result gets one.
 pub(super) struct Requests {
     answered: BTreeSet<String>,
-    /// By the id of the approval the id of the call.
+    /// The ids of the calls, by the id of their approval.
     calls: BTreeMap<String, String>,
 }
 
@@ -29,8 +29,9 @@ impl Requests {
     }
 }
 
-/// Returns the ids of the calls that have results, if a user was asked for any.
+/// Returns the ids of the calls with results. Returns none if no message contains an approval.
 pub(super) fn answered(messages: &[Node<'_>]) -> BTreeSet<String> {
+    // The results matter only for denied calls, so most files skip the second parse.
     let asks = messages.iter().any(|message| message.json().contains("tool-approval-response"));
     let values =
         messages.iter().filter(|_| asks).filter_map(|message| serde_json::from_str(message.json()).ok());
@@ -44,7 +45,7 @@ pub(super) fn answered(messages: &[Node<'_>]) -> BTreeSet<String> {
     ids
 }
 
-/// Reads a message. Returns nothing for one of approvals alone.
+/// Reads a message. Returns no entry for a message with approvals only.
 pub(super) fn message(
     node: &Node<'_>,
     requests: &mut Requests,
@@ -76,6 +77,7 @@ pub(super) fn message(
     }
     fields.finish(reading)?;
     let pieces = turn.into_pieces();
+    // A message with approvals only has no pieces and is omitted.
     let is_empty = pieces.is_empty() && matches!(role, Role::Tool | Role::Assistant);
     let entry = (!is_empty).then(|| Entry::new(role, pieces).with_id(id));
     Ok(entry.into_iter().collect())
@@ -157,7 +159,7 @@ fn part(
     Ok(())
 }
 
-/// Reads the user's answer to a request. Returns the result of a denied call that has none.
+/// Reads the user's response to a request. Returns the result of a denied call without one.
 fn approval(fields: &Fields<'_>, requests: &Requests, left: &mut Left) -> Result<Option<Answer>, Fault> {
     left.approvals += 1;
     fields.ignore(&["providerExecuted"]);
@@ -169,7 +171,7 @@ fn approval(fields: &Fields<'_>, requests: &Requests, left: &mut Left) -> Result
     }))
 }
 
-/// Reads a result: `output` with its type, or in version 4 `result` as it is.
+/// Reads a result: `output` with its type, or in version 4 `result` without a type.
 fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     fields.ignore(&["input", "args", "dynamic", "preliminary", "providerExecuted", "title"]);
     let mut answer = Answer {
@@ -188,7 +190,7 @@ fn result(fields: &Fields<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     let result = fields.get("result");
     match fields.get("experimental_content").filter(Node::is_list) {
         Some(content) => {
-            // The result is there once more, for programs.
+            // `result` repeats the content in a form for programs.
             answer.parts = reading.each(content.list()?, content_part)?;
         }
         None => answer
@@ -213,7 +215,7 @@ fn typed(output: &Node<'_>, mut answer: Answer, reading: &mut Reading) -> Result
         |value: Option<Node<'_>>| value.map_or_else(|| "null".to_owned(), |value| value.text_or_json());
     match &*kind.text()? {
         "text" => answer.parts.push(Part::Text(fields.need("value")?.text()?)),
-        // The SDK sends a JSON string with its quotes: the content is the string itself.
+        // The SDK sends a JSON string with its quotes. The content here is the string itself.
         "json" => answer.parts.push(Part::Text(text(value))),
         "error-text" | "error-json" => {
             answer.parts.push(Part::Text(text(value)));

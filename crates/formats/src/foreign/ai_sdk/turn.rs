@@ -1,17 +1,16 @@
-//! The steps of an assistant's message: texts and calls, then the results.
+//! The steps of an assistant message: texts and calls, then the results.
 
 use super::super::talk::{Answer, Call, Piece};
 use context_window::{WireFormat, message::Reasoning, text::plain};
 use serde_json::Value;
 
-/// The pieces of a message in the order in which they happened. The results of a step come behind all of its
-/// calls.
+/// The pieces of a message in the order of events. The results of a step come after all its calls.
 pub(super) struct Turn {
-    /// True if the message marks the beginning of its steps.
+    /// True if the message marks the start of its steps.
     has_steps: bool,
     pieces: Vec<Piece>,
     answers: Vec<Answer>,
-    /// A result is one of a tool that the provider ran within the step.
+    /// True if the current step has a result of a tool that the provider ran.
     is_hosted: bool,
 }
 
@@ -26,14 +25,15 @@ impl Turn {
         self.is_hosted = false;
     }
 
-    /// Adds a text or a thought. It came after the results before it if those are the provider's, or if no
-    /// mark puts it into the same step.
+    /// Adds text or reasoning. It starts a new step if the results before it came from the provider, or if
+    /// the message does not mark its steps.
     pub(super) fn say(&mut self, piece: Piece) {
         if self.is_hosted || !self.has_steps {
             self.end_step();
         }
         match (self.pieces.last_mut(), piece) {
             (Some(Piece::Thought(before)), Piece::Thought(more)) if is_same(before, &more) => {
+                // The parts of one reasoning item are sent with a single signature, the last one.
                 let parts = [std::mem::take(&mut before.text), more.text];
                 before.text =
                     parts.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join("\n\n");
@@ -43,7 +43,7 @@ impl Turn {
         }
     }
 
-    /// Adds a call, with its result if there is one.
+    /// Adds a call, with its result if present.
     pub(super) fn call(&mut self, call: Call, answer: Option<Answer>, is_hosted: bool) {
         self.pieces.push(Piece::Call(call));
         if let Some(answer) = answer {
@@ -53,7 +53,9 @@ impl Turn {
 
     /// Adds a result.
     pub(super) fn answer(&mut self, answer: Answer, is_hosted: bool) {
+        // Results wait for the end of the step, because all its calls must come before them.
         self.answers.push(answer);
+        // A provider's tool runs within the reply, so later text of the step comes after its result.
         self.is_hosted |= is_hosted;
     }
 
@@ -63,19 +65,19 @@ impl Turn {
         self.pieces
     }
 
-    /// Takes the pieces so far.
+    /// Ends the step, and returns and removes the pieces so far.
     pub(super) fn take(&mut self) -> Vec<Piece> {
         self.end_step();
         std::mem::take(&mut self.pieces)
     }
 }
 
-/// Checks whether two thoughts are parts of one: they bear the same id.
+/// Checks whether two reasoning pieces are parts of one item, from their ids.
 fn is_same(one: &Reasoning, other: &Reasoning) -> bool {
     one.id.is_some() && one.id == other.id && one.wire_format == other.wire_format
 }
 
-/// Makes the piece of a thought with what its provider wrote beside it. Returns `None` if nothing is in it.
+/// Creates a reasoning piece from a text and the provider's metadata. Returns `None` if both are empty.
 pub(super) fn thought(text: String, beside: Option<&Value>) -> Option<Piece> {
     let seal = |key: &str| {
         let of =
@@ -99,13 +101,13 @@ pub(super) fn thought(text: String, beside: Option<&Value>) -> Option<Piece> {
     Piece::thought(text)
 }
 
-/// Returns the signature that Gemini gave with a call.
+/// Returns the signature that Gemini returned with a call.
 pub(super) fn signature(beside: Option<&Value>) -> Option<String> {
     let of = |metadata: &Value| metadata.get("thoughtSignature")?.as_str().map(str::to_owned);
     beside?.as_object()?.values().find_map(of)
 }
 
-/// Content that is not sent to a model, with counts.
+/// Counts of content that is not sent to a model.
 #[derive(Default)]
 pub(super) struct Left {
     pub(super) sources: u64,
@@ -115,7 +117,7 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// Returns a note for each kind that was met.
+    /// Returns a note for each kind with a count above 0.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
         let note = |(count, one, many): (u64, &str, &str)| {
             let what = if count == 1 { one } else { many };

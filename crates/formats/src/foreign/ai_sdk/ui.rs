@@ -1,4 +1,4 @@
-//! Messages of the user interface: version 5 and later (`parts` with `tool-NAME`) and version 4
+//! Messages of the user interface: version 5 and later (`parts` with `tool-NAME`), and version 4
 //! (`tool-invocation`).
 
 use super::{
@@ -12,10 +12,10 @@ use super::{
 use context_window::Role;
 use serde_json::Value;
 
-/// The words of the SDK for a call that the user did not allow.
+/// The SDK's text for a call that the user denied.
 pub(super) const DENIED: &str = "Tool call execution denied.";
 
-/// Reads a message: more than one if the user spoke between the assistant's steps.
+/// Reads a message. Returns several entries if the user sent text between the assistant's steps.
 pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -> Result<Vec<Entry>, Fault> {
     let fields = node.object()?;
     let kind = fields.need("role")?;
@@ -23,7 +23,7 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
         "system" => Role::System,
         "user" => Role::User,
         "assistant" => Role::Assistant,
-        // Of version 4: an application's data for its own page.
+        // Data of an application for its own page (version 4).
         "data" => {
             left.data += 1;
             return Ok(Vec::new());
@@ -42,18 +42,18 @@ pub(super) fn message(node: &Node<'_>, left: &mut Left, reading: &mut Reading) -
     Ok(said.into_entries(role, id))
 }
 
-/// The content of the parts of a message.
+/// The content of a message's parts.
 struct Said {
     role: Role,
     turn: Turn,
-    /// Texts that version 4 repeats beside the parts.
+    /// The texts of the parts, which version 4 repeats outside the parts.
     texts: String,
     thoughts: String,
     invocations: Vec<(String, Value)>,
     urls: Vec<String>,
     /// The step of the last call in version 4.
     step: u64,
-    /// Messages that are whole, the user's among them.
+    /// Finished messages, including those of the user.
     entries: Vec<Entry>,
 }
 
@@ -91,7 +91,7 @@ impl Said {
                 self.turn.say(Piece::Part(file::part(&fields, &["url", "data"], false)?));
             }
             "step-start" => self.turn.end_step(),
-            // Read before the message.
+            // A compaction was read before the message.
             "context_compaction" => fields.ignore_all(),
             "tool-invocation" => {
                 let invocation = fields.need("toolInvocation")?;
@@ -126,7 +126,7 @@ impl Said {
         }
     }
 
-    /// Reads a thought: a text, or in version 4 details with signatures.
+    /// Reads reasoning: a text, or in version 4 details with signatures.
     fn reasoning(&mut self, fields: &Fields<'_>) -> Result<(), Fault> {
         fields.ignore(&["state", "id"]);
         let whole =
@@ -161,7 +161,7 @@ impl Said {
         Ok(())
     }
 
-    /// Reads a call of version 5 or later, with what became of it.
+    /// Reads a call of version 5 or later, with its result.
     fn tool(&mut self, fields: &Fields<'_>, name: &str, left: &mut Left) -> Result<(), Fault> {
         let id = fields.need("toolCallId")?.name()?;
         fields.ignore(&["title", "toolMetadata", "preliminary", "inputEncoding", "resultProviderMetadata"]);
@@ -233,6 +233,7 @@ impl Said {
                 );
             }
         };
+        // A new step number means that the results so far came before this call.
         if step != self.step {
             self.turn.end_step();
             self.step = step;
@@ -242,7 +243,7 @@ impl Said {
         Ok(())
     }
 
-    /// Reads a text that the user sent while the assistant was at work.
+    /// Reads a text that the user sent while the assistant was working.
     fn steering(&mut self, fields: &Fields<'_>, left: &mut Left, reading: &mut Reading) -> Result<(), Fault> {
         let before = self.turn.take();
         if !before.is_empty() {
@@ -256,7 +257,7 @@ impl Said {
         Ok(())
     }
 
-    /// Reads what version 4 has beside the parts: the same once more, or all of it.
+    /// Reads the keys of version 4 outside the parts: a copy of the parts, or all of the content.
     fn beside(
         &mut self,
         fields: &Fields<'_>,
@@ -284,6 +285,7 @@ impl Said {
             .map(|node| (String::new(), serde_json::from_str(node.json()).unwrap_or_default()))
             .collect();
         let text = content.as_ref().map(Node::text).transpose()?.unwrap_or_default();
+        // If a call still waits for its result, the text came before the calls; otherwise it came last.
         let is_first = !has_parts && is_waiting(&known);
         if is_first {
             self.text(text.clone());
@@ -306,7 +308,7 @@ impl Said {
         self.attachments(fields, reading)
     }
 
-    /// Reads files beside the user's text, unless a part is the same file.
+    /// Reads the files outside a user message's parts. Omits a file that is also a part.
     fn attachments(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(), Fault> {
         let attachments = fields.first(&["experimental_attachments", "attachments"]);
         for node in attachments.map(|all| all.list()).transpose()?.unwrap_or_default() {
@@ -323,11 +325,11 @@ impl Said {
 
     fn into_entries(mut self, role: Role, id: Option<String>) -> Vec<Entry> {
         let pieces = match role {
-            // The SDK sends one text.
+            // The SDK sends a system message as one text.
             Role::System => vec![Piece::text(std::mem::take(&mut self.texts))],
             _ => self.turn.take(),
         };
-        // An assistant's message without anything was stopped before it began.
+        // An empty assistant message was stopped before it began, so it is omitted.
         if !pieces.is_empty() || role != Role::Assistant {
             self.entries.push(Entry::new(role, pieces));
         }
@@ -338,18 +340,18 @@ impl Said {
     }
 }
 
-/// Returns what a provider wrote beside a part.
+/// Returns the provider's metadata of a part.
 pub(super) fn metadata(fields: &Fields<'_>, keys: &[&'static str]) -> Option<Value> {
     serde_json::from_str(fields.first(keys)?.json()).ok()
 }
 
-/// Checks whether a result of a server of the Model Context Protocol is marked as failed.
+/// Checks whether a result of an MCP server is marked as failed.
 fn is_mcp_error(node: &Node<'_>) -> bool {
     let Ok(fields) = node.object() else { return false };
     fields.get("content").is_some_and(|content| content.is_list()) && fields.is_true("isError")
 }
 
-/// Checks whether a text is part of another, whatever white space is between their words.
+/// Checks whether a text is part of another one, ignoring white space.
 fn repeats(whole: &str, part: &str) -> bool {
     let bare = |text: &str| text.split_whitespace().collect::<String>();
     bare(whole).contains(&bare(part))

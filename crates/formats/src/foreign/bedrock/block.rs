@@ -1,4 +1,4 @@
-//! Content blocks of Converse: objects with one key, which is their kind.
+//! Content blocks of Converse. Each is an object with one key, which is its kind.
 
 use super::super::{
     media::{self, Source},
@@ -8,7 +8,7 @@ use super::super::{
 use context_window::{Part, Role, WireFormat, message::Reasoning};
 use serde_json::json;
 
-/// Reads a block of the system text. Returns `None` for a mark of the cache.
+/// Reads a block of the system text. Returns `None` for a cache point.
 pub(super) fn system(node: &Node<'_>, reading: &mut Reading) -> Result<Option<String>, Fault> {
     match piece(node, Role::System, reading)? {
         None => Ok(None),
@@ -17,7 +17,7 @@ pub(super) fn system(node: &Node<'_>, reading: &mut Reading) -> Result<Option<St
     }
 }
 
-/// Reads a block. Returns `None` for one without content.
+/// Reads a block. Returns `None` for a block without content.
 pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     if node.is_text() {
         return Ok(Some(Piece::text(node.text()?)));
@@ -46,7 +46,7 @@ pub(super) fn piece(node: &Node<'_>, role: Role, reading: &mut Reading) -> Resul
     Ok(piece)
 }
 
-/// Returns the keys of a block that are known, with their values.
+/// Returns the known keys of a block, with their values.
 fn kinds<'a>(fields: &Fields<'a>) -> Vec<(&'static str, Node<'a>)> {
     const KINDS: [&str; 13] = [
         "text",
@@ -112,7 +112,7 @@ fn result(node: &Node<'_>, reading: &mut Reading) -> Result<Answer, Fault> {
     Ok(Answer { id: Some(id), name: None, parts, is_failed })
 }
 
-/// Reads a thought. Returns `None` for an empty one.
+/// Reads reasoning. Returns `None` if it is empty.
 fn thought(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> {
     let fields = node.object()?;
     let redacted = fields.get("redactedContent");
@@ -151,6 +151,7 @@ fn medium(kind: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fa
     let fields = node.object()?;
     fields.ignore(&["error"]);
     let format = fields.text("format")?.unwrap_or_default();
+    // A few formats of Converse differ from the subtype of their media type.
     let media_type = match (kind, format.as_str()) {
         ("image", "jpg") => "image/jpeg".to_owned(),
         ("audio", "x-aac") => "audio/aac".to_owned(),
@@ -163,12 +164,13 @@ fn medium(kind: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fa
     Ok(part)
 }
 
-/// Reads bytes, or an address in S3.
+/// Reads bytes, or an S3 URL.
 fn content(node: &Node<'_>, reading: &mut Reading) -> Result<Source, Fault> {
     let fields = node.object()?;
     let source = match (fields.get("bytes"), fields.get("s3Location")) {
         (Some(bytes), _) => {
             let data = media::bytes(&bytes)?;
+            // Decoding checks the data before it becomes part of a message.
             media::decoded(&data).ok_or_else(|| bytes.fault("is no base64"))?;
             Source::Data(data)
         }
@@ -183,7 +185,7 @@ fn content(node: &Node<'_>, reading: &mut Reading) -> Result<Source, Fault> {
     Ok(source)
 }
 
-/// Reads a document, in the form of Anthropic where that has one.
+/// Reads a document. Uses the form of Anthropic if that supports the document's format.
 fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     let fields = node.object()?;
     let format = fields.text("format")?.unwrap_or_else(|| "txt".into());
@@ -194,6 +196,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
         .is_some_and(|c| c.is_true("enabled"));
     let node = fields.need("source")?;
     let source = node.object()?;
+    // Anthropic accepts PDF and plain text. Other formats become files of another provider's form.
     let is_plain = matches!(format.as_str(), "txt" | "md" | "csv" | "html");
     let inner = if let Some(text) = source.text("text")? {
         json!({ "type": "text", "media_type": "text/plain", "data": text })
@@ -226,6 +229,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
             }
         }
     };
+    // `content` has read these keys through an object of its own.
     source.ignore(&["bytes", "s3Location"]);
     source.finish(reading)?;
     fields.finish(reading)?;
@@ -242,7 +246,7 @@ fn document(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     Ok(Part::Opaque { wire_format: WireFormat::Anthropic, json: block.to_string() })
 }
 
-/// Reads what a guardrail looks at: the model is sent it as well.
+/// Reads content for a guardrail, which is also sent to the model.
 fn guarded(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     let fields = node.object()?;
     let part = match (fields.get("text"), fields.get("image")) {
@@ -260,7 +264,7 @@ fn guarded(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     Ok(part)
 }
 
-/// Reads the assistant's text with citations, which are not sent back.
+/// Reads an assistant text with citations. The citations are not sent back.
 fn cited(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     let fields = node.object()?;
     fields.ignore(&["citations"]);
@@ -270,7 +274,7 @@ fn cited(node: &Node<'_>, reading: &mut Reading) -> Result<Part, Fault> {
     Ok(Part::Text(texts.concat()))
 }
 
-/// Reads a result of a search, which Anthropic has in the same form with types.
+/// Reads a search result. Anthropic has the same form with additional types.
 fn search_result(node: &Node<'_>) -> Result<Part, Fault> {
     let fields = node.object()?;
     let texts = fields.need("content")?.list()?;

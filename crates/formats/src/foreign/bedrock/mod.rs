@@ -1,5 +1,5 @@
-//! Amazon Bedrock's Converse: its requests, the messages alone, and lines of the log of model invocations.
-//! Strands Agents keeps its messages in the same form.
+//! Amazon Bedrock's Converse: requests, messages alone, and lines of the model invocation log. Strands Agents
+//! stores its messages in the same form.
 
 use super::{
     FormatReader,
@@ -38,6 +38,7 @@ fn fits(shape: &Shape) -> bool {
         });
         has_media || BLOCKS.iter().any(|key| block.get(*key).is_some_and(Value::is_object))
     };
+    // Blocks with a type belong to Anthropic or OpenAI.
     let is_untyped = |block: &Value| block.get("type").is_none() || is_own(block);
     let is_text = |block: &Value| block.get("text").is_some_and(Value::is_string);
     let of_chat = ["tool_calls", "tool_call_id", "parts"];
@@ -55,7 +56,7 @@ fn has_role(message: &Value) -> bool {
     matches!(text(message, "role"), "user" | "assistant" | "system")
 }
 
-/// Returns a line of the log under the id of its request.
+/// Returns a line of the log, with the id of its request.
 fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>> {
     let fields = node.object().ok()?;
     fields.get("schemaType")?;
@@ -70,6 +71,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     }
     let fields = node.object()?;
     if fields.has("schemaType") {
+        // Checked before `output`, because a line of the log has that key too.
         return logged(&fields, reading);
     }
     if fields.has("output") {
@@ -132,7 +134,7 @@ fn limits(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
     let thinking = more.map(|more| more.object()).transpose()?.and_then(|more| more.get("thinking"));
     let budget = thinking.filter(Node::is_object).map(|thinking| thinking.object()).transpose()?;
     let budget = budget.and_then(|thinking| thinking.get("budget_tokens")?.number());
-    // The budget of reasoning is part of the reply.
+    // The reasoning budget is part of the reply limit, so it is used only without that.
     talk.stated.reasoning = if talk.stated.max_completion_tokens.is_none() { budget } else { None };
     Ok(())
 }
@@ -151,7 +153,7 @@ fn tool(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Tool>, Fault> {
     let tool = fields.need("toolSpec")?.object()?;
     tool.ignore(&["strict"]);
     let schema = tool.need("inputSchema")?.object()?.need("json")?;
-    // Some programs write the schema as a text.
+    // Some programs write the schema as a string.
     let schema = if schema.is_text() { schema.text()? } else { schema.compact() };
     let description = tool.text("description")?.unwrap_or_default();
     let made = Tool::new(tool.need("name")?.text()?, description, schema);
@@ -164,10 +166,11 @@ fn messages(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Step>, Fault> 
     Ok(reading.each(node.list()?, message)?.into_iter().map(Step::Entry).collect())
 }
 
-/// Reads a message, or one in what Strands Agents stores around it.
+/// Reads a message, alone or in the object that Strands Agents stores around it.
 fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let fields = node.object()?;
     if let Some(inside) = fields.get("message") {
+        // The redacted message replaces the original.
         let redacted = fields.get("redact_message");
         fields.ignore(&["message_id", "created_at", "updated_at"]);
         fields.finish(reading)?;
@@ -202,7 +205,7 @@ fn answer(fields: &Fields<'_>, reading: &mut Reading) -> Result<Option<Step>, Fa
     Ok(Some(Step::Entry(entry)))
 }
 
-/// Reads a line of the log of model invocations: a request with its answer.
+/// Reads a line of the model invocation log: a request with its response.
 fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk { id: fields.name("requestId")?, model: fields.text("modelId")?, ..Talk::default() };
     fields.ignore(&[
@@ -234,6 +237,7 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         None => request,
     };
     let request = request.object()?;
+    // `InvokeModel` requests of Claude have the body of Anthropic's own API.
     let is_converse = !request.has("anthropic_version");
     if is_converse {
         body(&request, &mut talk, reading)?;
@@ -257,12 +261,13 @@ fn logged(fields: &Fields<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Returns the JSON in a text, as some pipelines write bodies.
+/// Returns the JSON inside a string, because some pipelines write bodies in that form. Returns `None` for any
+/// other value.
 fn as_json(node: &Node<'_>) -> Result<Option<String>, Fault> {
     if node.is_text() { node.text().map(Some) } else { Ok(None) }
 }
 
-/// Reads the body of Anthropic's own API, which a model takes without Converse.
+/// Reads a body of Anthropic's own API, which was sent to a model without Converse.
 fn anthropic(fields: &Fields<'_>, talk: &mut Talk) -> Result<(), Fault> {
     talk.wire_format = Some(WireFormat::Anthropic);
     if let Some(system) = fields.get("system") {

@@ -20,7 +20,7 @@ pub(super) fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<V
     mapping.ignore_all();
     let said = nodes.values().filter(|(message, _)| message.is_some()).count();
     let parents: BTreeSet<&str> = nodes.values().filter_map(|(_, parent)| parent.as_deref()).collect();
-    // Without a current one, it is the newest of the leaves.
+    // If no node is marked as current, the branch ends at the newest leaf.
     let time = |name: &str| {
         let time = nodes.get(name).and_then(|(message, _)| message.as_ref()?.as_object());
         time.and_then(|message| message.get("create_time")?.parse::<f64>().ok()).unwrap_or_default()
@@ -30,6 +30,7 @@ pub(super) fn branch<'a>(fields: &Fields<'a>, reading: &mut Reading) -> Result<V
     let mut at = fields.name("current_node")?.or_else(newest);
     let mut branch = Vec::new();
     while let Some(name) = at {
+        // Each node is removed when it is visited, so a cycle of parents ends in this error.
         let Some((message, parent)) = nodes.remove(name.as_str()) else {
             let name = plain::short(&name);
             return Err(mapping

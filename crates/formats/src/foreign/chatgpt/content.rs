@@ -1,4 +1,4 @@
-//! The contents of messages of `ChatGPT`, by their types.
+//! The contents of messages of `ChatGPT`, by type.
 
 use super::Chat;
 use crate::foreign::{
@@ -39,9 +39,11 @@ impl Chat {
                     let text = thought.text("content")?.filter(|text| !text.trim().is_empty());
                     let summary = thought.text("summary")?;
                     thought.finish(reading)?;
+                    // A summary is the fallback for reasoning without its full text.
                     self.thoughts.extend(text.or(summary).and_then(Piece::thought));
                 }
             }
+            // Custom instructions and memory are sent as system text.
             "user_editable_context" => {
                 for key in ["user_profile", "user_instructions"] {
                     self.talk.system.extend(content.text(key)?.filter(|text| !text.trim().is_empty()));
@@ -76,7 +78,7 @@ impl Chat {
         Ok(said)
     }
 
-    /// Reads a part of a content. Returns `None` for media, whose data no export holds.
+    /// Reads a part of a content. Returns `None` for media, because exports do not contain their data.
     fn part(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<Option<String>, Fault> {
         if node.is_text() {
             return Ok(Some(node.text()?).filter(|text| !text.is_empty()));
@@ -115,7 +117,7 @@ impl Said {
     }
 }
 
-/// Returns the text that a part is.
+/// Returns the text of a text part. Returns `None` for any other part.
 pub(super) fn text(part: &Part) -> Option<&str> {
     if let Part::Text(text) = part { Some(text) } else { None }
 }

@@ -1,5 +1,5 @@
 //! Exports of `ChatGPT`: conversations as trees of messages, of which the current branch is read. Calls have
-//! no ids: what a tool writes answers the call before it.
+//! no ids, so a tool message answers the call before it.
 
 use super::{
     FormatReader,
@@ -63,15 +63,15 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
 struct Chat {
     talk: Talk,
     entries: Vec<Entry>,
-    /// Thoughts that belong to the assistant's next text.
+    /// Reasoning that belongs to the next assistant text.
     thoughts: Vec<Piece>,
-    /// The newest call: its id, its tool, and the place of its result, if it has one.
+    /// The newest call: its id, its tool, and the index of its result's entry, if present.
     call: Option<(String, String, Option<usize>)>,
     calls: usize,
     hidden: usize,
     weightless: usize,
     files: usize,
-    /// Content that is for the screen alone, or not in the export.
+    /// Counts of content that is shown on the screen only, or is not in the export.
     aside: Unread,
 }
 
@@ -102,8 +102,10 @@ impl Chat {
         let is_blank =
             said.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()));
         let is_answer = role == Role::Tool && self.is_called(name.as_deref());
+        // A hidden result is read all the same, because its call must not lose its answer.
         if is_weightless || is_hidden && !is_answer {
             let count = if is_weightless { &mut self.weightless } else { &mut self.hidden };
+            // A blank message loses nothing, so it is not counted.
             *count += usize::from(!is_blank);
             return Ok(());
         }
@@ -117,6 +119,7 @@ impl Chat {
                 } else {
                     self.thought();
                 }
+                // Any other message ends the exchange with the tool.
                 self.call = None;
                 pieces.extend(said.parts.into_iter().map(Piece::Part));
                 self.entries.push(Entry::new(role, pieces).with_id(id));
@@ -126,7 +129,8 @@ impl Chat {
         Ok(())
     }
 
-    /// Reads the metadata of a message: its model, its files, and whether the user sees it.
+    /// Reads the metadata of a message: its model and its files. Returns true if the message is hidden from
+    /// the user.
     fn about(&mut self, fields: &Fields<'_>) -> Result<bool, Fault> {
         let Some(about) = fields.get("metadata") else { return Ok(false) };
         let about = about.object()?;
@@ -139,7 +143,7 @@ impl Chat {
         Ok(about.is_true("is_visually_hidden_from_conversation"))
     }
 
-    /// Adds a call. What is no JSON is the text that the tool takes.
+    /// Adds a call. A text that is not a JSON object becomes the argument `code` or `text`.
     fn called(&mut self, id: Option<String>, tool: String, said: &Said) {
         let text: Vec<&str> = said.parts.iter().filter_map(text).collect();
         let text = text.join("\n");
@@ -154,15 +158,15 @@ impl Chat {
         self.entries.push(Entry::new(Role::Assistant, pieces).with_id(id));
     }
 
-    /// Checks whether a tool was called last.
+    /// Checks whether the newest call is one of this tool.
     fn is_called(&self, tool: Option<&str>) -> bool {
         let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
         let is_of = |called: &str| tool.is_none_or(|tool| short(tool) == short(called));
         self.call.as_ref().is_some_and(|(_, called, _)| is_of(called))
     }
 
-    /// Adds a tool's text: the result of the call before it, or more of that. A text without a call is a
-    /// context.
+    /// Adds a tool message: the result of the call before it, or more of that result. Without a call, it
+    /// becomes a system message.
     fn answered(&mut self, id: Option<String>, tool: Option<String>, said: Said) {
         self.thought();
         if !self.is_called(tool.as_deref()) {
@@ -185,7 +189,7 @@ impl Chat {
         self.entries.push(Entry::new(Role::Tool, vec![Piece::Answer(answer)]).with_id(id));
     }
 
-    /// Adds thoughts that no text of the assistant follows.
+    /// Adds reasoning that is not followed by an assistant text.
     fn thought(&mut self) {
         if !self.thoughts.is_empty() {
             let pieces = std::mem::take(&mut self.thoughts);

@@ -16,7 +16,7 @@ use recorded::Recorded;
 
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::GeminiCli, fits, read);
 
-/// Keys of a part of Gemini's.
+/// Keys of a part in Gemini's format.
 const PARTS: [&str; 8] = [
     "text",
     "inlineData",
@@ -55,6 +55,7 @@ fn fits(shape: &Shape) -> bool {
 fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let mut talk = Talk { wire_format: Some(WireFormat::Gemini), ..Talk::default() };
     let list = if node.is_list() { Some(node.list()?) } else { None };
+    // Contents have `parts` and records have `content`, so a single element decides.
     let is_content = |node: &Node<'_>| node.as_object().is_some_and(|object| object.get("parts").is_some());
     let contents = match list {
         Some(list) if list.iter().any(is_content) => contents(list, reading)?,
@@ -62,7 +63,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
         None => {
             let fields = node.object()?;
             fields.ignore(&["authType"]);
-            // `history` holds the screen's items if the contents have a key of their own.
+            // If the contents have a key of their own, `history` holds items of the screen.
             let client = fields.get("clientHistory");
             match client.or_else(|| fields.get("history")) {
                 Some(history) => {
@@ -74,6 +75,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             }
         }
     };
+    // The contents are joined again as JSON, so that the reader of Gemini requests can read them.
     let contents = RawValue::from_string(format!("[{}]", contents.join(",")));
     let contents = contents.map_err(|_| node.expected("contents of Gemini"))?;
     let messages = gemini::messages(&contents).map_err(|(at, detail)| Fault {
@@ -84,7 +86,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(talk)
 }
 
-/// Checks contents, and returns them as they are spelt.
+/// Checks contents, and returns them as unchanged JSON.
 fn contents(list: Vec<Node<'_>>, reading: &mut Reading) -> Result<Vec<String>, Fault> {
     reading.each(list, |node, reading| {
         let fields = node.object()?;
@@ -97,7 +99,7 @@ fn contents(list: Vec<Node<'_>>, reading: &mut Reading) -> Result<Vec<String>, F
     })
 }
 
-/// Checks that a part holds nothing that nobody reads.
+/// Checks that a part has no content under an unknown key.
 fn part(node: &Node<'_>, reading: &mut Reading) -> Result<(), Fault> {
     let fields = node.object()?;
     fields.ignore(&["thought", "fileData", "videoMetadata", "executableCode", "codeExecutionResult"]);

@@ -15,16 +15,16 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Recorded<'a> {
     messages: Vec<Node<'a>>,
-    /// By its id, the place of a message.
+    /// The indexes of the messages, by their ids.
     places: BTreeMap<String, usize>,
     taken_back: usize,
     commands: usize,
-    /// Messages that are for the screen alone.
+    /// Counts of messages that are shown on the screen only.
     aside: Unread,
 }
 
 impl<'a> Recorded<'a> {
-    /// Reads records as contents of Gemini.
+    /// Converts records to contents of Gemini.
     pub(super) fn read(
         records: Vec<Node<'a>>,
         talk: &mut Talk,
@@ -38,11 +38,11 @@ impl<'a> Recorded<'a> {
         Ok(contents.into_iter().flatten().collect())
     }
 
-    /// Reads a line of a session, or the object that a session is.
+    /// Reads a line of a session, or the object of a whole session.
     fn record(&mut self, node: &Node<'a>, talk: &mut Talk, reading: &mut Reading) -> Result<(), Fault> {
         let fields = node.object()?;
         if let Some(id) = fields.text("$rewindTo")? {
-            // An id that is not there takes everything back.
+            // As in Gemini CLI, an unknown id takes all messages back.
             self.take_back(self.places.get(&id).copied().unwrap_or_default());
             return fields.finish(reading);
         }
@@ -75,8 +75,8 @@ impl<'a> Recorded<'a> {
         Ok(())
     }
 
-    /// Adds a message. A line that repeats an earlier one replaces it: it has its calls and
-    /// results since.
+    /// Adds a message. A line that repeats an earlier message replaces it, because the new one also has its
+    /// calls and results.
     fn put(&mut self, node: &Node<'a>) -> Result<(), Fault> {
         let own = node.object()?;
         let id = own.name("id")?;
@@ -84,6 +84,7 @@ impl<'a> Recorded<'a> {
             let before = self.messages[*at].object()?;
             let is_same =
                 |key| own.get(key).map(|node| node.compact()) == before.get(key).map(|node| node.compact());
+            // A message with the same id but other content is a message of its own.
             if is_same("type") && is_same("content") {
                 self.messages[*at] = node.clone();
                 return Ok(());
@@ -94,14 +95,14 @@ impl<'a> Recorded<'a> {
         Ok(())
     }
 
-    /// Takes back the messages from a place on.
+    /// Removes the messages from index `to` on.
     fn take_back(&mut self, to: usize) {
         self.taken_back += self.messages.len() - to;
         self.messages.truncate(to);
         self.places.retain(|_, at| *at < to);
     }
 
-    /// Reads a message as contents of Gemini.
+    /// Converts a message to contents of Gemini.
     fn message(
         &mut self,
         node: &Node<'a>,
@@ -156,11 +157,13 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Reads a reply: its thoughts, its content, its calls, and their results as a content of their own.
+/// Reads a reply: one content with its reasoning, text and calls, and one with their results.
 fn reply(fields: &Fields<'_>, reading: &mut Reading) -> Result<Vec<String>, Fault> {
     let said = fields.get("content").map(|node| parts(&node, reading)).transpose()?.unwrap_or_default();
     let has = |key: &str| said.iter().any(|part| part.contains(&format!("\"{key}\"")));
+    // Newer versions record the whole reply as content, so its calls and reasoning are not added again.
     let is_whole = has("functionCall") || has("thought");
+    // The order within a reply is reasoning, text, calls; the results follow as a content of the user.
     let mut model = Vec::new();
     for thought in fields.get("thoughts").map(|node| node.list()).transpose()?.unwrap_or_default() {
         let thought = thought.object()?;
@@ -194,7 +197,7 @@ fn reply(fields: &Fields<'_>, reading: &mut Reading) -> Result<Vec<String>, Faul
     Ok(contents.filter(|(_, parts)| !parts.is_empty()).map(|(role, parts)| content(role, &parts)).collect())
 }
 
-/// Reads the result of a call. One without a response of a function is the output of the call.
+/// Reads the result of a call. Without a function response, its texts are the output of the call.
 fn answer(
     node: &Node<'_>,
     id: Option<&str>,
@@ -213,7 +216,7 @@ fn answer(
     Ok([response.to_string()].into_iter().chain(rest).collect())
 }
 
-/// Reads a content: a text, a part, or a list of both.
+/// Reads a content: a string, a part, or a list of both.
 fn parts(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<String>, Fault> {
     let nodes = if node.is_list() { node.list()? } else { vec![node.clone()] };
     let parts = reading.each(nodes, |node, reading| {
@@ -232,8 +235,8 @@ fn content(role: &str, parts: &[String]) -> String {
     format!("{{\"role\":\"{role}\",\"parts\":[{}]}}", parts.join(","))
 }
 
-/// Checks whether what the user typed is for the tool: a command, the question mark for help, or a context
-/// that it made.
+/// Checks whether the user's input is for the tool: a command, a question mark for help, or a generated
+/// context.
 fn is_command(parts: &[String]) -> bool {
     let text = |part: &String| Node::root(part).object().ok()?.text("text").ok()?;
     let texts: Vec<String> = parts.iter().filter_map(text).collect();
@@ -243,6 +246,7 @@ fn is_command(parts: &[String]) -> bool {
         let name = rest.split_whitespace().next().unwrap_or_default();
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
     });
+    // A message with a file is for the model, even if its text looks like a command.
     texts.len() == parts.len()
         && (is_slash
             || said == "?"

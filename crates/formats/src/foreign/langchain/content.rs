@@ -1,5 +1,5 @@
-//! The content of messages of `LangChain`: blocks of its own forms and of every provider's, and calls and
-//! reasoning beside them.
+//! The content of `LangChain` messages: blocks of its own and of every provider's form, and the calls and
+//! reasoning outside the content.
 
 use super::super::{
     media,
@@ -61,7 +61,7 @@ fn block(node: &Node<'_>, provider: &str, reading: &mut Reading) -> Result<Optio
             let text = fields.get("output").map(|output| output.text_or_json()).unwrap_or_default();
             Some(Piece::Answer(Answer::text(id, None, text).failed(is_failed)))
         }
-        // `tool_calls` has the whole arguments of a call that comes in pieces.
+        // `tool_calls` has the complete arguments of a streamed call.
         "input_json_delta" => {
             fields.ignore(&["partial_json", "input"]);
             None
@@ -99,7 +99,7 @@ fn call(fields: &Fields<'_>, ids: &[&'static str], given: &[&'static str]) -> Re
     })
 }
 
-/// Reads reasoning in `LangChain`'s form, or in that of `OpenAI` Responses.
+/// Reads reasoning in the form of `LangChain` or of `OpenAI` Responses.
 fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> {
     let mut texts: Vec<String> = fields.text("reasoning")?.into_iter().collect();
     for key in ["summary", "content"] {
@@ -118,7 +118,7 @@ fn thought(fields: &Fields<'_>, provider: &str) -> Result<Option<Piece>, Fault> 
     Ok(seal(text, signature, provider))
 }
 
-/// Makes a thought; its signature is one of Anthropic unless Google made it.
+/// Creates a reasoning piece. A signature is one of Anthropic, unless the provider is Google.
 fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece> {
     match signature.filter(|_| !provider.contains("google")) {
         Some(signature) => Some(Piece::Thought(Reasoning::signed(WireFormat::Anthropic, text, signature))),
@@ -126,8 +126,7 @@ fn seal(text: String, signature: Option<String>, provider: &str) -> Option<Piece
     }
 }
 
-/// Reads an image, a sound or a file in the form of version 1, or in that of version 0.3 with its
-/// `source_type`.
+/// Reads an image, a sound or a file, in the form of version 1 or of version 0.3 with its `source_type`.
 fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     fields.ignore(&["source_type", "metadata"]);
     let media_type = fields.text("mime_type")?.unwrap_or_else(|| format!("{kind}/"));
@@ -150,8 +149,8 @@ fn data(fields: &Fields<'_>, kind: &str) -> Result<Part, Fault> {
     })
 }
 
-/// Adds calls, reasoning and items of the provider's own tools from beside the content of an
-/// assistant's message. Its blocks may repeat the calls.
+/// Adds the calls, the reasoning and the items of the provider's tools outside the content of an assistant
+/// message. The blocks of the content may repeat the calls.
 pub(super) fn add_beside(
     pieces: &mut Vec<Piece>,
     fields: &Fields<'_>,
@@ -159,6 +158,7 @@ pub(super) fn add_beside(
     reading: &mut Reading,
 ) -> Result<(), Fault> {
     beside.ignore(&["__openai_function_call_ids__", "parsed", "annotations", "citations", "audio"]);
+    // Each of these keys may repeat calls of the others, and `add` keeps one copy.
     calls::add(pieces, calls::list(fields.get("tool_calls"))?)?;
     calls::add(pieces, calls::list(fields.get("invalid_tool_calls"))?)?;
     calls::add(pieces, calls::list(beside.get("tool_calls"))?)?;
@@ -169,6 +169,7 @@ pub(super) fn add_beside(
         sign(pieces, &signatures)?;
     }
     for item in beside.get("tool_outputs").map(|items| items.list()).transpose()?.unwrap_or_default() {
+        // The provider's tools ran before the reply, so their items precede it.
         let part = Part::Opaque { wire_format: WireFormat::OpenAiResponses, json: item.compact() };
         pieces.insert(0, Piece::Part(part));
     }
@@ -198,9 +199,11 @@ pub(super) fn add_beside(
             thoughts.extend(piece);
         }
     }
+    // The same reasoning may be in a block and under several keys; each text is kept once.
     let said: Vec<String> = pieces.iter().filter_map(thought_text).collect();
     thoughts.retain(|thought| thought_text(thought).is_none_or(|text| !said.contains(&text)));
     pieces.splice(0..0, thoughts);
+    // Servers repeat the reasoning here, so it is read only if no other key has any.
     let details =
         beside.get("reasoning_details").filter(|_| !pieces.iter().any(|piece| thought_text(piece).is_some()));
     for detail in details.map(|list| list.list()).transpose()?.unwrap_or_default() {
@@ -218,7 +221,7 @@ fn thought_text(piece: &Piece) -> Option<String> {
     }
 }
 
-/// Gives calls the signatures that Gemini proves their thoughts with.
+/// Sets the signatures of the calls, with which Gemini verifies its reasoning.
 fn sign(pieces: &mut [Piece], signatures: &Node<'_>) -> Result<(), Fault> {
     let signatures: std::collections::BTreeMap<String, String> = serde_json::from_str(signatures.json())
         .map_err(|_| signatures.expected("signatures by the ids of calls"))?;

@@ -1,5 +1,6 @@
 //! Messages of `LangChain`: as constructors (`dumps`, `toJSON`), with their fields in `data`
-//! (`messages_to_dict`, `toDict`), or flat (`model_dump`); and the states of `LangGraph` around them.
+//! (`messages_to_dict`, `toDict`), or flat (`model_dump`). Also reads the states of `LangGraph` that contain
+//! them.
 
 use super::{
     FormatReader, calls,
@@ -46,6 +47,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             Said::Entry(entry) => entries.push(entry),
             Said::Removal(id) => {
                 let before = entries.len();
+                // A removal affects only the messages before it, which are the ones collected so far.
                 entries.retain(|entry| id != REMOVE_ALL && entry.id.as_deref() != Some(&*id));
                 removed += before - entries.len();
             }
@@ -63,7 +65,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
 /// The id of a `RemoveMessage` for all messages before it.
 const REMOVE_ALL: &str = "__remove_all__";
 
-/// Returns the messages of a list, of a state, or of a value that holds one of them.
+/// Returns the messages of a list, of a state, or of a value that contains one of them.
 fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>, Fault> {
     node.check_depth()?;
     if node.is_list() {
@@ -100,7 +102,7 @@ fn messages<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Node<'a>>,
 /// A message of the file: one with content, or one that removes another.
 enum Said {
     Entry(Entry),
-    /// The message of this id is taken out.
+    /// The removal of the message with this id.
     Removal(String),
 }
 
@@ -140,6 +142,7 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     let mut pieces = content::pieces(&fields, &provider, reading)?;
     check_again(&fields)?;
     let name = fields.text("name")?;
+    // Streamed messages have the same fields as complete ones.
     let plain = kind.strip_suffix("Chunk").unwrap_or(&kind);
     let role = match plain.strip_suffix("Message").unwrap_or(plain) {
         "system" | "System" | "developer" => Role::System,
@@ -158,17 +161,19 @@ fn message(node: &Node<'_>, reading: &mut Reading, model: &mut Option<String>) -
     beside.ignore(&["__openai_role__", "lc_source"]);
     beside.finish(reading)?;
     fields.finish(reading)?;
+    // The fields may be those of an inner object; then the outer object is checked too.
     if !fields.node().path().eq(node.path()) {
         outside.finish(reading)?;
     }
     Ok(Said::Entry(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool))))
 }
 
-/// Checks that the copy of a message in its `lc_kwargs` (JavaScript) is the same.
+/// Checks that the copy of a message in its `lc_kwargs` (JavaScript) is equal to it.
 fn check_again(fields: &Fields<'_>) -> Result<(), Fault> {
     let Some(again) = fields.get("lc_kwargs") else { return Ok(()) };
     let inner = again.object()?;
     for key in ["content", "tool_calls"] {
+        // An empty list and a missing key mean the same.
         let same = |node: Option<Node<'_>>| node.map(|node| node.compact()).filter(|json| json != "[]");
         if inner.has(key) && same(inner.get(key)) != same(fields.get(key)) {
             return Err(again.fault(format!("says another `{key}` than the message around it")));
@@ -177,7 +182,7 @@ fn check_again(fields: &Fields<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the role of a `ChatMessage`, which may be any text.
+/// Reads the role of a `ChatMessage`, which may be any string.
 fn role(fields: &Fields<'_>) -> Result<Role, Fault> {
     let role = fields.need("role")?;
     Ok(match &*role.text()? {

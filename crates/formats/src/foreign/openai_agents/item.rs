@@ -1,11 +1,11 @@
-//! One item: its keys are checked, and those of `JavaScript` become those of `OpenAI` Responses.
+//! Checks of single items, and conversion of `JavaScript` keys to those of `OpenAI` Responses.
 
 use super::{Fault, Node, Reading};
 use crate::foreign::talk::data_url;
 use context_window::text::object::Object;
 use serde_json::{Value, json};
 
-/// Checks an item, and makes it one of Responses if it is one of `JavaScript`.
+/// Checks an item. Returns its JSON as an item of Responses, converted from `JavaScript` if necessary.
 pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fault> {
     let fields = node.object()?;
     fields.ignore(&[
@@ -41,6 +41,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
                 }
             }
             fields.ignore(&["encrypted_content"]);
+            // In JavaScript, the summary is under `content`.
             if !fields.has("summary") {
                 thought_of_js(&mut own, beside.as_ref());
             }
@@ -59,6 +60,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
             own.remove("name");
             own.set("output", output_of_js(&output, reading)?);
         }
+        // The JavaScript item is generic; `providerData` has the type and the fields of the original.
         "hosted_tool_call" => {
             let beside = beside.filter(|data| data.text("type").is_some());
             let mut item = beside.ok_or_else(|| {
@@ -81,7 +83,7 @@ pub(super) fn item(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fau
     Ok(own.to_json())
 }
 
-/// Checks a part of a message, and names its image or file as Responses does.
+/// Checks a part of a message. Returns its JSON with the keys of Responses for images and files.
 fn part(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fault> {
     let fields = node.object()?;
     let mut own = node.as_object().unwrap_or_default();
@@ -129,7 +131,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<String, Fault> {
     Ok(own.to_json())
 }
 
-/// Moves the texts of a thought of `JavaScript` to where Responses has them.
+/// Moves the texts of a `JavaScript` reasoning item to the keys of Responses.
 fn thought_of_js(own: &mut Object, beside: Option<&Object>) {
     let texts = |json: Option<&str>, kind: &str| {
         let parts: Vec<Value> = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
@@ -148,7 +150,7 @@ fn thought_of_js(own: &mut Object, beside: Option<&Object>) {
     }
 }
 
-/// Returns the output of a tool as Responses has it: a text, or a list of parts.
+/// Returns the output of a tool in the form of Responses: a string, or a list of parts.
 fn output_of_js(output: &Node<'_>, reading: &mut Reading) -> Result<String, Fault> {
     if output.is_text() {
         return Ok(output.json().to_owned());

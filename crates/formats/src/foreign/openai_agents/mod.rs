@@ -1,6 +1,6 @@
-//! Items of the `OpenAI` Agents SDK: what `to_input_list()` and `history` return and a session stores, in a
-//! list or one a line; and the states of runs, which hold them. They are input items of `OpenAI` Responses;
-//! those of `JavaScript` become such.
+//! Items of the `OpenAI` Agents SDK: the results of `to_input_list()` and `history`, and the items of a
+//! stored session (a list, or one per line). Also reads the states of runs. Items are input items of `OpenAI`
+//! Responses. Items of `JavaScript` are converted to these.
 
 use super::{
     FormatReader,
@@ -17,7 +17,7 @@ mod item;
 
 pub(super) const READER: FormatReader = FormatReader::new(FileFormat::OpenAiAgents, fits, read);
 
-/// Types of items that no message of another format has.
+/// Types of items that no other format has.
 const ITEMS: [&str; 7] = [
     "function_call",
     "function_call_output",
@@ -44,7 +44,7 @@ fn fits(shape: &Shape) -> bool {
                 parts.iter().any(|part| matches!(text(part, "type"), "input_text" | "output_text"))
             })
     };
-    // Roo Code stores reasoning as such items too, each with its time.
+    // Roo Code also stores reasoning as such items, each with its time.
     let is_timed = |message: &Value| message.get("ts").is_some();
     is_state
         || shape.container.is_empty()
@@ -70,6 +70,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     let list = format!("[{}]", items.all.iter().map(|(_, json)| json.as_str()).collect::<Vec<_>>().join(","));
     let list = RawValue::from_string(list).map_err(|_| node.expected("a list of items"))?;
     let messages = responses::messages(&list).map_err(|(at, detail)| {
+        // The index in the joined list leads back to the path of the item in the file.
         let path = at.and_then(|at| items.all.get(at)).map(|(path, _)| path.clone());
         Fault { path: path.unwrap_or_default(), detail }
     })?;
@@ -77,16 +78,16 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     Ok(Talk { wire_format: Some(WireFormat::OpenAiResponses), steps, ..Talk::default() })
 }
 
-/// The items of a file, each with its path and as an input item of Responses.
+/// The items of a file, each with its path and its JSON as an input item of Responses.
 #[derive(Default)]
 struct Items {
     all: Vec<(String, String)>,
-    /// The calls among them.
+    /// The ids of the calls among them.
     calls: BTreeSet<String>,
 }
 
 impl Items {
-    /// Adds what went into a run and what came of it.
+    /// Adds the input of a run and the items that it generated.
     fn add_state(&mut self, node: &Node<'_>, reading: &mut Reading) -> Result<(), Fault> {
         let fields = node.object()?;
         let is_python = fields.has("original_input");
@@ -146,7 +147,7 @@ impl Items {
             self.calls.extend(Object::parse(&json).and_then(|item| item.text("call_id")));
             self.all.push((path, json));
         }
-        // A call that waits for an approval is among the items too.
+        // A call that waits for approval may be among the items too, and is then not added again.
         for (path, json) in waiting {
             let id = Object::parse(&json).and_then(|item| item.text("call_id"));
             if id.is_none_or(|id| self.calls.insert(id)) {
@@ -157,7 +158,7 @@ impl Items {
     }
 }
 
-/// Keys of the state of a run that hold nothing of the conversation, or repeat its items.
+/// Keys of a run's state without conversation content, or with copies of its items.
 const BESIDE: [&str; 29] = [
     "$schemaVersion",
     "current_turn",
@@ -190,7 +191,7 @@ const BESIDE: [&str; 29] = [
     "sandbox",
 ];
 
-/// Such keys in `JavaScript`.
+/// The same keys in `JavaScript`.
 const BESIDE_IN_JS: [&str; 28] = [
     "pendingAgentToolRuns",
     "pendingAgentToolRunAliases",

@@ -1,4 +1,4 @@
-//! Messages of opencode, and those of them that are still sent.
+//! Messages of opencode, and the selection of those that are still sent.
 
 use crate::foreign::node::{Fault, Fields, Node, Reading};
 use std::collections::BTreeSet;
@@ -26,13 +26,13 @@ impl<'a> Message<'a> {
         Ok(Self { id: info.name("id")?, is_user, info, parts })
     }
 
-    /// Returns the part of a type, if the message has one.
+    /// Returns the part of a type. Returns `None` if the message has none.
     fn part(&self, kind: &str) -> Option<Fields<'a>> {
         let is_one = |part: &Fields<'a>| part.text("type").ok().flatten().as_deref() == Some(kind);
         self.parts.iter().filter_map(|part| part.object().ok()).find(is_one)
     }
 
-    /// Returns the id of the request for a summary that the message answers.
+    /// Returns the id of the summary request that the message answers. Returns `None` for any other message.
     fn summarises(&self) -> Option<String> {
         let is_summary = !self.is_user
             && self.info.is_true("summary")
@@ -42,7 +42,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Takes back the messages from the one on that the user went back to.
+/// Removes the messages that the user took back: everything from the named message or part on.
 pub(super) fn take_back(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) -> Result<(), Fault> {
     let (to, part) = (revert.need("messageID")?.name()?, revert.name("partID")?);
     let Some(at) = messages.iter().position(|message| message.id.as_ref() == Some(&to)) else {
@@ -55,12 +55,13 @@ pub(super) fn take_back(messages: &mut Vec<Message<'_>>, revert: &Fields<'_>) ->
             messages[at].parts.truncate(inside);
             messages.truncate(at + 1);
         }
+        // Without a named part, or at the first part, the whole message is taken back.
         None => messages.truncate(at),
     }
     Ok(())
 }
 
-/// Leaves out the messages that the newest summary replaces.
+/// Removes the messages that the newest summary replaces.
 pub(super) fn without_compacted(messages: &mut Vec<Message<'_>>) {
     let summarised: BTreeSet<String> = messages.iter().filter_map(Message::summarises).collect();
     let is_request = |message: &Message<'_>| {
@@ -70,7 +71,7 @@ pub(super) fn without_compacted(messages: &mut Vec<Message<'_>>) {
     let Some(at) = messages.iter().rposition(is_request) else { return };
     let tail = messages[at].part("compaction").and_then(|part| part.name("tail_start_id").ok().flatten());
     let tail = tail.and_then(|id| messages[..at].iter().position(|message| message.id.as_ref() == Some(&id)));
-    // The summary precedes the messages that it keeps.
+    // The request and its summary come first, and the messages that the summary keeps follow them.
     let kept: Vec<Message<'_>> = messages.drain(tail.unwrap_or(at)..at).collect();
     messages.drain(..tail.unwrap_or(at));
     let behind = messages.len().min(2);

@@ -45,6 +45,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     };
     let mut messages = reading.each(messages, Message::read)?;
     let total = messages.len();
+    // Reverted messages are removed first, since a reverted summary must not replace messages.
     if let Some(revert) = &revert {
         take_back(&mut messages, revert)?;
     }
@@ -80,7 +81,7 @@ struct Opencode {
     failed: usize,
     cleared: usize,
     elsewhere: usize,
-    /// Parts without content.
+    /// Counts of parts without content.
     aside: Unread,
 }
 
@@ -97,6 +98,7 @@ impl Opencode {
         .or_else(|| self.talk.model.take());
         let error = info.get("error").map(|error| error.object()).transpose()?;
         info.finish(reading)?;
+        // opencode sends a failed reply again only if the user interrupted it.
         if error.is_some_and(|error| !is_half(&error, message)) {
             self.failed += 1;
             return Ok(None);
@@ -106,7 +108,7 @@ impl Opencode {
         for node in &message.parts {
             match self.part(node, message.is_user, reading) {
                 Ok(Said::Nothing) => {}
-                // Calls of one step are together, followed by their results.
+                // The calls of one step come together, followed by their results.
                 Ok(Said::Step) => pieces.append(&mut answers),
                 Ok(Said::Piece(piece)) => pieces.push(piece),
                 Ok(Said::Called(call, answer)) => {
@@ -122,7 +124,7 @@ impl Opencode {
         Ok(Some(entry).filter(|entry| !entry.pieces.is_empty()))
     }
 
-    /// Reads the system text of a message: the newest one holds.
+    /// Reads the system text of a message. The newest one replaces the earlier ones.
     fn system(&mut self, info: &Fields<'_>) -> Result<(), Fault> {
         let Some(system) = info.get("system") else { return Ok(()) };
         let texts = if system.is_list() {
@@ -160,7 +162,7 @@ impl Opencode {
     }
 }
 
-/// Checks whether a reply that ended in an error is one that the user interrupted, with some content.
+/// Checks whether a reply with an error was interrupted by the user after some content.
 fn is_half(error: &Fields<'_>, message: &Message<'_>) -> bool {
     let is_aborted = error.text("name").ok().flatten().as_deref() == Some("MessageAbortedError");
     let kind = |node: &Node<'_>| node.object().ok()?.text("type").ok()?;

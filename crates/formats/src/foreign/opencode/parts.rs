@@ -1,4 +1,4 @@
-//! Parts of messages of opencode.
+//! Parts of opencode messages.
 
 use super::Opencode;
 use crate::foreign::{
@@ -39,10 +39,12 @@ impl Opencode {
             "file" => self.file(&fields)?.map_or(Said::Nothing, |part| Said::Piece(Piece::Part(part))),
             "compaction" => {
                 fields.ignore(&["auto", "overflow", "tail_start_id"]);
+                // opencode sends this text in place of the part.
                 Said::Piece(Piece::text("What did we do so far?"))
             }
             "subtask" => {
                 fields.ignore(&["prompt", "description", "agent", "model", "command"]);
+                // opencode sends this text in place of the part.
                 Said::Piece(Piece::text("The following tool was executed by the user"))
             }
             "step-start" | "step-finish" => {
@@ -62,7 +64,7 @@ impl Opencode {
         Ok(said)
     }
 
-    /// Reads a call with its result, as opencode sends them.
+    /// Reads a call with its result, in the form that opencode sends.
     fn call(&mut self, fields: &Fields<'_>, reading: &mut Reading) -> Result<(Call, Answer), Fault> {
         let state = fields.need("state")?.object()?;
         state.ignore(&["title", "time", "raw"]);
@@ -83,6 +85,7 @@ impl Opencode {
                 let output = state.need("output")?.text()?;
                 let files =
                     state.get("attachments").map(|files| files.list()).transpose()?.unwrap_or_default();
+                // opencode sends this text in place of a cleared result.
                 if is_cleared {
                     self.cleared += 1;
                     text("[Old tool result content cleared]".into())
@@ -120,8 +123,8 @@ impl Opencode {
         Ok((call, answer))
     }
 
-    /// Reads a file. Returns `None` for one whose text is in a part beside it, and for one that is not in the
-    /// session.
+    /// Reads a file. Returns `None` for a file whose text is in another part, and for a file that is not in
+    /// the session.
     fn file(&mut self, fields: &Fields<'_>) -> Result<Option<Part>, Fault> {
         fields.ignore(&["source"]);
         let (mime, url) = (fields.need("mime")?.text()?, fields.need("url")?.text()?);
@@ -144,13 +147,13 @@ impl Opencode {
 /// The content of a part.
 pub(super) enum Said {
     Nothing,
-    /// A step of the reply is over, or begins.
+    /// The start or end of a step of the reply.
     Step,
     Piece(Piece),
     Called(Call, Answer),
 }
 
-/// Makes the reasoning of a text with the proof of its provider.
+/// Creates reasoning from a text and the provider's signature. Returns `None` if both are empty.
 fn thought(text: String, about: Option<Node<'_>>) -> Result<Option<Reasoning>, Fault> {
     let about = about.map(|about| about.object()).transpose()?;
     let of = |provider: &'static str| {

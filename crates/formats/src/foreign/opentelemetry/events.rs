@@ -1,4 +1,4 @@
-//! Events of the conventions before 1.37, one for each message: `gen_ai.user.message`, `gen_ai.choice`, and
+//! Events of the conventions before 1.37, one per message: `gen_ai.user.message`, `gen_ai.choice`, and
 //! others.
 
 use super::{Answer, Entry, Fault, Node, Piece, Reading, Span, messages, value};
@@ -8,9 +8,9 @@ use crate::{
 };
 use context_window::{Part, Role};
 
-/// An event with its body, which holds its fields.
+/// An event with its body, which contains its fields.
 pub(super) struct Event {
-    /// The id of its span, or an empty one.
+    /// The id of its span. Empty if there is none.
     pub(super) span: String,
     name: String,
     body: String,
@@ -18,7 +18,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Reads a log record, or an object that is an event itself. Returns `None` for anything else.
+    /// Reads a log record, or an object that is an event itself. Returns `None` for any other value.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Option<Self>, Fault> {
         let attributes = fields.get("attributes");
         let plain = attributes.as_ref().map(value::plain).transpose()?.unwrap_or_else(|| "{}".into());
@@ -36,7 +36,7 @@ impl Event {
                 value::any_value(&body)?.to_string()
             }
             Some(body) => body.json().to_owned(),
-            // The fields of some records are their attributes.
+            // In some records, the attributes are the fields of the event.
             None if is_record => plain.clone(),
             None => fields.node().json().to_owned(),
         };
@@ -44,6 +44,7 @@ impl Event {
             fields.ignore(&["resource", "scope", "instrumentationScope", "trace_id", "traceId"]);
             fields.finish(&mut Reading::default())?;
         }
+        // The request of this event is in its attributes, not in its body.
         let is_of_details = name == DETAILS;
         Ok(Some(Self {
             span: id.unwrap_or_default(),
@@ -53,7 +54,7 @@ impl Event {
         }))
     }
 
-    /// Reads an event of a span: its fields are its attributes, or a text of JSON among them.
+    /// Reads an event of a span. Its fields are its attributes, or JSON in a string among them.
     pub(super) fn of_span(node: &Node<'_>) -> Result<Self, Fault> {
         let fields = node.object()?;
         let name = fields.need("name")?.text()?;
@@ -65,10 +66,10 @@ impl Event {
     }
 }
 
-/// The event that holds a whole request as attributes.
+/// The name of the event with a whole request as attributes.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
-/// A reader of attributes, which may hold events again.
+/// A function that reads attributes, which may contain events again.
 pub(super) type Attributes = fn(&Node<'_>, &mut Reading) -> Result<Span, Fault>;
 
 /// Reads the events of one span.
@@ -110,7 +111,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
             }
             if inner.is_text() {
                 let text = inner.text()?;
-                // Some write the object as a text.
+                // Some writers put the object into a string.
                 return if text.starts_with('{') {
                     Ok(vec![message(&Node::at(&text, inner.path()).object()?, Role::Assistant, reading)?])
                 } else {
@@ -135,7 +136,7 @@ fn entries(name: &str, node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Ent
     Ok(vec![message(&node.object()?, role, reading)?])
 }
 
-/// Reads a message in the form of `OpenAI` Chat, with a few keys of events beside it.
+/// Reads a message in the form of `OpenAI` Chat, with a few additional keys of events.
 pub(super) fn message(fields: &Fields<'_>, role: Role, reading: &mut Reading) -> Result<Entry, Fault> {
     fields.ignore(&["event.name", "gen_ai.system", "gen_ai.message.index", "index", "finish_reason", "name"]);
     fields.ignore(&["gen_ai.provider.name", "event_name", "refusal", "annotations", "audio"]);

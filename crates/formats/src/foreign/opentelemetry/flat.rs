@@ -1,4 +1,4 @@
-//! Messages in many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference`
+//! Messages spread over many attributes, as `OpenLLMetry` (`gen_ai.prompt.0.content`) and `OpenInference`
 //! (`llm.input_messages.0.message.content`) write them.
 
 use super::{Fault, Reading, Span, events, messages};
@@ -17,6 +17,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
         ("llm.output_messages.", Role::Assistant),
     ];
     for (prefix, role) in all {
+        // Attributes come in any order; the map sorts the messages by their indexes.
         let mut numbered: BTreeMap<usize, Map<String, Value>> = BTreeMap::new();
         for (key, node) in fields.with_prefix(prefix) {
             let unknown = || node.fault("is no key of such a message that is known");
@@ -29,6 +30,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
         if is_reply && others > 0 {
             reading.note(format!("{others} other choices of one reply are left out"));
         }
+        // Only the first choice of a reply continues the conversation.
         let most = if is_reply { 1 } else { usize::MAX };
         for message in numbered.into_values().take(most) {
             let json = Value::Object(message).to_string();
@@ -58,7 +60,7 @@ pub(super) fn read(fields: &Fields<'_>, span: &mut Span, reading: &mut Reading) 
     Ok(())
 }
 
-/// Sets the field of a message that one attribute holds.
+/// Sets the field of a message from one attribute.
 fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(), Fault> {
     let is_step = |step: &&str| !matches!(*step, "message" | "tool_call" | "function" | "message_content");
     let steps: Vec<&str> = key.split('.').filter(is_step).collect();
@@ -87,13 +89,14 @@ fn set(message: &mut Map<String, Value>, key: &str, node: &Node<'_>) -> Result<(
     Ok(())
 }
 
-/// Returns the object at a position of a list, which grows for it.
+/// Returns the object at an index of a list. Extends the list if needed.
 fn element<'m>(
     message: &'m mut Map<String, Value>,
     list: &str,
     index: &str,
     node: &Node<'_>,
 ) -> Result<&'m mut Map<String, Value>, Fault> {
+    // The bound keeps one attribute with a large index from filling memory.
     const MOST: usize = 10_000;
     let unknown = || node.fault("has no number that is known in its key");
     let index: usize = index.parse().map_err(|_| unknown())?;

@@ -21,6 +21,7 @@ fn message(node: &Node<'_>, reading: &mut Reading) -> Result<Entry, Fault> {
     let name = fields.text("name")?;
     let pieces = parts(&fields.need("parts")?, reading)?;
     fields.finish(reading)?;
+    // In a tool message, the name is that of the tool and not of a participant.
     Ok(Entry::new(role, pieces).with_id(id).with_name(name.filter(|_| role != Role::Tool)))
 }
 
@@ -58,7 +59,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     let piece = match &*kind.text()? {
         "text" => {
             let text = content()?;
-            // A prompt for an earlier request alone, which the model does not see.
+            // A hidden prompt belonged to one earlier request. The model does not see it again.
             let is_hidden = fields.get("visible").is_some_and(|visible| visible.json() == "false");
             if is_hidden {
                 reading.note_once("system prompts for one earlier request alone are left out");
@@ -67,6 +68,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
         }
         "reasoning" | "thinking" => {
             let text = content()?;
+            // The part does not name the provider of the signature, so the reasoning stays plain text.
             fields.ignore(&["signature"]);
             (!text.trim().is_empty()).then(|| Piece::Thought(Reasoning::text(text)))
         }
@@ -118,7 +120,7 @@ fn part(node: &Node<'_>, reading: &mut Reading) -> Result<Option<Piece>, Fault> 
     Ok(piece)
 }
 
-/// Reads the definitions of tools.
+/// Reads tool definitions.
 pub(super) fn tools(node: &Node<'_>, reading: &mut Reading) -> Result<Vec<Tool>, Fault> {
     reading.each(node.list()?, |node, _| {
         let fields = node.object()?;

@@ -1,7 +1,8 @@
-//! Spans, events and attributes of the conventions for generative AI of `OpenTelemetry`, in every form that
-//! exporters write: a list of messages, an object of attributes, spans of a console exporter, OTLP as JSON.
+//! Spans, events and attributes of the generative AI conventions of `OpenTelemetry`, in all forms that
+//! exporters write. These are a list of messages, an object of attributes, spans of a console exporter, and
+//! OTLP as JSON.
 //!
-//! The spans of a conversation repeat it: each has everything up to it. The longest is read, and has to hold
+//! Each span of a conversation repeats the conversation so far. The longest one is read, and it must contain
 //! the content of the others.
 
 use super::{
@@ -57,25 +58,25 @@ fn fits(shape: &Shape) -> bool {
         || are_messages && shape.any_part("parts", is_part)
 }
 
-/// A span with messages, or an event of one.
+/// A span with messages, or the events of one.
 #[derive(Default)]
 struct Span {
     path: String,
-    /// When it began.
+    /// The start time.
     start: u64,
-    /// The conversation that it names.
+    /// The id of the conversation, if the span names one.
     id: Option<String>,
     model: Option<String>,
     most: Option<u64>,
     system: Vec<String>,
     tools: Vec<Tool>,
     entries: Vec<Entry>,
-    /// The results of a tool that ran.
+    /// The result of a tool execution.
     ran: Option<Answer>,
 }
 
 impl Span {
-    /// Returns the whole content of the span, for comparison: texts, calls and results.
+    /// Returns the texts, calls and results of the span, for comparison.
     fn said(&self) -> BTreeSet<String> {
         let of_part = |part: &Part| match part {
             Part::Text(text) => format!("text {text}"),
@@ -84,7 +85,7 @@ impl Span {
         };
         let of_piece = |piece: &Piece| match piece {
             Piece::Part(part) => of_part(part),
-            // A model does not see its earlier thoughts again.
+            // A model does not see its earlier reasoning again.
             Piece::Thought(_) => String::new(),
             Piece::Call(call) => {
                 let arguments = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
@@ -97,16 +98,17 @@ impl Span {
     }
 }
 
-/// The spans of one conversation, and which of them is read.
+/// The spans of one conversation, with the index of the longest.
 struct Told {
     longest: usize,
-    /// Its whole content.
+    /// The content of the longest span.
     said: BTreeSet<String>,
 }
 
-/// Sorts spans by their conversations.
+/// Groups spans by conversation, the longest first.
 fn told(spans: &[Span]) -> Vec<Told> {
     let mut order: Vec<usize> = (0..spans.len()).filter(|at| !spans[*at].entries.is_empty()).collect();
+    // A span with less content follows the ones that may contain it, so one pass finds all groups.
     order.sort_by_cached_key(|at| std::cmp::Reverse((spans[*at].said().len(), spans[*at].start)));
     let mut all: Vec<Told> = Vec::new();
     for at in order {
@@ -123,6 +125,7 @@ fn conversations<'a>(node: &Node<'a>) -> Option<Vec<(Option<String>, Node<'a>)>>
     let (nodes, spans): (Vec<_>, Vec<_>) = span::all(node, &mut reading).ok()?.into_iter().unzip();
     let mut told = told(&spans);
     told.sort_by_key(|told| told.longest);
+    // A file can be split only if each conversation is a value of its own.
     let several = told.len() > 1 && told.iter().all(|told| nodes[told.longest].is_some());
     let one = |told: &Told| Some((spans[told.longest].id.clone(), nodes[told.longest].clone()?));
     several.then(|| told.iter().filter_map(one).collect())
@@ -164,6 +167,7 @@ fn add_results(span: &mut Span, ran: Vec<Answer>) {
         }
     }
     for answer in ran {
+        // Several spans may record one execution. The first one closes the call.
         if answer.id.as_ref().is_some_and(|id| open.remove(id)) {
             let pieces = vec![Piece::Answer(answer)];
             span.entries.push(Entry::new(Role::Tool, pieces));

@@ -8,10 +8,10 @@ use crate::{foreign::node::Fields, scan};
 use context_window::Part;
 use std::collections::BTreeMap;
 
-/// A span and the value that it is, if it is a value of its own.
+/// A span, and its value if that is a value of its own.
 type Found<'a> = (Option<Node<'a>>, Span);
 
-/// Returns the spans of a file; the events of one span are one too.
+/// Returns the spans of a file. The events of one span form a span too.
 pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Found<'a>>, Fault> {
     let mut search = Search::default();
     search.value(node, reading)?;
@@ -31,7 +31,7 @@ pub(super) fn all<'a>(node: &Node<'a>, reading: &mut Reading) -> Result<Vec<Foun
     Ok(spans)
 }
 
-/// Keys of OTLP that hold spans or events, and those beside them.
+/// Keys of OTLP that contain spans or events.
 const AROUND: [&str; 7] = [
     "resourceSpans",
     "resourceLogs",
@@ -100,6 +100,8 @@ impl<'a> Search<'a> {
             let own = reading.each(own, |node, _| events::Event::of_span(node))?;
             let mut told = events::span(own, of_attributes, reading)?;
             fields.finish(reading)?;
+            // Messages may be in attributes or in events. If both have some, they are compared like two
+            // spans.
             if span.entries.is_empty() {
                 span.entries = std::mem::take(&mut told.entries);
             }
@@ -123,7 +125,7 @@ fn time(node: &Node<'_>) -> u64 {
     digits.parse().unwrap_or_default()
 }
 
-/// Reads attributes. Values are JSON, or strings that hold JSON.
+/// Reads attributes. Their values are JSON, or strings that contain JSON.
 pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Span, Fault> {
     let plain = plain(node)?;
     let node = Node::at(&plain, node.path());
@@ -152,6 +154,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     }
     if let Some(list) = get(&fields, "gen_ai.output.messages") {
         let mut choices = messages::list(&list.node(), reading)?.into_iter();
+        // Only the first choice of a reply continues the conversation.
         span.entries.extend(choices.next());
         let others = choices.count();
         if others > 0 {
@@ -168,6 +171,7 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     }
     flat::read(&fields, &mut span, reading)?;
     span.ran = ran(&fields)?;
+    // A span without these attributes is not about a model, so its other attributes are not checked.
     let is_of_model = fields.names().any(is_own);
     for (key, unread) in fields.unread().filter(|(key, _)| is_of_model && !is_beside(key)) {
         let Some(found) = scan::find_any(unread.json()) else { continue };
@@ -180,13 +184,13 @@ pub(super) fn of_attributes(node: &Node<'_>, reading: &mut Reading) -> Result<Sp
     Ok(span)
 }
 
-/// Checks whether an attribute is one of these conventions, if by a name that is misspelt.
+/// Checks whether an attribute belongs to these conventions, even if its name is misspelt.
 fn is_own(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     key.contains("gen_ai") || key.starts_with("llm.")
 }
 
-/// Checks whether an attribute repeats others, or is no part of a conversation.
+/// Checks whether an attribute repeats others, or is not part of a conversation.
 fn is_beside(key: &str) -> bool {
     const STARTS: [&str; 6] =
         ["logfire.", "traceloop.", "input.", "output.", "gen_ai.usage.", "gen_ai.retrieval."];
@@ -202,7 +206,7 @@ fn is_beside(key: &str) -> bool {
     KEYS.contains(&key) || STARTS.iter().any(|start| key.starts_with(start))
 }
 
-/// Reads the result of a tool that ran.
+/// Reads the result of a tool execution.
 fn ran(fields: &Fields<'_>) -> Result<Option<Answer>, Fault> {
     let id = fields.name("gen_ai.tool.call.id")?;
     let name = fields.text("gen_ai.tool.name")?;

@@ -1,10 +1,10 @@
-//! Values of attributes: typed as in OTLP, as JSON, or as a text of JSON.
+//! Values of attributes: typed as in OTLP, as JSON, or as a string that contains JSON.
 
 use super::{Fault, Node, Reading};
 use crate::foreign::node::Fields;
 use serde_json::{Map, Value};
 
-/// Returns attributes as an object: OTLP has them as a list of keys with typed values.
+/// Returns attributes as a JSON object. OTLP has a list of keys with typed values.
 pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
     if !node.is_list() {
         return Ok(node.json().to_owned());
@@ -17,7 +17,7 @@ pub(super) fn plain(node: &Node<'_>) -> Result<String, Fault> {
     Ok(Value::Object(object).to_string())
 }
 
-/// Returns a value of OTLP as JSON.
+/// Returns an OTLP value as JSON.
 pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
     node.check_depth()?;
     let fields = node.object()?;
@@ -26,6 +26,7 @@ pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
     Ok(match name.as_str() {
         "stringValue" => fields.need("stringValue")?.text()?.into(),
         "boolValue" => fields.is_true("boolValue").into(),
+        // OTLP writes 64-bit integers as strings.
         "intValue" => serde_json::from_str(&text("intValue")?).map_err(|_| node.expected("a number"))?,
         "doubleValue" | "bytesValue" => {
             let value = fields.first(&["doubleValue", "bytesValue"]);
@@ -47,7 +48,7 @@ pub(super) fn any_value(node: &Node<'_>) -> Result<Value, Fault> {
     })
 }
 
-/// The value of an attribute: JSON of its own, or in a text.
+/// The value of an attribute: JSON, possibly from inside a string, and its path.
 pub(super) struct Inside {
     json: String,
     path: String,
@@ -59,7 +60,7 @@ impl Inside {
     }
 }
 
-/// Returns the value of an attribute.
+/// Returns the value of an attribute. Returns `None` if the attribute is missing.
 pub(super) fn get(fields: &Fields<'_>, key: &'static str) -> Option<Inside> {
     let node = fields.get(key)?;
     let json = node.text().unwrap_or_else(|_| node.json().to_owned());

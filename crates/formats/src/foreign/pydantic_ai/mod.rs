@@ -39,6 +39,7 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
             list
         }
     };
+    // A system prompt of the scope `request` is sent only if it belongs to the last request.
     let last = messages.len().saturating_sub(1);
     let mut history = History::default();
     let mut at = 0;
@@ -60,15 +61,15 @@ fn read(node: &Node<'_>, reading: &mut Reading) -> Result<Talk, Fault> {
     })
 }
 
-/// Facts that later messages change.
+/// The data that later messages change.
 #[derive(Default)]
 struct History {
     model: Option<String>,
-    /// The instructions of the last request: each states all of them anew.
+    /// The instructions of the last request. Each request contains all instructions.
     instructions: Option<String>,
-    /// Instructions that a later request replaced.
+    /// The number of instructions that a later request replaced.
     replaced: u64,
-    /// System prompts that only an earlier request had.
+    /// The number of system prompts that belonged to one earlier request.
     passed: u64,
 }
 
@@ -91,6 +92,7 @@ impl History {
         ]);
         if is_request {
             let own = fields.text("instructions")?;
+            // A request without instructions also replaces the earlier ones.
             let before = std::mem::replace(&mut self.instructions, own);
             self.replaced += u64::from(before.is_some() && before != self.instructions);
         } else {
@@ -103,6 +105,7 @@ impl History {
         for read in reading.each(parts, |part, reading| self.part(part, is_request, is_last, reading))? {
             match read {
                 Read::Pieces(pieces) => open.extend(pieces),
+                // A system prompt splits a message, because the log has no system part inside a user message.
                 Read::System(text) => {
                     steps.extend(said(role, &mut open));
                     steps.push(Step::Entry(Entry::new(Role::System, vec![Piece::text(text)])));
@@ -171,7 +174,7 @@ impl History {
                 | "instruction-baseline",
                 true,
             ) => {
-                // Records for the application: the model sees other parts.
+                // These are records for the application. The model sees other parts.
                 fields.ignore_all();
                 Read::nothing()
             }
@@ -187,16 +190,16 @@ impl History {
     }
 }
 
-/// Returns the message of the pieces that are open.
+/// Returns a message of the collected pieces, and empties them. Returns `None` if there are none.
 fn said(role: Role, open: &mut Vec<Piece>) -> Option<Step> {
     (!open.is_empty()).then(|| Step::Entry(Entry::new(role, std::mem::take(open))))
 }
 
-/// A part of a message.
+/// The content of one part.
 enum Read {
     Pieces(Vec<Piece>),
     System(String),
-    /// The provider made a summary of everything before it.
+    /// The provider's summary of everything before it.
     Compaction(String),
 }
 

@@ -37,7 +37,7 @@ pub(super) fn prompt(content: &Node<'_>, reading: &mut Reading) -> Result<Vec<Pi
     Ok(all.into_iter().flatten().collect())
 }
 
-/// Reads a file: bytes, an address, or an id at the provider.
+/// Reads a file: bytes, a URL, or an id at the provider.
 pub(super) fn file(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Fault> {
     let fields = node.object()?;
     fields.ignore(&["identifier", "vendor_metadata", "force_download", "provider_name", "data_uri"]);
@@ -48,7 +48,7 @@ pub(super) fn file(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Faul
         |usual: &str| media_type.clone().filter(|own| !own.is_empty()).unwrap_or_else(|| usual.to_owned());
     let (media_type, source) = match &*name {
         "binary" => {
-            // Earlier versions wrote the alphabet for addresses.
+            // Earlier versions wrote the URL-safe alphabet of base64.
             let data = fields.need("data")?.text()?.replace('-', "+").replace('_', "/");
             (or(media::image_type(&data)), Source::Data(data))
         }
@@ -68,7 +68,7 @@ pub(super) fn file(node: &Node<'_>, reading: &mut Reading) -> Result<Piece, Faul
 pub(super) fn call(fields: &Fields<'_>) -> Result<Call, Fault> {
     fields.ignore(&["otel_metadata"]);
     let mut given = fields.get("args");
-    // The first versions named which of two forms the arguments have.
+    // The first versions named one of two forms of the arguments.
     if let Some(inner) = given.clone().filter(Node::is_object) {
         let inner = inner.object()?;
         let is_wrapped = inner.names().eq(["args_dict"]) || inner.names().eq(["args_json"]);
@@ -112,7 +112,7 @@ fn is_file(node: &Node<'_>) -> bool {
     kind.is_some_and(|kind| kind == "binary" || kind == "uploaded-file" || kind.ends_with("-url"))
 }
 
-/// Reads a report of a failure to the model: the result of a call, or a text of the application.
+/// Reads the report of a failure to the model: the result of a call, or a text of the application.
 pub(super) fn retry(fields: &Fields<'_>) -> Result<Piece, Fault> {
     let (id, name) = (fields.name("tool_call_id")?, fields.text("tool_name")?);
     let text = fields.need("content")?.text_or_json();
@@ -124,7 +124,7 @@ pub(super) fn retry(fields: &Fields<'_>) -> Result<Piece, Fault> {
 
 pub(super) fn compaction(fields: &Fields<'_>, is_request: bool) -> Result<Read, Fault> {
     Ok(match fields.text("content")?.filter(|text| !text.is_empty()) {
-        // A summary of the application is read as a text; the messages behind it were removed by then.
+        // A summary of the application is read as text, because the messages that it replaces were removed.
         Some(text) if is_request => Read::Pieces(vec![Piece::text(text)]),
         Some(text) => Read::Compaction(text),
         None => {
@@ -137,6 +137,7 @@ pub(super) fn compaction(fields: &Fields<'_>, is_request: bool) -> Result<Read, 
                 item.set_text("id", &id);
             }
             let json = item.to_json();
+            // The provider's compaction has no readable text, so its item is kept as raw JSON.
             Read::Pieces(vec![Piece::Part(Part::Opaque { wire_format: WireFormat::OpenAiResponses, json })])
         }
     })

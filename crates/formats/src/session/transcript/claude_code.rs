@@ -1,4 +1,5 @@
-//! Transcripts of Claude Code → sessions. What each event becomes stands in `docs/reference/session.md`.
+//! Conversion of Claude Code transcripts to sessions. `docs/reference/session.md` lists the result of each
+//! event.
 
 use super::{super::Session, check_unknown, whole};
 use crate::error::Error;
@@ -42,7 +43,7 @@ struct Event {
     tool_use_result: Option<IgnoredAny>,
 }
 
-/// What a boundary says of its compaction.
+/// The data of a compaction in its boundary event.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 struct Boundary {
@@ -52,7 +53,7 @@ struct Boundary {
     preserved_segment: Option<Preserved>,
 }
 
-/// Messages before the boundary that are still sent after it, in one of two forms.
+/// Messages before the boundary that are still sent after it. Claude Code writes them in one of two forms.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 struct Preserved {
@@ -65,11 +66,11 @@ struct Preserved {
 struct Attachment {
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// What the user said while the agent was at work.
+    /// A user message that was queued while the agent was working.
     prompt: Option<Content>,
 }
 
-/// What a message says beside its content.
+/// The fields of a message other than its content.
 #[derive(Deserialize)]
 #[serde(expecting = "a message: an object")]
 struct Said {
@@ -89,7 +90,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// A report of nothing is none.
+    /// Returns the usage. Returns `None` if all counts are 0.
     fn usage(&self) -> Option<Usage> {
         let [input, written, read, output] = [
             self.input_tokens,
@@ -103,7 +104,7 @@ impl Figures {
     }
 }
 
-/// Types of events beside the conversation: titles, snapshots, and output of the screen.
+/// Types of events outside the conversation: titles, snapshots, and screen output.
 const BESIDE: [&str; 25] = [
     "system",
     "attachment",
@@ -132,10 +133,10 @@ const BESIDE: [&str; 25] = [
     "fork-context-ref",
 ];
 
-/// So many rewinds are read: each looks at the whole log.
+/// Maximum number of rewinds that are read, because each one scans the whole log.
 const REWINDS: u64 = 1_000;
 
-/// What the log gets, in order.
+/// A change of the log, in file order.
 enum Step<'a> {
     Message {
         place: Place<'a>,
@@ -143,7 +144,7 @@ enum Step<'a> {
         usage: Option<Usage>,
     },
     Compaction(Known),
-    /// The user went back to before this message.
+    /// A rewind: the user continued from the messages before this one.
     Rewind {
         to: usize,
     },
@@ -162,6 +163,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
         }
         thread.event(*place, event)?;
     }
+    // A file may end right after a boundary.
     thread.end_of_boundary();
     let mut reader = Reader::new(place);
     reader.unknown = WireFormat::Anthropic;
@@ -227,33 +229,34 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
 #[derive(Default)]
 struct Thread<'a> {
     steps: Vec<Step<'a>>,
-    /// Messages among the steps: the next one is called `m` and this number.
+    /// The number of messages in `steps`. The id of the next message is `m` and this number.
     messages: usize,
-    /// By its uuid, how many messages there are up to an event.
+    /// The number of messages up to each event, by the event's uuid.
     up_to: BTreeMap<String, usize>,
-    /// The numbers of what the user said that is still part of the conversation.
+    /// The positions of the user messages that are still part of the conversation.
     prompts: Vec<usize>,
-    /// The assistant message that may go on, by the provider's id: its step.
+    /// The assistant message that may continue: the provider's id and the index of its step.
     open: Option<(String, usize)>,
-    /// A boundary whose summary has not come yet.
+    /// A boundary before its summary has been read.
     boundary: Option<Known>,
     model: Option<String>,
     unread: Unread,
-    /// Keys of messages that nobody reads.
+    /// The unknown keys of messages.
     unread_keys: UnreadKeys,
     is_lenient: bool,
-    /// Values that a lenient reading left.
+    /// Notes on values that a lenient reading omitted.
     left: Vec<String>,
     repeated: u64,
     results: u64,
-    /// Errors that the agent wrote down as replies.
+    /// The number of errors that the agent recorded as replies.
     errors: u64,
-    /// Messages that the model does not get.
+    /// The number of messages that are shown to the user only.
     shown: u64,
 }
 
 impl<'a> Thread<'a> {
     fn event(&mut self, place: Place<'a>, event: Event) -> Result<(), Error> {
+        // Resumed sessions repeat earlier events, so an event with a known uuid is read once.
         if event.uuid.as_ref().is_some_and(|uuid| self.up_to.contains_key(uuid)) {
             self.repeated += 1;
             return Ok(());
@@ -285,12 +288,14 @@ impl<'a> Thread<'a> {
             }
         };
         if let Some(uuid) = uuid {
+            // An event without a message points to the position of its parent, so replies to it continue
+            // there.
             self.up_to.insert(uuid, up_to.or(before).unwrap_or(self.messages));
         }
         Ok(())
     }
 
-    /// A message, or a part of one that was begun. Returns how many messages there are up to it.
+    /// Adds a message, or more content of the open one. Returns the number of messages up to it.
     fn message(&mut self, place: Place<'a>, event: Event, before: Option<usize>) -> Result<usize, Error> {
         let raw = event.message.as_deref().map_or("null", RawValue::get);
         let said: Said = place.parse_part("message", raw)?;
@@ -302,7 +307,7 @@ impl<'a> Thread<'a> {
             }
             self.left.push(format!("left out: line {}: {} {}", place.line, plain::short(&key), lost.detail));
         }
-        // The provider's id is no id of the log: several events have the same.
+        // The provider's id is not unique in the log, because several events share it.
         message.id = None;
         if event.is_compact_summary == Some(true) {
             return Ok(self.summary(place, message, event.timestamp));
@@ -327,7 +332,8 @@ impl<'a> Thread<'a> {
         self.messages
     }
 
-    /// What the assistant says. One message may be several events, with results of its calls in between.
+    /// Adds content of the assistant. One message may span several events, with results of its calls between
+    /// them.
     fn assistant(
         &mut self,
         place: Place<'a>,
@@ -348,13 +354,14 @@ impl<'a> Thread<'a> {
         self.push(place, message, reported)
     }
 
-    /// The user speaks: the assistant's message is over. Where this does not follow on the end of the
-    /// conversation, and the user spoke after what it follows on, that is taken back.
+    /// Records a user message, which ends the assistant's message. If it follows an earlier point than the
+    /// end of the conversation, the user messages after that point and their replies are rewound.
     fn prompt(&mut self, before: Option<usize>) {
         self.open = None;
         if let Some(before) = before
             && self.prompts.last().is_some_and(|last| *last >= before)
         {
+            // Positions are ascending, so `partition_point` can bisect them.
             self.prompts.truncate(self.prompts.partition_point(|prompt| *prompt < before));
             self.steps.push(Step::Rewind { to: before });
         }
@@ -376,7 +383,8 @@ impl<'a> Thread<'a> {
         });
     }
 
-    /// A summary, with its boundary or without one; what stands beside its text is a message after it.
+    /// Records a summary, with or without its boundary. Other content of the message becomes a message after
+    /// it.
     fn summary(&mut self, place: Place<'a>, mut message: wire::Message, at: Option<Timestamp>) -> usize {
         let mut known = self.boundary.take().unwrap_or_default();
         known.timestamp = known.timestamp.or(at);
@@ -385,7 +393,7 @@ impl<'a> Thread<'a> {
         if message.holds_anything() { self.push(place, message, None) } else { self.messages }
     }
 
-    /// A boundary without a summary archives what stands before it all the same.
+    /// Records a boundary without a summary, which archives the messages before it all the same.
     fn end_of_boundary(&mut self) {
         if let Some(known) = self.boundary.take() {
             self.compaction(known);
@@ -394,12 +402,12 @@ impl<'a> Thread<'a> {
 
     fn compaction(&mut self, known: Known) {
         self.open = None;
-        // Nobody goes back to before a compaction by what follows on it.
+        // Later events follow the compaction, so no rewind goes to a message before it.
         self.prompts.clear();
         self.steps.push(Step::Compaction(known));
     }
 
-    /// What the user said while the agent was at work is a message; other attachments are noted.
+    /// Adds a queued user message. Other attachments are only counted.
     fn attachment(&mut self, place: Place<'a>, attachment: Option<Attachment>) -> Option<usize> {
         let (kind, prompt) =
             attachment.map_or((None, None), |attachment| (attachment.kind, attachment.prompt));
@@ -417,10 +425,11 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Whether a message holds a result: then it is none of what the user said.
+/// Checks whether a message contains a tool result. Such a message is not written by the user.
 fn has_result(message: &wire::Message) -> bool {
     let Content::Parts(parts) = &message.content else { return false };
     let is_result = |raw: &RawValue| {
+        // The search in the raw text is cheap and skips the parse of most parts.
         raw.get().contains("tool_result")
             && matches!(
                 serde_json::from_str::<wire::PartType>(raw.get()).ok().and_then(|part| part.kind).as_deref(),

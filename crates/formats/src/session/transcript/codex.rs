@@ -1,4 +1,4 @@
-//! Rollouts of the Codex CLI → sessions. What each event becomes stands in `docs/reference/session.md`.
+//! Conversion of Codex CLI rollouts to sessions. `docs/reference/session.md` lists the result of each event.
 
 use super::{super::Session, check_unknown, whole};
 use crate::error::Error;
@@ -50,7 +50,7 @@ struct Compacted {
     replacement_history: Option<Vec<Box<RawValue>>>,
 }
 
-/// What tells one payload from another.
+/// The type of a payload.
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Kind {
@@ -86,7 +86,7 @@ struct Figures {
     output_tokens: u64,
 }
 
-/// The command of a shell that the model was trained with: it has no name in the item.
+/// A call of the shell tool that the model was trained with. The item contains no tool name.
 #[derive(Deserialize)]
 #[serde(expecting = "a call: an object")]
 struct ShellCall {
@@ -102,7 +102,7 @@ struct Output {
     output: Option<Box<RawValue>>,
 }
 
-/// A result in the form that older versions wrote.
+/// A result in the form of older versions.
 #[derive(Deserialize)]
 struct OldOutput {
     content: String,
@@ -114,7 +114,7 @@ struct Thought {
     content: Option<Content>,
 }
 
-/// The types of events.
+/// The known types of events.
 const KINDS: [&str; 7] = [
     "session_meta",
     "turn_context",
@@ -140,7 +140,7 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
     rollout.log.end();
     let model = rollout.model.take();
     let mut reader = Reader::new(place);
-    // Older versions say the user's instructions here and in the first message.
+    // Older versions repeat the user's instructions in the first message.
     let texts = std::mem::take(&mut rollout.instructions).into_iter();
     let is_said = |text: &str| rollout.log.messages.iter().any(|message| says(message, text));
     let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty() && !is_said(text)).collect();
@@ -163,17 +163,17 @@ pub(super) fn session(events: &[(Place<'_>, &str)], is_lenient: bool) -> Result<
     whole(reader, place, model, WireFormat::OpenAiResponses, &rollout.unread)
 }
 
-/// So many instructions at the beginning are looked at: no writer puts more there.
+/// Maximum number of leading instructions that are compared. No known writer has more.
 const LEADING: usize = 32;
 
-/// The texts of a message, as one.
+/// Returns the texts of a message, separated by blank lines.
 fn text_of(message: &Message) -> String {
     let parts = message.as_parts().into_iter();
     let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text) } else { None });
     texts.collect::<Vec<String>>().join("\n\n")
 }
 
-/// Checks whether a message of the user's is a context that the agent made.
+/// Checks whether a user message is context that the agent generated.
 fn is_context(message: &Message) -> bool {
     const BEGIN: [&str; 4] =
         ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<turn_aborted>"];
@@ -181,7 +181,7 @@ fn is_context(message: &Message) -> bool {
     BEGIN.iter().any(|begin| text.trim_start().starts_with(begin))
 }
 
-/// Whether a text stands in a message.
+/// Checks whether a message contains a text.
 fn says(message: &Message, text: &str) -> bool {
     message.as_parts().iter().any(|part| matches!(part, Part::Text(part) if part.contains(text.trim())))
 }
@@ -191,12 +191,12 @@ struct Rollout {
     log: responses::Log,
     instructions: Vec<String>,
     model: Option<String>,
-    /// By the number of the reply.
+    /// The reported usage, by the index of the reply.
     reports: BTreeMap<usize, Usage>,
-    /// Each with the number of messages before it.
+    /// The compactions, each with the number of messages before it.
     compactions: Vec<(usize, Known)>,
     unread: Unread,
-    /// Messages that the user took back.
+    /// The number of messages that the user took back.
     taken_back: usize,
     has_meta: bool,
 }
@@ -205,7 +205,8 @@ impl Rollout {
     fn event(&mut self, place: Place<'_>, event: Event) -> Result<(), Error> {
         let payload = event.payload.as_deref().map_or("{}", RawValue::get);
         match event.kind.as_deref() {
-            // A rollout that goes on from another one has that one's beginning in it.
+            // A rollout that continues another one starts with the events of that one, so only the first
+            // event counts.
             Some("session_meta") if !self.has_meta => {
                 self.has_meta = true;
                 let meta: Meta = place.parse_part("payload", payload)?;
@@ -229,7 +230,8 @@ impl Rollout {
         Ok(())
     }
 
-    /// What the screen showed repeats what the items say; only the count of tokens is nowhere else.
+    /// Reads an event of the screen. Its messages repeat the items, so only token counts and rollbacks are
+    /// read.
     fn message(&mut self, place: Place<'_>, payload: &str) -> Result<(), Error> {
         let Kind { kind } = place.parse_part("payload", payload)?;
         if kind.as_deref() == Some("token_count") {
@@ -237,6 +239,7 @@ impl Rollout {
             let figures = count.info.and_then(|info| info.last_token_usage).unwrap_or_default();
             let Figures { input_tokens, cached_input_tokens, output_tokens } = figures;
             let usage = Usage::openai(input_tokens, cached_input_tokens, output_tokens);
+            // The counts follow the reply that they belong to.
             if let Some(reply) = self.log.reply().filter(|_| usage != Usage::default()) {
                 self.reports.insert(reply, usage);
                 return Ok(());
@@ -251,7 +254,7 @@ impl Rollout {
         Ok(())
     }
 
-    /// Takes back the last turns of the user, and everything since.
+    /// Removes the last `turns` turns of the user, and everything after them.
     fn take_back(&mut self, turns: usize) {
         self.log.end();
         let is_prompt = |message: &Message| message.role() == Role::User && !is_context(message);
@@ -279,6 +282,7 @@ impl Rollout {
             Some("function_call_output" | "custom_tool_call_output") => {
                 let result: Output = place.parse_part(key, json)?;
                 let output = result.output.as_deref().map_or("", RawValue::get);
+                // Only older versions wrote the output as an object.
                 if !output.starts_with('{') {
                     return self.log.raw(json).map_err(fault);
                 }
@@ -287,7 +291,7 @@ impl Rollout {
                 self.log.result(id, old.unwrap_or_else(|_| compact_json(output)));
                 Ok(())
             }
-            // A copy of the folder, for undoing what the agent did.
+            // A snapshot of the folder, used to undo changes of the agent.
             Some("ghost_snapshot") | None => {
                 let kind = kind.as_deref().unwrap_or("no type");
                 self.unread.count(&format!("response_item/{kind}"));
@@ -304,8 +308,8 @@ impl Rollout {
         }
     }
 
-    /// What stands before is archived, and what takes its place is said again, as far as it does not stay
-    /// anyway.
+    /// Records a compaction of all messages so far, and adds its replacement messages. Instructions at the
+    /// start of the log stay anyway, so their copies are not added again.
     fn compacted(
         &mut self,
         place: Place<'_>,
@@ -328,8 +332,10 @@ impl Rollout {
                 .any(|leads| leads.role() == message.role() && leads.as_parts() == message.as_parts())
         };
         let is_summary = |message: &Message| summary.as_ref().is_some_and(|summary| says(message, summary));
+        // The replacements were read as ordinary items, so they are at the end of the log.
         let again = self.log.messages.split_off(before);
-        // What the model was given has words of the agent around the summary.
+        // The message sent to the model contains the agent's wording around the summary, so that text is
+        // preferred.
         let whole = again.iter().find(|message| is_summary(message)).map(text_of);
         self.log.messages.extend(again.into_iter().filter(|message| !stays(message) && !is_summary(message)));
         let summary = whole.or(summary);

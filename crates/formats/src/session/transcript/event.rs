@@ -1,4 +1,4 @@
-//! What every event of a transcript bears: enough to know who wrote it, and to which thread it belongs.
+//! The outer fields of a transcript's event, which identify its writer and its thread.
 
 use super::Writer;
 use serde::{
@@ -7,11 +7,11 @@ use serde::{
 };
 use std::fmt;
 
-/// Keys of which one at least is in whatever is read as a session by itself.
+/// Keys of sessions: every value that is read as a session by itself has at least one of them.
 const OF_SESSIONS: [&str; 9] =
     ["messages", "contents", "input", "instructions", "system", "rag", "passages", "query", "conversations"];
 
-/// What an event is about, as its writer puts it.
+/// The kind of content in an event.
 #[derive(Default, PartialEq, Eq)]
 enum Inside {
     #[default]
@@ -20,7 +20,8 @@ enum Inside {
     Payload,
 }
 
-/// The outside of an event. Whatever has another type than it should have counts as missing: its reader says so.
+/// The outer fields of an event. A field with a wrong type counts as missing, and the reader of the event
+/// reports it.
 #[derive(Default)]
 pub(super) struct Envelope {
     kind: String,
@@ -30,13 +31,13 @@ pub(super) struct Envelope {
     pub(super) agent: Option<String>,
     pub(super) is_sidechain: bool,
     inside: Inside,
-    /// The id of the session that the payload of a `session_meta` has.
+    /// The id of the session in the payload of a `session_meta` event.
     pub(super) payload_id: Option<String>,
     of_session: bool,
 }
 
 impl Envelope {
-    /// The envelope of a value; none where that is read as a session by itself.
+    /// Reads the outer fields of a value. Returns `None` if the value is read as a session by itself.
     pub(super) fn read(json: &str) -> Option<Self> {
         match json.as_bytes().first() {
             Some(b'{') => serde_json::from_str(json).ok().filter(|event: &Self| !event.of_session),
@@ -45,8 +46,10 @@ impl Envelope {
         }
     }
 
-    /// Who wrote it, where only one agent writes such an event.
+    /// Returns the writer of the event. Returns `None` if the event does not identify one agent.
     pub(super) fn writer(&self) -> Option<Writer> {
+        // Events of other tools have the types `user` and `assistant` too, but not with a uuid or a session
+        // id.
         let is_named = self.uuid.is_some() || self.session.is_some();
         match &*self.kind {
             _ if self.says() && is_named => Some(Writer::ClaudeCode),
@@ -55,7 +58,7 @@ impl Envelope {
         }
     }
 
-    /// Whether it is a message of Claude Code.
+    /// Checks whether the event is a message of Claude Code.
     pub(super) fn says(&self) -> bool {
         self.inside == Inside::Message && matches!(&*self.kind, "user" | "assistant")
     }
@@ -84,6 +87,7 @@ impl Envelope {
                 }
             }
             key => {
+                // A single such key is enough: the value is then read as a session and never as an event.
                 self.of_session |= OF_SESSIONS.contains(&key);
                 map.next_value::<IgnoredAny>()?;
             }
@@ -116,13 +120,13 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 }
 
-/// What can be seen of a value from outside.
+/// The outside of a value: its type, and its text or id.
 #[derive(Default)]
 struct Glance {
     text: Option<String>,
     is_true: bool,
     is_object: bool,
-    /// Of an object, its `id`.
+    /// The `id` of an object.
     id: Option<String>,
 }
 
@@ -166,6 +170,7 @@ impl<'de> Visitor<'de> for GlanceVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Glance, A::Error> {
+        // The elements are skipped and not stored, so a large event costs no memory here.
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Glance::default())
     }
@@ -183,7 +188,7 @@ impl<'de> Visitor<'de> for GlanceVisitor {
     }
 }
 
-/// A text, or none where it is anything else.
+/// A string, or any other value.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TextOr {

@@ -1,5 +1,5 @@
-//! Transcripts that coding agents write: JSON lines, each an event. They are known by what they hold, never
-//! by their names.
+//! Transcripts of coding agents: JSON lines, one event each. A transcript is recognized by its content, never
+//! by its file name.
 
 use super::{
     Session, bounded, document::Document, open_calls::note_on_results, place::Place, reader::Reader,
@@ -15,7 +15,7 @@ mod codex;
 
 pub(crate) use thread::Thread;
 
-/// Who wrote a transcript.
+/// The agent that wrote a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     ClaudeCode,
@@ -23,7 +23,7 @@ pub(crate) enum Writer {
 }
 
 impl Writer {
-    /// Returns the format that it writes.
+    /// Returns the format of the agent's transcripts.
     pub(crate) fn format(self) -> FileFormat {
         match self {
             Self::ClaudeCode => FileFormat::ClaudeCode,
@@ -31,7 +31,7 @@ impl Writer {
         }
     }
 
-    /// Returns the writer of a format. Returns `None` for a format that is no transcript of these.
+    /// Returns the writer of a format. Returns `None` if the format is not one of these transcripts.
     pub(crate) fn of_format(format: FileFormat) -> Option<Self> {
         [Self::ClaudeCode, Self::Codex].into_iter().find(|writer| writer.format() == format)
     }
@@ -42,19 +42,20 @@ impl Writer {
 pub(crate) struct Transcript {
     writer: Writer,
     pub(crate) threads: Vec<Thread>,
-    /// The line and the bytes of an end that is no whole event.
+    /// The line and the length in bytes of an incomplete last event.
     pub(crate) unfinished: Option<(usize, usize)>,
 }
 
 impl Transcript {
-    /// The transcript that the values of a file are, if they are one: at least one event of an agent, and
-    /// nothing that is read as a session by itself.
+    /// Recognizes a transcript in the values of a file. It has at least one event of a known agent, and no
+    /// value that is read as a session by itself. Returns `None` for any other file.
     pub(crate) fn of(text: &str, documents: &[Document]) -> Option<Self> {
         let mut writer = None;
         let mut events = Vec::with_capacity(documents.len());
         for document in documents {
             let event = event::Envelope::read(&text[document.start..document.end])?;
             let written_by = event.writer();
+            // Events of two agents in one file have no common conversation.
             if written_by.is_some() && writer.is_some() && written_by != writer {
                 return None;
             }
@@ -69,12 +70,12 @@ impl Transcript {
         Some(Self { writer, threads, unfinished: None })
     }
 
-    /// Returns the agent that wrote it.
+    /// Returns the agent that wrote the transcript.
     pub(crate) fn writer(&self) -> Writer {
         self.writer
     }
 
-    /// Reads one of its sessions from its events, each with its place.
+    /// Reads one session from its events, each with its place.
     pub(crate) fn session(
         &self,
         thread: &Thread,
@@ -89,8 +90,7 @@ impl Transcript {
     }
 }
 
-/// Checks that an event of an unknown type holds nothing of the conversation: no message, text, call or
-/// result.
+/// Checks that an event of an unknown type contains no content: no message, text, call or result.
 fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> {
     let has_role = || {
         let object = context_window::text::object::Object::parse(json);
@@ -107,7 +107,7 @@ fn check_unknown(place: Place<'_>, kind: &str, json: &str) -> Result<(), Error> 
     }
 }
 
-/// What was read, as a session; `place` is where the transcript begins.
+/// Creates the session of the messages read. `place` is the start of the transcript, for errors.
 fn whole(
     reader: Reader<'_>,
     place: Place<'_>,
@@ -121,6 +121,7 @@ fn whole(
         let detail = "is a transcript without a message; expected events that hold messages";
         return Err(Error::input(format!("{}:{}", place.name, place.line), detail));
     }
+    // No reader understood these blocks, so a note counts them by type.
     let mut carried = Unread::default();
     for part in reader.log.messages().iter().flat_map(Message::parts) {
         if let Part::Opaque { json, .. } = part {

@@ -1,4 +1,4 @@
-//! Which events of a transcript are one session: a main thread, and every sub-agent by itself.
+//! The division of a transcript into sessions: a main thread, and one thread per sub-agent.
 
 use super::event::Envelope;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,23 +6,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One session of a transcript.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// Its id, where the transcript has one.
+    /// The id of the session, if the transcript contains one.
     pub(crate) id: Option<String>,
-    /// Its events, by their index in the file.
+    /// The indexes of its events in the file, ascending.
     pub(crate) events: Vec<usize>,
 }
 
-/// A rollout is one session, whatever other sessions its beginning was copied from: its own name is the
-/// first.
+/// Returns the thread of a rollout. A rollout is one session, even if it starts with a copy of another one.
+/// Its id is in the first `session_meta` event.
 pub(crate) fn of_codex(events: &[Envelope]) -> Thread {
     let id = events.iter().find(|event| event.is_session_meta()).and_then(|event| event.payload_id.clone());
     Thread { id, events: (0..events.len()).collect() }
 }
 
-/// An event belongs to the thread of its agent; without an agent, to that of its parent. A sidechain without
-/// an agent's id begins one of its own, named after its first event. A session that is resumed goes on under
-/// another id in the same file, and its events may name parents that nobody wrote down: only a message
-/// without a parent begins another main thread.
+/// Divides the events into threads. An event belongs to the thread of its agent, or without an agent to that
+/// of its parent. A sidechain without an agent's id starts a thread named after its first event.
+///
+/// A resumed session continues in the same file under another id, and its events may name parents that are
+/// missing. So only a message without a parent starts another main thread.
 pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
     let mut threads = Threads::default();
     let mut speaks = BTreeSet::new();
@@ -41,6 +42,7 @@ pub(crate) fn of_claude_code(events: Vec<Envelope>) -> Vec<Thread> {
             },
         };
         if let Some(uuid) = event.uuid {
+            // The first event with a uuid counts; copies in a resumed session do not move it.
             threads.of_event.entry(uuid).or_insert(nth);
         }
         threads.found[nth].events.push(at);
@@ -73,8 +75,8 @@ impl Threads {
         })
     }
 
-    /// The threads in which anybody says anything. Events of the others go with the first, which notes what
-    /// is not read.
+    /// Returns the threads with at least one message. Events of other threads are added to the first one,
+    /// which reports unread events.
     fn speaking(self, speaks: &BTreeSet<usize>) -> Vec<Thread> {
         let (mut speaking, mut silent) = (Vec::new(), Vec::new());
         for (nth, thread) in self.found.into_iter().enumerate() {
@@ -86,13 +88,14 @@ impl Threads {
         }
         if let Some(first) = speaking.first_mut() {
             first.events.extend(silent);
+            // Events must stay in file order, because replies follow the calls before them.
             first.events.sort_unstable();
         }
         speaking
     }
 
-    /// The main thread of a session. What names none stands beside the conversation (titles, snapshots of
-    /// files) and goes with the main thread that there is, or that comes.
+    /// Returns the main thread of a session. Events without a session (titles, file snapshots) belong to the
+    /// existing main thread, or to the next one.
     fn main(&mut self, session: Option<String>, begins: bool) -> usize {
         let key = (false, session.clone());
         if let Some(nth) = self.by_name.get(&key) {
