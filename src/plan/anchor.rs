@@ -99,6 +99,7 @@ pub(crate) type PieceForm = (ItemId, Arc<str>, u64);
 
 impl From<PieceForm> for PromptPiece {
     fn from((id, hashes, tokens): PieceForm) -> Self {
+        // Hashes are hexadecimal, so a colon is never part of one.
         match hashes.split_once(':') {
             Some((hash, without)) => {
                 let without = Some(without.into());
@@ -272,6 +273,7 @@ impl Sender {
     pub(crate) fn may_be(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
         let same =
             |own: &Option<String>, other: &Option<String>| own.is_none() || other.is_none() || own == other;
+        // A model that binds reasoning to nothing accepts any sender.
         bound_to.iter().all(|to| match to {
             BoundTo::Account => same(&self.account, &other.account),
             BoundTo::EndUser => same(&self.end_user, &other.end_user),
@@ -429,8 +431,7 @@ impl Anchor {
         prompt_budget: u64,
         live: Option<&ItemId>,
     ) -> Sticky<'_> {
-        // These parts describe texts that were already sent, so they do not depend on the target or the
-        // limits.
+        // These parts hold under any target and any limits of the last prompt.
         let lasting = Sticky {
             cleared_before: self.cleared_before.as_ref(),
             released_through: self.released_through.as_ref(),

@@ -255,8 +255,7 @@ impl Composition {
         // A part with tokens must be visible. It gets a cell from the part with the most cells.
         for at in 0..parts.len() {
             if parts[at] > 0 && divided[at] == 0 {
-                // Among parts with equally many cells the first one gives its cell, so that the result does
-                // not depend on chance.
+                // Of parts with equally many cells, the first one gives a cell.
                 let most = (0..divided.len()).max_by_key(|other| (divided[*other], usize::MAX - other));
                 if let Some(most) = most.filter(|most| divided[*most] > 1) {
                     divided[most] -= 1;
@@ -290,6 +289,7 @@ pub struct GridCells {
 fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     let saved: i128 = kinds.values().filter(|tokens| **tokens < 0).sum();
     let mut sorted: Vec<(Kind, i128)> = kinds.into_iter().filter(|(_, tokens)| *tokens > 0).collect();
+    // Ties are ordered by kind, so that equal prompts have equal compositions.
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut left = -saved;
     for (_, tokens) in &mut sorted {

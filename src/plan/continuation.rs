@@ -67,6 +67,7 @@ impl ContextPlan {
             return Err(parted(reply.id.as_str()));
         }
         let messages = self.carryover.prompt.messages[first..].to_vec();
+        // Cache marks count messages of the whole prompt, and are not valid for a part of it.
         Ok(Prompt { messages, marks: Vec::new(), ..self.carryover.prompt.clone() })
     }
 }

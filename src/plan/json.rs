@@ -101,6 +101,7 @@ struct Wire<'a> {
 impl<'a> Wire<'a> {
     fn new(plan: &'a ContextPlan) -> Self {
         let ContextPlan { limits, .. } = plan;
+        // The pattern relies on the order of `Section::ALL`.
         let [system_pinned, conversation, rag] =
             Section::ALL.map(|section| SectionBudget::new(plan.section(section)));
         Self {

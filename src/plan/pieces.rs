@@ -23,6 +23,7 @@ impl ToolsHash {
             self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
         }
         if let Some((_, json)) = &tool.written {
+            // The marker separates the JSON of the tool in its wire format from the fields before it.
             self.0.update(b"written").update(&(json.len() as u64).to_le_bytes()).update(json.as_bytes());
         }
     }

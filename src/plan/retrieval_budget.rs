@@ -38,8 +38,9 @@ pub struct RetrievalBudget {
     /// window, rule S5).
     pub most: u64,
     /// The tokens that are free after all other items. Up to this number documents exclude nothing. Beyond
-    /// it, older messages are excluded. Documents may change the included items before that in three cases. The
-    /// last prompt's window is continued (rule S5), a pin is dropped, or pins exceed their limit (rule S2).
+    /// it, older messages are excluded. Documents may change the included items before that in three cases.
+    /// The last prompt's window is continued (rule S5), a pin is dropped, or pins exceed their limit (rule
+    /// S2).
     pub free: u64,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct TraceIds {
 
 impl PartialEq for TraceIds {
     fn eq(&self, _: &Self) -> bool {
-        // Ignored in comparisons: two plans of the same request are equal whatever their ids.
+        // Two plans of the same request are equal, although their ids differ.
         true
     }
 }

@@ -41,6 +41,7 @@ impl<'a> Numbers<'a> {
             ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
             ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
             ExcludedReason::Policy(rule) => {
+                // Every policy names its rule, and some add the numbers that decided.
                 let named = Self { rule: Some(rule.name()), ..none };
                 match rule {
                     PolicyRule::MinScore { score, limit } => {

@@ -47,8 +47,8 @@ impl Filled {
                 continue;
             }
             let left = filled.left;
-            // Both searches start at the first slot that does not fit. Backfill goes on to the next one that
-            // does.
+            // The slot `to` does not fit. Backfill continues with the next slot that fits,
+            // and prefix stops here.
             let (next, passed) = match fill {
                 RagFill::Backfill => costs.search(to, len, |all| all.least > left),
                 RagFill::Prefix => (len, costs.get(to)),

@@ -276,8 +276,8 @@ impl PriorityCosts {
         (slot - self.slots.start) as usize
     }
 
-    /// Returns the turn that has pins before and after a slot, or at it. The result is the number of the turn,
-    /// and the range from its first to its last slot in this priority.
+    /// Returns the turn that has pins before and after a slot, or at it. The result is the number of the
+    /// turn, and the range from its first to its last slot in this priority.
     fn turn_around(&self, pins: &PinSlots, slot: u32) -> Option<(u32, Range<u32>)> {
         let number = pins.within(slot)?;
         let turn = pins.turn(number);

@@ -65,9 +65,9 @@ pub(super) struct WindowTrail {
 #[derive(Debug)]
 pub(super) struct WindowSteps {
     pub(super) trail: Rc<Trail>,
-    /// The turn in which the window starts. `None` if the window starts with a user message, or if the minimum
-    /// includes an exchange of that turn from the start on. The exchanges are included together with the user
-    /// message of the turn, or its pins alone include the whole turn.
+    /// The turn in which the window starts. `None` if the window starts with a user message, or if the
+    /// minimum includes an exchange of that turn from the start on. The exchanges are included together with
+    /// the user message of the turn, or its pins alone include the whole turn.
     pub(super) cut: Option<Turn>,
     /// The slots of the candidates of that turn before the window; `None` if some of them are not pins.
     pub(super) before: Option<Vec<Range<u32>>>,
