@@ -9,7 +9,9 @@ use crate::{
     error::{Error, Repr},
     message::Message,
     plan::anchor::Sticky,
-    planner::{expiry::Eligibility, manager::ContextWindowManager, replan::Replan, request::PlanRequest},
+    planner::{
+        eligibility::Eligibility, manager::ContextWindowManager, replan::Replan, request::PlanRequest,
+    },
 };
 use std::collections::BTreeMap;
 

@@ -72,27 +72,26 @@ impl ContextWindowManager {
         // to be (S7).
         let available = solver.available(context, context.prompt_budget, replan.tokens_withheld());
         let rendering = replan.rendering().cloned().unwrap_or_else(|| candidates.remembered_rendering());
-        let scenario = solver.scenario(rendering, available.total())?;
-        let (budgets, mut chosen) = solver.divide(&scenario, available, identity)?;
+        let selector = solver.selector(rendering, available.total())?;
+        let (budgets, mut chosen) = selector.divide(available, identity)?;
         // Select: required, pinned, conversation, documents, and again with free tokens (S2 to S5, S8, S9,
         // B6).
-        let selector = solver.selector(&scenario);
         if let Some(shorter) = selector.begin(&budgets, &mut chosen)? {
-            replan.shorten_results(scenario.costs.rendering(), shorter);
-            drop(scenario);
+            replan.shorten_results(selector.costs.rendering(), shorter);
+            drop(selector);
             *known = solver.into_known();
             return Ok(None);
         }
         selector.complete(&budgets, &mut chosen)?;
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
-        let prompt = LaidOut::new(context, candidates, &scenario.costs, self.meter(), (&budgets, &chosen))?;
+        let prompt = LaidOut::new(context, candidates, &selector.costs, self.meter(), (&budgets, &chosen))?;
         // Check: joins and placeholders push the prompt over its budget (N3, H5), the documents of the last
         // prompt do not fit (S5), retained texts have left (S10), reasoning would be refused (K1 to K4).
         // A prompt of the minimum alone stays: with fewer tokens it would be the same.
         if !budgets.overflow && replan.withhold_tokens(prompt.excess(), prompt.required_by_provider()) {
             drop(prompt);
-            drop(scenario);
+            drop(selector);
             *known = solver.into_known();
             return Ok(None);
         }

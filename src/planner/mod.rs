@@ -9,7 +9,7 @@
 //!
 //! | stage | module | rules | gives |
 //! | --- | --- | --- | --- |
-//! | candidates | [`candidates`], [`repair`], [`expiry`] | S1, S2, S8, S9, T1, T2, H1-H3, O5 | what may be in, without counting |
+//! | candidates | [`candidates`], [`repair`], [`eligibility`] | S1, S2, S8, S9, T1, T2, H1-H3, O5 | what may be in, without counting |
 //! | budget | [`budget`] | B4, B5, S6 | the tokens of each section |
 //! | select | [`select`] | S2-S5, S7-S9, B6 | the included candidates, and the reasons of the others |
 //! | assemble | [`assemble`] | O1, O2 | rows and messages in prompt order |
@@ -20,7 +20,7 @@
 
 pub(crate) mod request;
 pub(crate) mod repair;
-pub(crate) mod expiry;
+pub(crate) mod eligibility;
 pub(crate) mod rendering;
 pub(crate) mod replan;
 pub(crate) mod retained;

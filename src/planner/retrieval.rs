@@ -40,7 +40,7 @@ impl ContextWindowManager {
         Ok(RetrievalBudget {
             share: crowded.document_share(),
             most,
-            free: solver.left_for_documents(&without).min(most),
+            free: without.left_for_documents().min(most),
         })
     }
 

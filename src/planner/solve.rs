@@ -4,8 +4,8 @@
 //!
 //! Most of a request does not depend on its budget: its candidates, their costs, the demands of the sections.
 //! A [`Solver`] holds that. The rendering of tool results (rule S7) changes the costs of candidates, so each
-//! rendering is a [`Scenario`] with costs of its own; a solution lists the scenarios that were tried, the
-//! last one taken.
+//! rendering has a [`Selector`] of its own; a solution lists the renderings that were tried, the last one
+//! taken.
 
 use crate::{
     config::Config,
@@ -14,7 +14,7 @@ use crate::{
     message::Role,
     planner::{
         assemble::PlanContext,
-        budget::{Available, BudgetVariable, Budgets, SectionDemands},
+        budget::{Available, Budgets, SectionDemands},
         candidates::{CandidateId, CandidateMap, Candidates, Costs},
         rendering::ToolResultRendering,
         select::{OneBudget, Selection, Selector, Walker, saved_by_merging},
@@ -36,14 +36,8 @@ pub(crate) struct Solver<'p, W = OneBudget> {
     /// Costs and demands are then counted up to that number, once for all budgets, and clipping is not tried.
     /// `None` for one budget.
     many_budgets: Option<u64>,
-    scenarios: RefCell<Vec<Rc<Scenario<'p, W>>>>,
-}
-
-/// Token costs and section demands for one rendering of tool results (rule S7).
-pub(crate) struct Scenario<'p, W = OneBudget> {
-    pub(crate) costs: Costs<'p>,
-    pub(crate) demands: SectionDemands,
-    walker: W,
+    /// One for each rendering of tool results that was tried, except clipped ones.
+    selectors: RefCell<Vec<Rc<Selector<'p, W>>>>,
 }
 
 /// The counts of one rendering, kept from one round of planning for the next.
@@ -56,7 +50,7 @@ pub(crate) struct KnownCosts {
 /// One rendering of tool results that was tried: the budgets for it, and the facts that were heard about its
 /// decisions.
 pub(crate) struct Trial<'p, W: Walker> {
-    pub(crate) scenario: Rc<Scenario<'p, W>>,
+    pub(crate) selector: Rc<Selector<'p, W>>,
     pub(crate) budgets: Budgets,
     pub(crate) heard: W::Heard,
 }
@@ -75,36 +69,36 @@ pub(crate) struct Solution<'p, W: Walker = OneBudget> {
 
 impl<'p> Solver<'p> {
     pub(crate) fn new(candidates: &'p Candidates<'p>, meter: &'p Meter, config: &'p Config) -> Self {
-        let scenarios = RefCell::default();
-        Self { candidates, meter, config, walker: OneBudget, many_budgets: None, scenarios }
+        let selectors = RefCell::default();
+        Self { candidates, meter, config, walker: OneBudget, many_budgets: None, selectors }
     }
 
     /// Takes over the counts of an earlier round with the same candidates.
     pub(crate) fn with_known(self, known: Vec<KnownCosts>) -> Self {
-        let scenario = |KnownCosts { rendering, tokens, demands }| {
+        let selector = |KnownCosts { rendering, tokens, demands }| {
             let costs = Costs::new(self.candidates, self.meter, rendering).with_known(tokens);
-            Rc::new(Scenario { costs, demands, walker: OneBudget })
+            Rc::new(self.selector_with(costs, demands))
         };
-        self.scenarios.replace(known.into_iter().map(scenario).collect());
+        self.selectors.replace(known.into_iter().map(selector).collect());
         self
     }
 
     /// Returns the counts, for another round with the same candidates.
     pub(crate) fn into_known(self) -> Vec<KnownCosts> {
-        let known = |scenario: Rc<Scenario<'_>>| {
-            let Scenario { costs, demands, .. } = Rc::into_inner(scenario)?;
+        let known = |selector: Rc<Selector<'_, _>>| {
+            let Selector { costs, demands, .. } = Rc::into_inner(selector)?;
             let (rendering, tokens) = costs.into_known();
             Some(KnownCosts { rendering, tokens, demands })
         };
-        self.scenarios.into_inner().into_iter().filter_map(known).collect()
+        self.selectors.into_inner().into_iter().filter_map(known).collect()
     }
 
     /// Converts to a solver for many budgets, of which none leaves more than `most` tokens. Clipping (rule
     /// S7) is not tried then.
     pub(crate) fn for_many_budgets<W>(self, walker: W, most: u64) -> Solver<'p, W> {
         let Self { candidates, meter, config, .. } = self;
-        let scenarios = RefCell::default();
-        Solver { candidates, meter, config, walker, many_budgets: Some(most), scenarios }
+        let selectors = RefCell::default();
+        Solver { candidates, meter, config, walker, many_budgets: Some(most), selectors }
     }
 
     /// Selects for a prompt budget with so many tokens withheld, and records the reasons of everything that
@@ -120,8 +114,8 @@ impl<'p> Solver<'p> {
         withheld: u64,
     ) -> Result<Solution<'p>, Error> {
         let mut solution = self.solve(context, budget, withheld)?;
-        let (scenario, budgets) = solution.taken();
-        self.selector(&scenario).record_reasons(&budgets, &mut solution.chosen)?;
+        let (selector, budgets) = solution.taken();
+        selector.record_reasons(&budgets, &mut solution.chosen)?;
         Ok(solution)
     }
 }
@@ -166,15 +160,14 @@ impl<'p, W: Walker> Solver<'p, W> {
         let mut rendering = self.candidates.remembered_rendering();
         let mut trials = Vec::new();
         loop {
-            let scenario = self.scenario(rendering, available.total())?;
-            let (budgets, mut chosen) = self.divide(&scenario, available, adjust)?;
-            let selector = self.selector(&scenario);
+            let selector = self.selector(rendering, available.total())?;
+            let (budgets, mut chosen) = selector.divide(available, adjust)?;
             let shorter = selector.begin(&budgets, &mut chosen)?;
             if shorter.is_none() {
                 selector.complete(&budgets, &mut chosen)?;
             }
-            let heard = scenario.walker.take_heard();
-            trials.push(Trial { scenario, budgets, heard });
+            let heard = selector.walker.take_heard();
+            trials.push(Trial { selector, budgets, heard });
             let Some(shorter) = shorter else {
                 let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
                 let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
@@ -185,51 +178,18 @@ impl<'p, W: Walker> Solver<'p, W> {
         }
     }
 
-    /// Divides the available tokens among the sections with the costs of a scenario. Includes the pins that
-    /// come first, or the minimum alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the
-    /// demands of the sections.
+    /// Returns the selector for one rendering of tool results, with costs and demands that are counted once
+    /// for all budgets; `total` are the available tokens.
     ///
     /// # Errors
     ///
     /// Counters that fail.
-    pub(crate) fn divide(
-        &self,
-        scenario: &Scenario<'p, W>,
-        available: Available,
-        adjust: fn(SectionDemands) -> SectionDemands,
-    ) -> Result<(Budgets, Selection<W>), Error> {
-        let (demands, selector) = (adjust(scenario.demands), self.selector(scenario));
-        let report = |amount, least| scenario.walker.compared(BudgetVariable::Free, amount, least);
-        if demands.overflow(&available, report) {
-            return Ok((demands.only_minimums(available, self.config), selector.minimum()?));
-        }
-        let (chosen, pins) = selector.pins_first(&available)?;
-        let merges = saved_by_merging(self.candidates.index(), &available, &chosen) > 0;
-        Ok((demands.divide(available, pins, merges, self.config, report), chosen))
-    }
-
-    /// Returns the rules of selection with the costs of a scenario.
-    pub(crate) fn selector<'s>(&'s self, scenario: &'s Scenario<'p, W>) -> Selector<'s, W> {
-        Selector {
-            index: self.candidates.index(),
-            costs: &scenario.costs,
-            config: self.config,
-            walker: &scenario.walker,
-        }
-    }
-
-    /// Returns the costs and demands for one rendering of tool results, found once for all budgets; `total`
-    /// are the available tokens.
-    ///
-    /// # Errors
-    ///
-    /// Counters that fail.
-    pub(crate) fn scenario(
+    pub(crate) fn selector(
         &self,
         rendering: ToolResultRendering,
         total: u64,
-    ) -> Result<Rc<Scenario<'p, W>>, Error> {
-        let known = self.scenarios.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
+    ) -> Result<Rc<Selector<'p, W>>, Error> {
+        let known = self.selectors.borrow().iter().find(|one| *one.costs.rendering() == rendering).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
@@ -237,23 +197,23 @@ impl<'p, W: Walker> Solver<'p, W> {
         let costs = Costs::new(self.candidates, self.meter, rendering).for_many_budgets(self.many_budgets);
         let most = self.many_budgets.unwrap_or(total);
         let demands = SectionDemands::count(most, self.config, self.candidates.index(), &costs)?;
-        let scenario = Rc::new(Scenario { costs, demands, walker: self.walker.for_other_costs() });
+        let selector = Rc::new(self.selector_with(costs, demands));
+        // The length of clipped results depends on the budget, so that no other budget would find them here.
         if !clipped {
-            self.scenarios.borrow_mut().push(Rc::clone(&scenario));
+            self.selectors.borrow_mut().push(Rc::clone(&selector));
         }
-        Ok(scenario)
+        Ok(selector)
     }
 
-    /// Returns the tokens that a document may take of all that a solution leaves.
-    pub(crate) fn left_for_documents(&self, solution: &Solution<'p, W>) -> u64 {
-        let (scenario, budgets) = solution.taken();
-        self.selector(&scenario).left_for_documents(&budgets.available, &solution.chosen)
+    fn selector_with(&self, costs: Costs<'p>, demands: SectionDemands) -> Selector<'p, W> {
+        let (index, walker) = (self.candidates.index(), self.walker.for_other_costs());
+        Selector { index, costs, demands, config: self.config, walker }
     }
 
     /// Returns the tokens of a candidate, counted no further than to `limit`.
     pub(crate) fn cost(&self, id: CandidateId, limit: u64) -> Result<TokenCount, Error> {
         let rendering = self.candidates.remembered_rendering();
-        Ok(match self.scenario(rendering, limit)?.costs.weigh(id, limit)? {
+        Ok(match self.selector(rendering, limit)?.costs.weigh(id, limit)? {
             Weight::Exactly(n) => {
                 let log = self.candidates.log();
                 let messages = self.candidates.members(id).into_iter().map(|at| log.message(at));
@@ -268,10 +228,6 @@ impl<'p, W: Walker> Solver<'p, W> {
 
     pub(crate) fn candidates(&self) -> &'p Candidates<'p> {
         self.candidates
-    }
-
-    pub(crate) fn config(&self) -> &'p Config {
-        self.config
     }
 
     /// Returns the tokens that a prompt budget leaves for the items, with some of them withheld.
@@ -289,10 +245,16 @@ impl<'p, W: Walker> Solver<'p, W> {
 }
 
 impl<'p, W: Walker> Solution<'p, W> {
-    /// Returns the scenario that was taken, and its budgets.
-    pub(crate) fn taken(&self) -> (Rc<Scenario<'p, W>>, Budgets) {
+    /// Returns the selector of the rendering that was taken, and its budgets.
+    pub(crate) fn taken(&self) -> (Rc<Selector<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
-        (Rc::clone(&taken.scenario), taken.budgets)
+        (Rc::clone(&taken.selector), taken.budgets)
+    }
+
+    /// Returns the tokens that a document may take of all that the solution leaves.
+    pub(crate) fn left_for_documents(&self) -> u64 {
+        let (selector, budgets) = self.taken();
+        selector.left_for_documents(&budgets.available, &self.chosen)
     }
 
     /// Returns the tokens of the documents' share, at most their budget.
@@ -302,7 +264,7 @@ impl<'p, W: Walker> Solution<'p, W> {
 
     /// Returns the position before which documents and state are not sent (rule S10).
     pub(crate) fn released_before(&self) -> u32 {
-        self.trials[self.trials.len() - 1].scenario.costs.rendering().released_before
+        self.trials[self.trials.len() - 1].selector.costs.rendering().released_before
     }
 
     /// Checks if only the minimum is included, because it exceeds the budget.

@@ -1,26 +1,24 @@
 //! The range of budgets over which a solution stays as it is.
 
 use super::{many_budgets::ManyBudgets, slack::Slack};
-use crate::{
-    config::Config,
-    planner::{
-        budget::{BudgetVariable, Budgets},
-        solve::{Scenario, Solution},
-    },
+use crate::planner::{
+    budget::{BudgetVariable, Budgets},
+    select::Selector,
+    solve::Solution,
 };
 
 /// Returns the most tokens, up to `most`, that may be available while everything is decided as in this
 /// solution.
-pub(super) fn up(solution: &Solution<'_, ManyBudgets>, config: &Config, most: i128) -> i128 {
-    let holds = holds(solution, config, |slack| &slack.growth, |now, then| then - now);
+pub(super) fn up(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
+    let holds = holds(solution, |slack| &slack.growth, |now, then| then - now);
     let available = solution.available;
     available + gallop((most - available).max(0), |step| holds(available + step))
 }
 
 /// Returns the fewest tokens, down to `least`, that may be available while everything is decided as in this
 /// solution.
-pub(super) fn down(solution: &Solution<'_, ManyBudgets>, config: &Config, least: i128) -> i128 {
-    let holds = holds(solution, config, |slack| &slack.fall, |now, then| now - then);
+pub(super) fn down(solution: &Solution<'_, ManyBudgets>, least: i128) -> i128 {
+    let holds = holds(solution, |slack| &slack.fall, |now, then| now - then);
     let available = solution.available;
     available - gallop((available - least).max(0), |step| holds(available - step))
 }
@@ -29,18 +27,17 @@ pub(super) fn down(solution: &Solution<'_, ManyBudgets>, config: &Config, least:
 /// because in every trial no variable moves as far as its slack.
 fn holds<'s>(
     solution: &'s Solution<'_, ManyBudgets>,
-    config: &'s Config,
     side: fn(&Slack) -> &[u64; BudgetVariable::ALL.len()],
     moved: fn(i128, i128) -> i128,
 ) -> impl Fn(i128) -> bool + 's {
     let now: Vec<[i128; BudgetVariable::ALL.len()]> = solution
         .trials
         .iter()
-        .map(|trial| values(&trial.scenario, &trial.budgets, solution.available, config))
+        .map(|trial| values(&trial.selector, &trial.budgets, solution.available))
         .collect();
     move |available| {
         solution.trials.iter().zip(&now).all(|(trial, now)| {
-            let then = values(&trial.scenario, &trial.budgets, available, config);
+            let then = values(&trial.selector, &trial.budgets, available);
             let slack = side(&trial.heard);
             (0..now.len()).all(|variable| moved(now[variable], then[variable]) < i128::from(slack[variable]))
         })
@@ -50,13 +47,12 @@ fn holds<'s>(
 /// Returns the value of each variable if so many tokens are available, and the same is decided about the
 /// minimum.
 fn values(
-    scenario: &Scenario<'_, ManyBudgets>,
+    selector: &Selector<'_, ManyBudgets>,
     like: &Budgets,
     available: i128,
-    config: &Config,
 ) -> [i128; BudgetVariable::ALL.len()] {
-    let budgets = scenario.demands.at(available, like, config);
-    BudgetVariable::ALL.map(|variable| budgets.value(variable, config))
+    let budgets = selector.demands.at(available, like, selector.config);
+    BudgetVariable::ALL.map(|variable| budgets.value(variable, selector.config))
 }
 
 /// The largest number of steps, no more than `most`, so that every number up to it holds. Requires `holds` to

@@ -34,10 +34,10 @@ use crate::{
         assemble::{LaidOut, PlanContext},
         budget,
         candidates::{CandidateId, Candidates, Rank},
-        expiry::Eligibility,
+        eligibility::Eligibility,
         manager::ContextWindowManager,
         replan::{Faults, Replan, TRIES, tokens_to_withhold},
-        solve::{Solution, Solver},
+        solve::Solution,
     },
     tokens::TokenCount,
 };
@@ -65,24 +65,11 @@ pub(super) struct Sweep<'p> {
 }
 
 /// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
-type Reach<'r> = dyn Fn(&Solver<'_, ManyBudgets>, &Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
+type Reach<'r> = dyn Fn(&Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
-/// A solution whose prompt was laid out.
-struct Whole<'p> {
-    solution: Solution<'p>,
-    /// True if it was solved with fewer tokens than there are.
-    withholds: bool,
-    /// The tokens of the prompt.
-    total: u64,
-    /// The placeholder messages in it that are asked about.
-    required: Vec<Key>,
-    /// Texts and reasoning that it loses, if it may lose any.
-    faults: Option<Faults>,
-}
-
-/// A range.
+/// A solution and the budgets at which it stays as it is.
 struct Solved<'p> {
-    /// Whether the documents of the last prompt cannot stay in it.
+    /// True if the documents of the last prompt cannot stay in it.
     gave_up: bool,
     /// The faults of its prompt, if it may lose something.
     faults: Option<Faults>,
@@ -187,18 +174,18 @@ impl<'p> Sweep<'p> {
 
     /// What is in at this budget, and at which larger ones.
     pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
-        self.at(budget, &|solver, solution, withheld| {
+        self.at(budget, &|solution, withheld| {
             let most = self.context.total(self.most) - withheld;
-            let available = reach::up(solution, solver.config(), most) + withheld;
+            let available = reach::up(solution, most) + withheld;
             (budget, self.highest_with(available, budget))
         })
     }
 
     /// What is in at this budget, and at which smaller ones.
     pub(super) fn below(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
-        self.at(budget, &|solver, solution, withheld| {
+        self.at(budget, &|solution, withheld| {
             let least = self.context.total(1) - withheld;
-            let available = reach::down(solution, solver.config(), least) + withheld;
+            let available = reach::down(solution, least) + withheld;
             (self.lowest_with(available, budget), budget)
         })
     }
@@ -256,7 +243,7 @@ impl<'p> Sweep<'p> {
 
     fn solve_at<'s>(&self, ranked: &Ranked<'s>, budget: u64, reach: &Reach<'_>) -> Result<Solved<'s>, Error> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
-        let (from, to) = reach(ranked.solver(0), &solution, 0);
+        let (from, to) = reach(&solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
@@ -273,19 +260,7 @@ impl<'p> Sweep<'p> {
         {
             return Ok(solved);
         }
-        let whole = self.lay_out(ranked, budget)?;
-        let (total, minimal) = (whole.total, whole.solution.is_minimal());
-        let range = match () {
-            // The tokens withheld depend on every token there is.
-            () if whole.withholds || !minimal && total > budget => (budget, budget),
-            () if minimal => (from, to),
-            () => (from.max(total), to),
-        };
-        let Whole { solution, required, faults, .. } = whole;
-        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
-        let included = solution.chosen.included.for_walker();
-        let range = ranked.range(range, released_before, included, required, self.stays);
-        Ok(Solved { gave_up, faults, range })
+        self.solve_laid_out(ranked, budget, (from, to))
     }
 
     /// Builds the range of a solution.
@@ -336,33 +311,45 @@ impl<'p> Sweep<'p> {
             range.1 = range.1.min(total.saturating_sub(1));
             (withheld, number) = (more, number + 1);
             solution = ranked.solver(number).solve(self.context, budget, withheld)?;
-            let (from, to) = reach(ranked.solver(number), &solution, i128::from(withheld));
+            let (from, to) = reach(&solution, i128::from(withheld));
             range = (range.0.max(from), range.1.min(to));
         }
     }
 
-    /// Lays out the prompt of a budget as planning does: again with less if it comes out larger than its
-    /// budget.
-    fn lay_out<'s>(&self, ranked: &Ranked<'s>, budget: u64) -> Result<Whole<'s>, Error> {
+    /// Solves for a budget by laying its prompt out as planning does, with more tokens withheld each time that it
+    /// exceeds the budget. `range` are the budgets of its first solution.
+    fn solve_laid_out<'s>(
+        &self,
+        ranked: &Ranked<'s>,
+        budget: u64,
+        (from, to): (u64, u64),
+    ) -> Result<Solved<'s>, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
         let (solver, request) = (&ranked.whole, self.candidates().request());
         let mut replan = Replan::default();
         loop {
             let solution = solver.solve_in_detail(&context, budget, replan.tokens_withheld())?;
-            let (scenario, budgets) = solution.taken();
-            let (costs, chosen) = (&scenario.costs, &solution.chosen);
+            let (selector, budgets) = solution.taken();
+            let (costs, chosen) = (&selector.costs, &solution.chosen);
             let prompt =
                 LaidOut::new(&context, solver.candidates(), costs, self.manager.meter(), (&budgets, chosen))?;
             let (excess, placeholders) = (prompt.excess(), prompt.required_by_provider());
             if !solution.is_minimal() && replan.withhold_tokens(excess, placeholders) {
                 continue;
             }
-            let faults = self.rounds.may_lose.then(|| self.manager.faults(&prompt, request));
+            let faults = self.rounds.may_lose.then(|| self.manager.faults(&prompt, request)).transpose()?;
             let (total, required) = (prompt.tokens(), self.required_by(prompt.rows()));
-            let faults = faults.transpose()?;
             drop(prompt);
-            let withholds = replan.tokens_withheld() > 0;
-            return Ok(Whole { solution, withholds, total, required, faults });
+            let range = match (solution.is_minimal(), replan.tokens_withheld()) {
+                (true, 0) => (from, to),
+                (false, 0) if total <= budget => (from.max(total), to),
+                // The tokens withheld depend on every token of the budget.
+                _ => (budget, budget),
+            };
+            let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+            let included = solution.chosen.included.for_walker();
+            let range = ranked.range(range, released_before, included, required, self.stays);
+            return Ok(Solved { gave_up, faults, range });
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     item::{ItemKind, Priority, Section, Source},
     message::{Message, Role},
     plan::{Overhead, PlannedItem, reason::IncludedReason},
-    planner::{candidates::CandidateId, expiry::Eligibility, retained::document_block},
+    planner::{candidates::CandidateId, eligibility::Eligibility, retained::document_block},
     provider::{conform::TurnPosition, wording},
 };
 

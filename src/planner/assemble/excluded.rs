@@ -87,19 +87,19 @@ fn exactly(
 
 /// Returns the rows of system texts and state with nothing in them (rule H3).
 fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
-    let row = |(id, source): &(ItemId, Source)| ExcludedItem {
-        id: id.clone(),
+    let row = |(id, source): (ItemId, Source)| ExcludedItem {
+        id,
         last_id: None,
         count: 1,
-        kind: if *source == Source::State { ItemKind::State } else { ItemKind::SystemText },
-        source: Some(*source),
+        kind: if source == Source::State { ItemKind::State } else { ItemKind::SystemText },
+        source: Some(source),
         section: Section::SystemPinned,
         priority: Some(Priority::Normal),
         ttl: None,
         reason: Candidates::empty_message(),
         token_estimate: TokenCount { tokens: 0, certainty: Certainty::Exact },
     };
-    candidates.empty_texts.iter().map(row).collect()
+    candidates.empty_texts().map(row).collect()
 }
 
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
@@ -170,9 +170,9 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     let dropped =
         chosen.reasons.pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
     let mut runs = Runs { candidates, meter, sizes: dropped.collect(), rows: Vec::new() };
-    for position in &candidates.empty_leading {
+    for position in candidates.empty_leading() {
         let reason = Candidates::empty_message();
-        runs.add(*position..position + 1, &reason, Section::SystemPinned, true);
+        runs.add(position..position + 1, &reason, Section::SystemPinned, true);
     }
     let log = candidates.log().turns();
     let mut next = log.leading();

@@ -9,7 +9,7 @@ use crate::{
     plan::{LedgerLine, Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::{
         candidates::{CandidateId, Candidates, Costs},
-        expiry::Eligibility,
+        eligibility::Eligibility,
         rendering::ToolResultRendering,
         repair::{self, Piece},
         select::{self, Selection},

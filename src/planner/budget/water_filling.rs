@@ -1,67 +1,61 @@
 //! Water-filling in whole numbers (rule B5): `budget = clamp(λ·share, minimum, demand)` with the one λ that
-//! makes the budgets sum to what there is. λ is a fraction here, so nothing is rounded before the end.
+//! makes the budgets sum to the tokens to divide.
+//!
+//! λ is a whole number of units here, and a token per per mille of share is `unit` of them: a number that
+//! every share divides, so that the λ at which a section reaches its minimum or demand is exact. Shares are at
+//! most 1,000, so `unit` is at most 10^9 and no product below exceeds 128 bits.
 
 use super::SectionBudget;
 
-/// A fraction of tokens and shares.
-#[derive(Clone, Copy)]
-struct Lambda {
-    tokens: u128,
-    share: u128,
-}
-
 /// Sets the budgets. The minimums fit into `total`, and no demand is below its minimum.
 pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
-    // A section without a share stays at its minimum: λ cannot lift it, only what is left over can.
+    // A section without a share stays at its minimum: λ cannot lift it, only free tokens can.
     let reachable =
         |section: &SectionBudget| if section.share == 0 { section.minimum } else { section.demand };
     let wanted: u128 = sections.iter().map(|section| u128::from(reachable(section))).sum();
     let target = wanted.min(u128::from(total));
 
-    let lambda = highest_step_within(sections, target);
-    let free = |section: &SectionBudget| {
-        let level = u128::from(section.share) * lambda.tokens;
-        u128::from(section.minimum) * lambda.share <= level
-            && level < u128::from(section.demand) * lambda.share
-    };
-    let rises = sections.map(|section| section.share > 0 && free(&section));
+    let unit: u128 = sections.iter().map(|section| u128::from(section.share.max(1))).product();
+    let lambda = highest_step_within(sections, unit, target);
+    let rises = sections.map(|section| {
+        let level = u128::from(section.share) * lambda;
+        let is_between =
+            u128::from(section.minimum) * unit <= level && level < u128::from(section.demand) * unit;
+        section.share > 0 && is_between
+    });
     let mut left = target;
     for (section, rises) in sections.iter_mut().zip(rises) {
         if !rises {
-            section.budget = level(section, lambda);
+            section.budget = held_budget(section, unit, lambda);
             left -= u128::from(section.budget);
         }
     }
     divide_among(sections, rises, left);
 }
 
-/// The largest λ at which some section starts or stops rising and the budgets still sum to no more than
-/// `target`.
-fn highest_step_within(sections: &[SectionBudget; 3], target: u128) -> Lambda {
-    let zero = Lambda { tokens: 0, share: 1 };
-    let steps = sections.iter().filter(|section| section.share > 0).flat_map(|section| {
+/// Returns the largest λ at which some section starts or stops rising and the budgets still sum to no more
+/// than `target` tokens.
+fn highest_step_within(sections: &[SectionBudget; 3], unit: u128, target: u128) -> u128 {
+    let with_share = sections.iter().filter(|section| section.share > 0);
+    let steps = with_share.flat_map(|section| {
         [section.minimum, section.demand]
-            .map(|tokens| Lambda { tokens: u128::from(tokens), share: u128::from(section.share) })
+            .map(|tokens| u128::from(tokens) * (unit / u128::from(section.share)))
     });
-    steps.filter(|step| scaled_sum(sections, *step) <= target * step.share).fold(zero, |best, step| {
-        let higher = step.tokens * best.share > best.tokens * step.share;
-        if higher { step } else { best }
-    })
+    steps.filter(|step| sum_at(sections, unit, *step) <= target * unit).max().unwrap_or(0)
 }
 
-/// The sum of the budgets at λ, times λ's denominator.
-fn scaled_sum(sections: &[SectionBudget; 3], lambda: Lambda) -> u128 {
-    let scaled = |section: &SectionBudget| {
-        let least = u128::from(section.minimum) * lambda.share;
-        let most = u128::from(section.demand) * lambda.share;
-        (u128::from(section.share) * lambda.tokens).clamp(least, most)
+/// Returns the sum of the budgets at λ, times `unit`.
+fn sum_at(sections: &[SectionBudget; 3], unit: u128, lambda: u128) -> u128 {
+    let budget = |section: &SectionBudget| {
+        let (least, most) = (u128::from(section.minimum) * unit, u128::from(section.demand) * unit);
+        (u128::from(section.share) * lambda).clamp(least, most)
     };
-    sections.iter().map(scaled).sum()
+    sections.iter().map(budget).sum()
 }
 
-/// The budget of a section that λ holds at its minimum or its demand.
-fn level(section: &SectionBudget, lambda: Lambda) -> u64 {
-    let below = u128::from(section.share) * lambda.tokens < u128::from(section.demand) * lambda.share;
+/// Returns the budget of a section that λ holds at its minimum or its demand.
+fn held_budget(section: &SectionBudget, unit: u128, lambda: u128) -> u64 {
+    let below = u128::from(section.share) * lambda < u128::from(section.demand) * unit;
     if section.share == 0 || below { section.minimum } else { section.demand }
 }
 

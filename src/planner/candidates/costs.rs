@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     message::Message,
     plan::reason::ExcludedReason,
-    planner::{expiry::Eligibility, rendering::ToolResultRendering, repair},
+    planner::{eligibility::Eligibility, rendering::ToolResultRendering, repair},
     provider::weight::Weight,
     provider::{conform::TurnPosition, meter::Meter},
 };

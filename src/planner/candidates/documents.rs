@@ -5,7 +5,7 @@ use crate::{
     error::{Error, Repr},
     item::{ItemId, RagItem},
     plan::reason::{ExcludedReason, PolicyRule},
-    planner::expiry::{Eligibility, Expiry},
+    planner::eligibility::{Eligibility, EligibilityRules},
     provider::meter::Meter,
     provider::weight::Weight,
     text::hash::text_hash,
@@ -38,7 +38,7 @@ pub(super) fn in_order(
     new: &[usize],
     set: &[ItemId],
     rules: &RagOptions,
-    expiry: &Expiry<'_>,
+    eligibility: &EligibilityRules<'_>,
     meter: &Meter,
 ) -> Result<(Vec<Document>, Option<u32>), Error> {
     if let Some(item) = items.iter().find(|item| !item.score.is_finite()) {
@@ -72,7 +72,7 @@ pub(super) fn in_order(
     for (.., at) in ranks {
         let item = &items[at];
         let hash = text_hash(&item.text);
-        let out = match policy(item, hash, rules, expiry, meter)? {
+        let out = match policy(item, hash, rules, eligibility, meter)? {
             Some(reason) => Some(reason),
             None => find_repeat(&mut ids, &mut texts, item, hash),
         };
@@ -81,7 +81,7 @@ pub(super) fn in_order(
         documents.push(Document { at, origin, out, hash });
     }
     if !set.is_empty() && documents[..of_the_set].iter().all(|document| document.out.is_some()) {
-        return in_order(items, new, &[], rules, expiry, meter);
+        return in_order(items, new, &[], rules, eligibility, meter);
     }
     Ok((documents, (of_the_set > 0).then_some(of_the_set as u32)))
 }
@@ -105,10 +105,10 @@ fn policy(
     item: &RagItem,
     hash: u64,
     rules: &RagOptions,
-    expiry: &Expiry<'_>,
+    eligibility: &EligibilityRules<'_>,
     meter: &Meter,
 ) -> Result<Option<ExcludedReason>, Error> {
-    if let Eligibility::Out(reason) = expiry.document(&item.id, item.ttl) {
+    if let Eligibility::Out(reason) = eligibility.document(&item.id, item.ttl) {
         return Ok(Some(reason));
     }
     if let Some(limit) = rules.min_score.filter(|limit| item.score < *limit) {

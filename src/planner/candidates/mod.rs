@@ -11,32 +11,28 @@ use crate::{
     config::{Config, Placement, ToolResults},
     conversation::{Conversation, ExchangeIndex, Members, TurnIndex},
     error::Error,
-    item::{ItemId, RagItem, Source, Ttl},
+    item::{ItemId, RagItem, Ttl},
     message::{Message, Role},
     plan::{
         Target,
-        anchor::{Anchor, SentAgain, Sticky},
+        anchor::{Anchor, Sticky},
         reason::{ExcludedReason, PolicyRule},
     },
     planner::{
-        expiry::{Eligibility, Expiry},
-        repair,
+        eligibility::{Eligibility, EligibilityRules},
         replan::Replan,
         request::PlanRequest,
         retained::RetainedItems,
     },
-    provider::{
-        conform::{TargetProfile, TurnPosition},
-        meter::Meter,
-        wording,
-    },
+    provider::{conform::TurnPosition, meter::Meter, wording},
 };
 use std::collections::BTreeMap;
 
 mod id;
 mod documents;
-mod pins;
 mod summaries;
+mod required;
+mod pins;
 mod index;
 mod map;
 mod said;
@@ -58,10 +54,9 @@ pub(crate) use summaries::{sent_for, sent_to};
 /// Every candidate of one request, in the orders in which they are offered.
 pub(crate) struct Candidates<'a> {
     log: &'a Conversation,
-    profile: TargetProfile,
     request: &'a PlanRequest<'a>,
     config: &'a Config,
-    expiry: Expiry<'a>,
+    rules: EligibilityRules<'a>,
     system: Vec<(ItemId, Message)>,
     state: Vec<(ItemId, Message)>,
     /// The summaries that are sent, in prompt order.
@@ -85,16 +80,68 @@ pub(crate) struct Candidates<'a> {
     retained: RetainedItems<'a>,
     /// The exchange whose results the conversation still waits for.
     pub(crate) open: Option<ExchangeIndex>,
-    /// System texts and state with nothing in them.
-    pub(crate) empty_texts: Vec<(ItemId, Source)>,
-    /// Leading system messages with nothing in them, by position.
-    pub(crate) empty_leading: Vec<u32>,
 }
 
 /// Returns the messages whose reasoning is withheld, without it.
 fn without_reasoning(log: &Conversation, replan: &Replan) -> BTreeMap<u32, Message> {
     let positions = replan.without_reasoning();
     positions.map(|position| (position, log.message(position).without_reasoning())).collect()
+}
+
+/// Checks that no id is used twice among the log, focus hint, state, summaries and placeholder results (rule
+/// O5).
+fn check_ids(
+    request: &PlanRequest<'_>,
+    has_focus: bool,
+    summaries: &[Summary],
+    placeholders: &[ItemId],
+) -> Result<(), Error> {
+    let focus = has_focus.then(|| ItemId::from(FOCUS));
+    let focus = focus.iter().map(|id| (id, "the focus hint"));
+    let state = request.state.iter().map(|(id, _)| (id, "a piece of state"));
+    let summaries = summaries.iter().map(|summary| (summary.id(), "a summary"));
+    let placeholders = placeholders.iter().map(|id| (id, "a placeholder result"));
+    request.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
+}
+
+/// Returns the anchor of the prompt before this one, if its items are remembered.
+fn last_prompt<'a>(request: &'a PlanRequest<'a>) -> Option<&'a Anchor> {
+    request.previous.as_ref().or(request.log.anchor()).filter(|anchor| anchor.prompt.is_some())
+}
+
+/// Returns the candidate of a message of the conversation.
+fn candidate_at(log: &Conversation, position: u32) -> Option<CandidateId> {
+    CandidateId::from_place(log.turns().place_of(position))
+}
+
+/// Returns the positions of the messages of a candidate.
+fn members(log: &Conversation, id: CandidateId) -> Members {
+    match id {
+        CandidateId::UserMessage(turn) => log.turns().head_members(turn),
+        CandidateId::Exchange(at) => log.turns().exchange(at).members(),
+        _ => Members::new(),
+    }
+}
+
+/// Returns the start of the last prompt's window, and the reason why that window is not continued if it is lost
+/// (rule S5).
+fn find_window_start(log: &Conversation, sticky: Sticky<'_>) -> (Option<CandidateId>, Option<&'static str>) {
+    let Some(id) = sticky.window_start else { return (None, sticky.lost) };
+    let position = log.position_of(id);
+    let start = position.and_then(|position| find_survivor(log, position));
+    // A compaction that archived the start says so itself.
+    let is_archived = position.is_some_and(|position| log.archive_index().archived(position).is_some());
+    let is_lost = start.is_none() && !is_archived;
+    (start, if is_lost { Some("its first message is not in this conversation") } else { sticky.lost })
+}
+
+/// Returns the candidate of a message, or of the first one after it that is still sent.
+fn find_survivor(log: &Conversation, position: u32) -> Option<CandidateId> {
+    let mut at = log.turns().survivor(position)?;
+    while log.archive_index().archived(at).is_some() {
+        at = log.turns().survivor(at + 1)?;
+    }
+    candidate_at(log, at)
 }
 
 /// The focus hint's id.
@@ -117,89 +164,71 @@ impl<'a> Candidates<'a> {
         sticky: Sticky<'_>,
         replan: &Replan,
     ) -> Result<Self, Error> {
-        let log = request.log;
+        let (log, profile) = (request.log, *meter.profile());
         let sticky = if replan.gives_up_documents() { Sticky { rag: &[], ..sticky } } else { sticky };
-        let expiry = Expiry::new(log, config.ttl_policy);
+        let rules = EligibilityRules::new(log, config, profile);
         let retains = placement == Placement::WithQuestion;
-        let retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
-        let set = if retained.documents_come_last() { &[] } else { sticky.rag };
-        let (documents, kept_documents) = documents::in_order(
-            &request.rag,
-            retained.competing_documents(),
-            set,
-            &config.rag,
-            &expiry,
-            meter,
-        )?;
+        let mut retained = RetainedItems::new(request, target, meter, retains, sticky, replan.sent_again());
+        let documents_come_last = retained.documents_come_last();
+        let set = if documents_come_last { &[] } else { sticky.rag };
+        let competing = retained.competing_documents();
+        let (documents, kept_documents) =
+            documents::in_order(&request.rag, competing, set, &config.rag, &rules, meter)?;
+
         let summaries = summaries::find_summaries(log, target);
+        let focus = request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus);
+        check_ids(request, focus.is_some(), &summaries, &[])?;
+        let system = required::system_texts(log, &retained, replan.sent_again());
+        let state = required::state_entries(request, &mut retained, replan.sent_again());
+        let open = log.open_exchange();
+        let required_conversation = required::conversation(&rules, open)?;
+        let (pins, ineligible_pins) =
+            pins::in_order(&rules, request, &required_conversation, documents_come_last)?;
+        let (window_start, lost_window) = find_window_start(log, sticky);
+
         let live_from = log.turns().worked_on_from();
+        let ranks = (0..).map(Rank::new).zip(&documents);
         let index = CandidateIndex {
             turns: log.turns(),
-            required_system: Vec::new(),
-            required_conversation: Vec::new(),
-            pins: Vec::new(),
-            pins_are_notes: true,
-            undroppable: Vec::new(),
-            brought: BTreeMap::new(),
-            ineligible_pins: BTreeMap::new(),
-            competing: (0..)
-                .map(Rank::new)
-                .zip(&documents)
-                .filter(|(_, one)| one.out.is_none())
-                .map(|(rank, _)| rank)
-                .collect(),
+            required_system: required::ids(&system, focus.is_some(), &state),
+            required_conversation,
+            pins_are_notes: pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_))),
+            undroppable: pins::undroppable_slots(&pins),
+            brought: pins.iter().map(|pin| (pin.id, pin.brings)).collect(),
+            pins,
+            ineligible_pins,
+            competing: ranks.filter(|(_, one)| one.out.is_none()).map(|(rank, _)| rank).collect(),
             documents,
             kept_documents,
             others_join: !sticky.checks,
-            window_start: None,
+            window_start,
             live_turn: log.live_turn(),
-            states: 0,
-            has_late: false,
-            state_comes_last: meter.profile().takes_state_last(),
-            documents_come_last: retained.documents_come_last(),
+            states: state.len() as u64,
+            has_late: state.iter().any(|(_, message)| message.role().instructs()),
+            state_comes_last: profile.takes_state_last(),
+            documents_come_last,
             documents_stay: retains,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),
             clears_results: config.conversation.tool_results == ToolResults::Clear,
         };
-        let mut candidates = Self {
+        Ok(Self {
             log,
-            profile: *meter.profile(),
             request,
             config,
-            expiry,
-            system: Vec::new(),
-            state: Vec::new(),
+            rules,
+            system,
+            state,
             summaries,
-            focus: request.focus.as_deref().filter(|hint| !hint.trim().is_empty()).map(wording::focus),
+            focus,
             index,
-            lost_window: sticky.lost,
+            lost_window,
             live_from,
             live_exchanges_from: log.turns().first_exchange_from(live_from),
             cleared_before: sticky.cleared_before.and_then(|id| log.position_of(id)),
             withheld: without_reasoning(log, replan),
             retained,
-            open: log.open_exchange(),
-            empty_texts: Vec::new(),
-            empty_leading: Vec::new(),
-        };
-        candidates.resume_window_at(sticky.window_start);
-        candidates.check_ids(&[])?;
-        candidates.require_system(replan.sent_again());
-        candidates.require_conversation()?;
-        candidates.order_pins()?;
-        Ok(candidates)
-    }
-
-    /// Finds the start of the last prompt's window, or records that the window is lost because its first
-    /// message is gone (rule S5).
-    fn resume_window_at(&mut self, window_start: Option<&ItemId>) {
-        let Some(id) = window_start else { return };
-        let start = self.log.position_of(id);
-        self.index.window_start = start.and_then(|position| self.survivor(position));
-        let archived = start.is_some_and(|position| self.log.archive_index().archived(position).is_some());
-        if self.index.window_start.is_none() && !archived {
-            self.lost_window = Some("its first message is not in this conversation");
-        }
+            open,
+        })
     }
 
     /// Returns the candidates without their texts, as selection sees them.
@@ -209,100 +238,12 @@ impl<'a> Candidates<'a> {
 
     /// Checks that no id is used twice among the log, focus hint, state and placeholder results (rule O5).
     pub(crate) fn check_ids(&self, placeholders: &[ItemId]) -> Result<(), Error> {
-        let focus = self.focus.as_ref().map(|_| ItemId::from(FOCUS));
-        let focus = focus.iter().map(|id| (id, "the focus hint"));
-        let state = self.request.state.iter().map(|(id, _)| (id, "a piece of state"));
-        let placeholders = placeholders.iter().map(|id| (id, "a placeholder result"));
-        let summaries = self.summary_ids().map(|id| (id, "a summary"));
-        self.log.check_ids(focus.chain(state).chain(summaries).chain(placeholders))
-    }
-
-    /// Collects the required system items; their tokens count against `system_pinned` (rule S1).
-    fn require_system(&mut self, again: &SentAgain) {
-        for text in self.log.system() {
-            let id = text.id().cloned().unwrap_or_else(|| ItemId::from(""));
-            if text.is_empty() {
-                self.empty_texts.push((id, Source::System));
-            } else if !self.retained.is_late(&id, text.text(), again) {
-                self.system.push((id, text.clone()));
-            }
-        }
-        for position in 0..self.log.turns().leading() {
-            let message = self.log.message(position);
-            if message.is_empty() {
-                self.empty_leading.push(position);
-            } else {
-                self.system.push((self.log.message_id(position), message.clone()));
-            }
-        }
-        for (id, text) in &self.request.state {
-            if text.trim().is_empty() {
-                self.empty_texts.push((id.clone(), Source::State));
-                continue;
-            }
-            let text = wording::state(id.as_str(), text);
-            let message = Message::user(&*text);
-            if !self.retained.is_on() || !self.index.state_comes_last {
-                self.state.push((id.clone(), message));
-            } else {
-                self.state.extend(self.retained.add_state(id, &text, message, again));
-            }
-        }
-        self.state.extend(self.retained.add_late(again));
-        self.index.states = self.state.len() as u64;
-        self.index.has_late = self.state.iter().any(|(_, message)| message.role().instructs());
-        self.index.required_system = (0..self.system.len() as u32)
-            .map(CandidateId::System)
-            .chain(self.focus.iter().map(|_| CandidateId::Focus))
-            .chain((0..self.state.len() as u32).map(CandidateId::State))
-            .collect();
-    }
-
-    /// Requires the live question and the open exchange; without any user message, the newest exchange (rule
-    /// S1).
-    fn require_conversation(&mut self) -> Result<(), Error> {
-        let mut required = self.live_candidates()?;
-        // A summary stays, and so does the question before it (rule O1).
-        for (placed, at) in self.log.archive_index().summaries().zip(0..) {
-            let active = |head: &u32| self.log.archive_index().archived(*head).is_none();
-            let head = placed.head.filter(active).and_then(|head| self.candidate_of(head));
-            required.extend(head.filter(|head| !required.contains(head)));
-            required.push(CandidateId::Summary(at));
-        }
-        self.index.required_conversation = required;
-        Ok(())
-    }
-
-    /// Returns the live question and the open exchange, or the candidates that are required without them.
-    fn live_candidates(&self) -> Result<Vec<CandidateId>, Error> {
-        let turns = self.log.turns();
-        let Some(live) = self.log.live_turn() else { return Ok(Vec::new()) };
-        let repair = self.config.conversation.repair;
-        let sound = |at: &ExchangeIndex| match repair::refused(
-            self.log,
-            turns.exchange(*at),
-            repair,
-            &self.profile,
-        ) {
-            Ok(refusal) => refusal.is_none().then_some(Ok(*at)),
-            Err(error) => Some(Err(error)),
-        };
-        let mut required: Vec<CandidateId> = Vec::new();
-        match turns.head(live) {
-            Some(_) => required.push(CandidateId::UserMessage(live)),
-            None => {
-                let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
-                required.extend(newest.transpose()?.map(CandidateId::Exchange));
-            }
-        }
-        let open = self.open.as_ref().and_then(sound).transpose()?.map(CandidateId::Exchange);
-        required.extend(open.filter(|open| required.first() != Some(open)));
-        Ok(required)
+        check_ids(self.request, self.focus.is_some(), &self.summaries, placeholders)
     }
 
     /// Checks if no item of the conversation has a lifetime.
     pub(crate) fn nothing_ages(&self) -> bool {
-        self.expiry.is_idle()
+        self.rules.is_idle()
     }
 
     /// Checks if, in addition, no message of it is archived.
@@ -312,11 +253,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns a turn's user message. Returns `None` if it has expired.
     fn unexpired_user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
-        self.log.turns().head(turn)?;
-        let id = CandidateId::UserMessage(turn);
-        let expired =
-            !self.expiry.is_idle() && matches!(self.expiry.messages(&self.members(id)), Eligibility::Out(_));
-        (self.index.required_conversation.contains(&id) || !expired).then_some(id)
+        pins::unexpired_user_message(&self.rules, &self.index.required_conversation, turn)
     }
 
     fn is_pinned(&self, members: &[u32]) -> bool {
@@ -328,11 +265,11 @@ impl<'a> Candidates<'a> {
     pub(crate) fn eligibility(&self, id: CandidateId) -> Result<Eligibility, Error> {
         let at = match id {
             CandidateId::Note(at) => {
-                return Ok(self.expiry.note(&self.log.note_entries().get(at).item.id));
+                return Ok(self.rules.note(&self.log.note_entries().get(at).item.id));
             }
             CandidateId::Document(rank) => {
                 let item = self.document(rank);
-                return Ok(self.expiry.document(&item.id, item.ttl));
+                return Ok(self.rules.document(&item.id, item.ttl));
             }
             CandidateId::System(_) | CandidateId::Focus | CandidateId::State(_) | CandidateId::Summary(_) => {
                 return Ok(Eligibility::Eligible);
@@ -340,12 +277,10 @@ impl<'a> Candidates<'a> {
             CandidateId::UserMessage(_) => None,
             CandidateId::Exchange(at) => Some(at),
         };
-        if let Some(at) = at {
-            let exchange = self.log.turns().exchange(at);
-            let repair = self.config.conversation.repair;
-            if let Some(rule) = repair::refused(self.log, exchange, repair, &self.profile)? {
-                return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
-            }
+        if let Some(at) = at
+            && let Some(rule) = self.rules.refuse_exchange(at)?
+        {
+            return Ok(Eligibility::Out(ExcludedReason::Policy(rule)));
         }
         if self.nothing_leaves() || self.index.required_conversation.contains(&id) {
             return Ok(Eligibility::Eligible);
@@ -354,7 +289,7 @@ impl<'a> Candidates<'a> {
         if let Some(by) = self.archived(&members) {
             return Ok(Eligibility::Out(by));
         }
-        let own = self.expiry.messages(&members);
+        let own = self.rules.messages(&members);
         if let (Eligibility::Eligible | Eligibility::Asks(_), Some(at)) = (&own, at) {
             let turn = self.log.turns().turn_of(at);
             let head = self.log.turns().head(turn);
@@ -378,12 +313,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the positions of the messages of a candidate.
     pub(crate) fn members(&self, id: CandidateId) -> Members {
-        let turns = self.log.turns();
-        match id {
-            CandidateId::UserMessage(turn) => turns.head_members(turn),
-            CandidateId::Exchange(at) => turns.exchange(at).members(),
-            _ => Members::new(),
-        }
+        members(self.log, id)
     }
 
     /// Returns the texts that are retained where they were sent.
@@ -423,7 +353,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the candidate of a message of the conversation.
     pub(crate) fn candidate_of(&self, position: u32) -> Option<CandidateId> {
-        CandidateId::from_place(self.log.turns().place_of(position))
+        candidate_at(self.log, position)
     }
 
     pub(crate) fn log(&self) -> &'a Conversation {
@@ -439,15 +369,6 @@ impl<'a> Candidates<'a> {
         members.iter().find_map(|position| archive_index.archived(*position)).map(ExcludedReason::from)
     }
 
-    /// Returns the candidate of a message, or of the first one after it that is still sent.
-    fn survivor(&self, position: u32) -> Option<CandidateId> {
-        let mut at = self.log.turns().survivor(position)?;
-        while self.log.archive_index().archived(at).is_some() {
-            at = self.log.turns().survivor(at + 1)?;
-        }
-        self.candidate_of(at)
-    }
-
     /// Returns the order of a candidate of the conversation in the prompt.
     pub(crate) fn order_of(&self, id: CandidateId) -> Option<(u32, u8, u32)> {
         match id {
@@ -459,8 +380,7 @@ impl<'a> Candidates<'a> {
 
     /// Returns the anchor of the prompt before this one, if its items are remembered.
     pub(crate) fn last_prompt(&self) -> Option<&'a Anchor> {
-        let anchor = self.request.previous.as_ref().or(self.log.anchor());
-        anchor.filter(|anchor| anchor.prompt.is_some())
+        last_prompt(self.request)
     }
 
     pub(crate) fn request(&self) -> &'a PlanRequest<'a> {

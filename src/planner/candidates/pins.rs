@@ -1,12 +1,15 @@
 //! Pins in the order of rule S2.
 
-use super::{CandidateId, Candidates, Slot};
+use super::{CandidateId, Candidates, Slot, candidate_at, last_prompt, members};
 use crate::{
-    conversation::Note,
+    conversation::{Conversation, Note, TurnIndex},
     error::Error,
     item::{ItemId, Priority, Ttl},
     plan::reason::{ExcludedReason, PolicyRule},
-    planner::{expiry::Eligibility, repair},
+    planner::{
+        eligibility::{Eligibility, EligibilityRules},
+        request::PlanRequest,
+    },
 };
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -24,62 +27,138 @@ pub(crate) struct Pin {
     place: (u32, bool, u32),
 }
 
-impl Candidates<'_> {
-    /// Orders notes and pinned exchanges by rule S2: priority, then newest first.
-    pub(super) fn order_pins(&mut self) -> Result<(), Error> {
-        for (number, note) in self.log.note_entries().iter() {
-            let id = CandidateId::Note(number);
-            if note.message.is_empty() {
-                self.index.ineligible_pins.insert(id, Self::empty_message());
-                continue;
-            }
-            match self.expiry.note(&note.item.id) {
-                Eligibility::Eligible | Eligibility::Asks(_) if self.waits(note) => {
-                    let reason = ExcludedReason::Policy(PolicyRule::NextQuestion);
-                    self.index.ineligible_pins.insert(id, reason);
-                }
-                Eligibility::Out(reason) => drop(self.index.ineligible_pins.insert(id, reason)),
-                Eligibility::Eligible | Eligibility::Asks(_) => self.index.pins.push(Pin {
-                    id,
-                    brings: None,
-                    priority: note.item.priority,
-                    undroppable: self.ttl_of(&note.item.id) == Some(Ttl::Unlimited),
-                    place: (note.before, false, number),
-                }),
-            }
+/// Returns the notes and pinned exchanges that may be sent, in the order of rule S2: by priority, then the newest first;
+/// and the reasons of those that may not. `required` are the required candidates of the conversation, which no pin
+/// pays for.
+///
+/// # Errors
+///
+/// A pinned call without a result, if the policy is to refuse it (rule H2).
+pub(super) fn in_order(
+    rules: &EligibilityRules<'_>,
+    request: &PlanRequest<'_>,
+    required: &[CandidateId],
+    documents_come_last: bool,
+) -> Result<(Vec<Pin>, BTreeMap<CandidateId, ExcludedReason>), Error> {
+    let log = rules.log();
+    let (mut pins, mut ineligible) = (Vec::new(), BTreeMap::new());
+    for (number, note) in log.note_entries().iter() {
+        let id = CandidateId::Note(number);
+        let waits = || documents_come_last && waits(note, request);
+        match note_reason(note, rules, waits) {
+            Some(reason) => drop(ineligible.insert(id, reason)),
+            None => pins.push(Pin {
+                id,
+                brings: None,
+                priority: note.item.priority,
+                undroppable: is_unlimited(log, &note.item.id),
+                place: (note.before, false, number),
+            }),
         }
-        let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
-        for (position, priority) in self.log.pin_priorities() {
-            let Some(id) = self.candidate_of(*position) else { continue };
-            if !self.index.required_conversation.contains(&id) {
-                let held = pinned.entry(id).or_insert(*priority);
-                *held = (*held).min(*priority);
-            }
-        }
-        for (id, priority) in pinned {
-            self.order_pinned_message(id, priority)?;
-        }
-        self.index.pins_are_notes = self.index.pins.iter().all(|pin| matches!(pin.id, CandidateId::Note(_)));
-        self.index.brought = self.index.pins.iter().map(|pin| (pin.id, pin.brings)).collect();
-        self.index.pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
-        let slots = self.index.pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
-        self.index.undroppable = slots.map(|(_, slot)| Slot::new(slot)).collect();
-        Ok(())
     }
-
-    /// Checks if a note was pinned after the question that the model is working on, and can wait for the next
-    /// one: at the head of the prompt it would change the beginning that everything since was made with.
-    fn waits(&self, note: &Note) -> bool {
-        let at_work = self.index.documents_come_last;
-        let since = self.log.live_question().is_some_and(|question| note.before > question);
-        let undroppable = self.ttl_of(&note.item.id) == Some(Ttl::Unlimited);
-        let sent = || {
-            let prompt = self.last_prompt().and_then(|last| last.prompt.as_deref()).unwrap_or_default();
-            prompt.iter().any(|piece| piece.id == note.item.id)
+    let mut pinned: BTreeMap<CandidateId, Priority> = BTreeMap::new();
+    for (position, priority) in log.pin_priorities() {
+        let Some(id) = candidate_at(log, *position).filter(|id| !required.contains(id)) else { continue };
+        let held = pinned.entry(id).or_insert(*priority);
+        *held = (*held).min(*priority);
+    }
+    for (id, priority) in pinned {
+        let members = members(log, id);
+        if let Some(reason) = message_reason(id, &members, rules)? {
+            ineligible.insert(id, reason);
+            continue;
+        }
+        let brings = match id {
+            CandidateId::Exchange(at) => unexpired_user_message(rules, required, log.turns().turn_of(at)),
+            _ => None,
         };
-        at_work && since && !undroppable && !sent()
+        let undroppable = undroppable_members(log, &members).next().is_some();
+        pins.push(Pin { id, brings, priority, undroppable, place: (members[0], true, 0) });
     }
+    pins.sort_by_key(|pin| (pin.priority, Reverse(pin.place)));
+    Ok((pins, ineligible))
+}
 
+/// Returns the slots of the pins that are never dropped.
+pub(super) fn undroppable_slots(pins: &[Pin]) -> Vec<Slot> {
+    let slots = pins.iter().zip(0..).filter(|(pin, _)| pin.undroppable);
+    slots.map(|(_, slot)| Slot::new(slot)).collect()
+}
+
+/// Returns the reason why a note may not be sent. Returns `None` if it may be.
+fn note_reason(
+    note: &Note,
+    rules: &EligibilityRules<'_>,
+    waits: impl FnOnce() -> bool,
+) -> Option<ExcludedReason> {
+    if note.message.is_empty() {
+        return Some(Candidates::empty_message());
+    }
+    match rules.note(&note.item.id) {
+        Eligibility::Out(reason) => Some(reason),
+        Eligibility::Eligible | Eligibility::Asks(_) => {
+            waits().then_some(ExcludedReason::Policy(PolicyRule::NextQuestion))
+        }
+    }
+}
+
+/// Returns the reason why a pinned message or exchange may not be sent. Returns `None` if it may be.
+fn message_reason(
+    id: CandidateId,
+    members: &[u32],
+    rules: &EligibilityRules<'_>,
+) -> Result<Option<ExcludedReason>, Error> {
+    if let CandidateId::Exchange(at) = id
+        && let Some(rule) = rules.refuse_exchange(at)?
+    {
+        return Ok(Some(ExcludedReason::Policy(rule)));
+    }
+    Ok(match rules.messages(members) {
+        Eligibility::Out(reason) => Some(reason),
+        Eligibility::Eligible | Eligibility::Asks(_) => None,
+    })
+}
+
+/// Checks if a note was pinned after the question that the model is working on, and can wait for the next one: at
+/// the head of the prompt it would change the beginning that everything since was made with.
+fn waits(note: &Note, request: &PlanRequest<'_>) -> bool {
+    let log = request.log;
+    let since = log.live_question().is_some_and(|question| note.before > question);
+    let sent = || {
+        let prompt = last_prompt(request).and_then(|last| last.prompt.as_deref()).unwrap_or_default();
+        prompt.iter().any(|piece| piece.id == note.item.id)
+    };
+    since && !is_unlimited(log, &note.item.id) && !sent()
+}
+
+/// Checks if a note never expires.
+fn is_unlimited(log: &Conversation, id: &ItemId) -> bool {
+    log.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
+}
+
+/// Returns a turn's user message. Returns `None` if it has expired; required ones never do.
+pub(super) fn unexpired_user_message(
+    rules: &EligibilityRules<'_>,
+    required: &[CandidateId],
+    turn: TurnIndex,
+) -> Option<CandidateId> {
+    rules.log().turns().head(turn)?;
+    let id = CandidateId::UserMessage(turn);
+    let expired =
+        !rules.is_idle() && matches!(rules.messages(&members(rules.log(), id)), Eligibility::Out(_));
+    (required.contains(&id) || !expired).then_some(id)
+}
+
+/// Returns the members of an exchange whose pins are never dropped.
+fn undroppable_members<'m>(log: &'m Conversation, members: &'m [u32]) -> impl Iterator<Item = u32> + 'm {
+    let unlimited = |position: u32| {
+        log.message_lifetime(position).is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
+    };
+    let pinned = |position: &u32| log.pin_priorities().contains_key(position);
+    members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
+}
+
+impl Candidates<'_> {
     /// Returns the notes that wait for the next question.
     pub(crate) fn waiting_notes(&self) -> impl Iterator<Item = ItemId> {
         let waits = |reason: &ExcludedReason| *reason == ExcludedReason::Policy(PolicyRule::NextQuestion);
@@ -90,42 +169,6 @@ impl Candidates<'_> {
         })
     }
 
-    fn order_pinned_message(&mut self, id: CandidateId, priority: Priority) -> Result<(), Error> {
-        let members = self.members(id);
-        let refused = match id {
-            CandidateId::Exchange(at) => {
-                let exchange = self.log.turns().exchange(at);
-                repair::refused(self.log, exchange, self.config.conversation.repair, &self.profile)?
-            }
-            _ => None,
-        };
-        let fate = match refused {
-            Some(rule) => Eligibility::Out(ExcludedReason::Policy(rule)),
-            None => self.expiry.messages(&members),
-        };
-        if let Eligibility::Out(reason) = fate {
-            self.index.ineligible_pins.insert(id, reason);
-            return Ok(());
-        }
-        let undroppable = self.undroppable(&members).next().is_some();
-        let brings = match id {
-            CandidateId::Exchange(at) => self.unexpired_user_message(self.log.turns().turn_of(at)),
-            _ => None,
-        };
-        self.index.pins.push(Pin { id, brings, priority, undroppable, place: (members[0], true, 0) });
-        Ok(())
-    }
-
-    /// Returns the members of an exchange whose pins are never dropped.
-    fn undroppable<'m>(&'m self, members: &'m [u32]) -> impl Iterator<Item = u32> + 'm {
-        let unlimited = |position: u32| {
-            let lifetime = self.log.message_lifetime(position);
-            lifetime.is_some_and(|lifetime| lifetime.left == Ttl::Unlimited)
-        };
-        let pinned = |position: &u32| self.log.pin_priorities().contains_key(position);
-        members.iter().copied().filter(pinned).filter(move |position| unlimited(*position))
-    }
-
     /// Returns the note or message whose pin alone makes a candidate undroppable: without it the candidate may be
     /// dropped.
     pub(crate) fn held_by_one_pin(&self, id: CandidateId) -> Option<ItemId> {
@@ -133,7 +176,7 @@ impl Candidates<'_> {
             return Some(self.log.note_entries().get(at).item.id.clone());
         }
         let members = self.members(id);
-        let mut pins = self.undroppable(&members);
+        let mut pins = undroppable_members(self.log, &members);
         let only = pins.next().filter(|_| pins.next().is_none());
         only.map(|position| self.log.message_id(position))
     }

@@ -39,10 +39,11 @@ impl Candidates<'_> {
     pub(crate) fn foreign_summaries(&self) -> impl Iterator<Item = &ItemId> {
         self.summaries.iter().filter(|summary| summary.foreign).map(|summary| &summary.id)
     }
+}
 
-    /// The ids of the summaries.
-    pub(super) fn summary_ids(&self) -> impl Iterator<Item = &ItemId> {
-        self.summaries.iter().map(|summary| &summary.id)
+impl Summary {
+    pub(super) fn id(&self) -> &ItemId {
+        &self.id
     }
 }
 

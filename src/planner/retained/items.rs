@@ -262,6 +262,11 @@ impl<'a> RetainedItems<'a> {
         self.late.is_late(id) && (self.late.takes_more || is_sent())
     }
 
+    /// Checks if state is retained: only where the target takes it at the end of a prompt.
+    pub(crate) fn retains_state(&self) -> bool {
+        self.is_on && self.profile.takes_state_last()
+    }
+
     /// Records a state entry of the request. Returns the message and row to send it in, or `None` if it is
     /// retained already.
     pub(crate) fn add_state(

@@ -22,7 +22,7 @@ use crate::{
     item::Section,
     plan::reason::{ExcludedReason, IncludedReason},
     planner::{
-        budget::{Available, BudgetVariable, Budgets},
+        budget::{Available, BudgetVariable, Budgets, SectionDemands},
         candidates::{CandidateId, CandidateIndex, Costs, Rank},
         rendering::ToolResultRendering,
     },
@@ -158,15 +158,37 @@ impl<W: Walker> Selection<W> {
     }
 }
 
-/// The rules of selection for one request, with the costs of one form of its tool results.
-pub(crate) struct Selector<'s, W> {
-    pub(crate) index: &'s CandidateIndex<'s>,
-    pub(crate) costs: &'s Costs<'s>,
-    pub(crate) config: &'s Config,
-    pub(crate) walker: &'s W,
+/// The rules of selection for one request, with the costs of one rendering of its tool results (rule S7).
+pub(crate) struct Selector<'p, W> {
+    pub(crate) index: &'p CandidateIndex<'p>,
+    pub(crate) costs: Costs<'p>,
+    pub(crate) demands: SectionDemands,
+    pub(crate) config: &'p Config,
+    pub(crate) walker: W,
 }
 
 impl<W: Walker> Selector<'_, W> {
+    /// Divides the available tokens among the sections. Includes the pins that come first, or the minimum
+    /// alone if it exceeds the tokens (rules S2, B4, B5, S6). `adjust` changes the demands of the sections.
+    ///
+    /// # Errors
+    ///
+    /// Counters that fail.
+    pub(crate) fn divide(
+        &self,
+        available: Available,
+        adjust: fn(SectionDemands) -> SectionDemands,
+    ) -> Result<(Budgets, Selection<W>), Error> {
+        let demands = adjust(self.demands);
+        let report = |amount, least| self.walker.compared(BudgetVariable::Free, amount, least);
+        if demands.overflow(&available, report) {
+            return Ok((demands.only_minimums(available, self.config), self.minimum()?));
+        }
+        let (chosen, pins) = self.pins_first(&available)?;
+        let merges = saved_by_merging(self.index, &available, &chosen) > 0;
+        Ok((demands.divide(available, pins, merges, self.config, report), chosen))
+    }
+
     /// Includes the minimum, and pays for it.
     ///
     /// # Errors

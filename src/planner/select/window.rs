@@ -174,7 +174,7 @@ impl<W: Walker> Selector<'_, W> {
             Ok(true)
         })?;
         if !fits {
-            self.walker.too_large_together(room, self.costs, &|| {
+            self.walker.too_large_together(room, &self.costs, &|| {
                 let mut needed = Vec::new();
                 self.each_from(start, chosen, |id| {
                     if !is_awaited(id, chosen) {
@@ -304,7 +304,7 @@ impl<W: Walker> Selection<W> {
 impl<W: Walker> Walk<'_, '_, W> {
     /// Includes a turn as far as it fits. Continues if that is all of the turn that can be sent.
     fn include_turn(&mut self, turn: TurnIndex) -> Result<ControlFlow<()>, Error> {
-        let Selector { index, walker, .. } = *self.selector;
+        let Selector { index, walker, .. } = self.selector;
         if self.floor.is_some_and(|floor| turn < index.turn_of(floor)) {
             return Ok(ControlFlow::Break(()));
         }

@@ -1,14 +1,20 @@
-//! TTL and policy → in, ask or out (rules T1, T2). One item at a time, decided before it is weighed.
+//! Eligibility of items, decided before they are weighed.
+//!
+//! Input: one item, or the messages of one exchange. Output: eligible, eligible with a question to the user, or
+//! excluded with the reason. Rules: T1, T2 (TTL), H1, H2 (broken exchanges).
 //!
 //! A TTL has three more effects, which are not here. An explicit `Ttl::Unlimited` makes a pin undroppable
 //! (`candidates/pins.rs`). A limited TTL puts a note after the other notes (`assemble/included.rs`). The
 //! countdown is in `Conversation::complete_turn`.
 
 use crate::{
-    config::TtlPolicy,
-    conversation::{Conversation, Lifetime},
+    config::{Config, Repair, TtlPolicy},
+    conversation::{Conversation, ExchangeIndex, Lifetime},
+    error::Error,
     item::{ItemId, Ttl},
-    plan::reason::ExcludedReason,
+    plan::reason::{ExcludedReason, PolicyRule},
+    planner::repair,
+    provider::conform::TargetProfile,
 };
 use smallvec::SmallVec;
 
@@ -23,15 +29,31 @@ pub(crate) enum Eligibility {
     Out(ExcludedReason),
 }
 
-/// Applies one policy to the lifetimes of one conversation.
-pub(crate) struct Expiry<'a> {
+/// The rules of eligibility for one conversation, with its policies.
+#[derive(Clone, Copy)]
+pub(crate) struct EligibilityRules<'a> {
     log: &'a Conversation,
     policy: TtlPolicy,
+    repair: Repair,
+    profile: TargetProfile,
 }
 
-impl<'a> Expiry<'a> {
-    pub(crate) fn new(log: &'a Conversation, policy: TtlPolicy) -> Self {
-        Self { log, policy }
+impl<'a> EligibilityRules<'a> {
+    pub(crate) fn new(log: &'a Conversation, config: &Config, profile: TargetProfile) -> Self {
+        Self { log, policy: config.ttl_policy, repair: config.conversation.repair, profile }
+    }
+
+    pub(crate) fn log(&self) -> &'a Conversation {
+        self.log
+    }
+
+    /// Returns the policy that excludes an exchange from every prompt. Returns `None` if it may be sent.
+    ///
+    /// # Errors
+    ///
+    /// A call without a result, if the policy is to refuse it (rule H2).
+    pub(crate) fn refuse_exchange(&self, at: ExchangeIndex) -> Result<Option<PolicyRule>, Error> {
+        repair::refused(self.log, self.log.turns().exchange(at), self.repair, &self.profile)
     }
 
     /// Checks if nothing in the conversation has a lifetime.
