@@ -1,4 +1,4 @@
-//! Messages as JSON of our own: every field there is, so that a log reads back as it was written.
+//! The crate's own JSON form of messages. It contains every field, so that a log reads back unchanged.
 
 use super::{Message, Part, Reasoning, Role, ToolCall, Written};
 use crate::item::ItemId;
@@ -54,6 +54,7 @@ impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let message = Self::new(stored.role, stored.text);
+        // A plain message must not allocate the optional fields: most messages of a log are plain.
         let plain = stored.id.is_none()
             && stored.name.is_none()
             && stored.parts.is_empty()
