@@ -93,7 +93,7 @@ impl fmt::Display for ItemId {
 
 // A new section needs changes in:
 //
-// - `by_name!` in text/name.rs
+// - `by_name!` in name.rs
 // - config: `Sections` and its form, validate.rs
 // - planner/observer.rs: `BudgetVariable`, its `ALL` and `budget`
 // - planner/budget: demand.rs, water_filling.rs (three sections today), `Budgets::value`

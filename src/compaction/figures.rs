@@ -77,6 +77,7 @@ impl ContextWindowManager {
     pub(super) fn figures(&self, request: &PlanRequest<'_>) -> Result<Figures, Error> {
         let bare = super::bare(request);
         let context = self.context(&bare)?;
+        // No sticky window, so that the figures do not depend on earlier prompts.
         let plan = self.plan_from(&bare, &context, Sticky::default())?;
         let log = request.log;
         Ok(Figures {

@@ -12,7 +12,8 @@
 //!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
 //!     ToolCall,
 //!     compaction::{
-//!         BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall, MessageRange,
+//!         BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall,
+//!         MessageRange,
 //!     },
 //! };
 //!
@@ -425,8 +426,8 @@ impl Replacement {
 /// Minimum number of tokens of a useful summary.
 const LEAST: u64 = 50;
 
-/// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4): the option's value, but
-/// at most an eighth of the window, so that kept messages have room.
+/// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4). This is the option's
+/// value, but at most an eighth of the window, so that kept messages have room.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(LEAST))
 }
@@ -471,6 +472,7 @@ pub fn summary_text(answer: &str) -> Result<&str, Error> {
         }
     }
     let calls = ["<tool_call>", "<function_calls>", "<invoke", "[TOOL_CALLS]", "<|tool"];
+    // A summary may begin with a quoted call; only a text that also ends like a call is one.
     let ends = text.ends_with(['>', ']', '}']);
     let is_call = ends && calls.iter().any(|call| text.starts_with(call));
     if text.is_empty() || is_call {

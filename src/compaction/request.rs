@@ -168,6 +168,7 @@ impl CompactionRequest {
             return Ok(None);
         }
         let mut job = self.clone();
+        // Only a transcript can be cut to any size.
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
         let job = job.made_for(&self.manager, half)?;
         let says_something = !job.prompt.messages.is_empty();
@@ -405,6 +406,7 @@ impl CompactionRequest {
     /// Returns the maximum tokens of a request to this summariser.
     fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
         let log = Conversation::new();
+        // The response needs a part of the window too.
         let answer = self.longest_by(manager);
         // The prompt budget limits normal prompts only; a summary request may need to be larger.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
@@ -430,9 +432,9 @@ impl CompactionRequest {
         Ok(self)
     }
 
-    /// Returns the request in the form `conversation`: system texts, tools and messages exactly as sent
-    /// before, so that the cached prefix is used, and then the instruction. Returns `None` if it does not fit
-    /// the window.
+    /// Returns the request in the form `conversation`: system texts, tools and messages, followed by the
+    /// instruction. They are sent exactly as before, so that the cached prefix is used. Returns `None` if the
+    /// request does not fit the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         self.as_sent(Some(Message::user(self.instruction())))
     }

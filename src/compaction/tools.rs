@@ -75,6 +75,7 @@ impl Compactor<'_> {
         request: &PlanRequest<'_>,
         call: &ToolCall,
     ) -> Result<Option<ContextCall>, Error> {
+        // Some models send no arguments for a call without parameters.
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
         let arguments: Value = size::tree(arguments).unwrap_or_default();
         let failed = |expected: &str| {

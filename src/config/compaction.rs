@@ -179,6 +179,7 @@ pub struct CompactionOverrides {
 
 impl Default for CompactionOverrides {
     fn default() -> Self {
+        // Not `RetainOptions::default()`, whose `capacity` would override the general value.
         Self { strategy: None, percent: None, tokens: None, remaining: None, retain: RetainOptions::UNSET }
     }
 }

@@ -203,6 +203,7 @@ impl LoadedConfig {
     /// Creates the error for a value out of range, at the place that set the last of the fault's keys.
     fn blame(&self, fault: &Fault) -> Error {
         let places = fault.keys.iter().filter_map(|key| Some((self.places.get(*key)?, *key)));
+        // The later layer decides, and within a layer the later position.
         let last = places.max_by_key(|(found, _)| (found.layer, found.span.start));
         let detail = format!("{}; expected {}", fault.found, fault.expected);
         match last {
@@ -237,6 +238,7 @@ fn names(layer: &str, key: &str) -> bool {
 /// Creates a layer for one value, which is TOML or a bare word. A bare word becomes a string.
 fn pair(name: String, key: &str, value: &str) -> Layer {
     let literal = format!("{key} = {value}");
+    // A bare word such as `agent` is not valid TOML, so it is quoted.
     let quoted = || format!("{key} = {}", toml::Value::String(value.into()));
     let text = if DeTable::parse(&literal).is_ok() { literal } else { quoted() };
     Layer { name, text, has_lines: false }
@@ -340,6 +342,7 @@ impl Layer {
             let name = key.rsplit('.').next();
             *key != path && (name == Some(path) || key.replace('.', "_") == path)
         };
+        // Only for variables and flags, because a file states its tables.
         let key = LoadedConfig::keys().find(means).filter(|_| !self.has_lines)?;
         let variable = || format!("{ENVIRONMENT}{}", key.replace('.', "__").to_uppercase());
         Some(if self.name.contains(ENVIRONMENT) { variable() } else { key.into() })
@@ -353,6 +356,7 @@ impl Layer {
         } else {
             plain::short_path(&self.name).into_owned()
         };
+        // The name of a single value's layer already ends with the key.
         let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
         let key = if said { String::new() } else { format!("{}: ", plain::short_path(key)) };
         // A file may contain anything, so control characters that a terminal would interpret are replaced.

@@ -162,6 +162,7 @@ impl Config {
     #[must_use]
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
+        // Serialised, so that every option is included without a list of keys to maintain.
         let mut open = vec![(String::new(), serde_json::to_value(self).unwrap_or_default())];
         while let Some((key, value)) = open.pop() {
             match value {
@@ -169,6 +170,7 @@ impl Config {
                     let dot = if key.is_empty() { "" } else { "." };
                     open.extend(table.into_iter().map(|(name, value)| (format!("{key}{dot}{name}"), value)));
                 }
+                // Unset options have no value.
                 serde_json::Value::Null => {}
                 value => drop(settings.insert(key, value.to_string())),
             }

@@ -61,6 +61,7 @@ fn replace_in(table: &mut DeTable<'_>, path: &mut Vec<String>) -> Result<(), Bad
 
 /// Returns a number as a TOML value.
 fn integer(number: u32) -> DeValue<'static> {
+    // An integer of the parser can only be created from text, which must outlive it.
     let parsed = NUMBERS.get(number as usize).and_then(|text| DeValue::parse(text).ok());
     parsed.map_or_else(|| DeValue::Integer(toml::de::DeInteger::default()), toml::Spanned::into_inner)
 }
@@ -133,6 +134,7 @@ impl Unit {
         if percent.is_none() && decimals.is_empty() {
             return fail("has no unit");
         }
+        // `0.150` is no more precise than `0.15`.
         let decimals = decimals.trim_end_matches('0');
         if decimals.len() > places {
             return fail(&format!("is finer than this option, which holds whole numbers of {}", self.name()));

@@ -45,6 +45,7 @@ fn model(default: &DefaultModel) -> Result<(), Fault> {
 
 fn sections(sections: &Sections) -> Result<(), Fault> {
     let shares = Section::ALL.map(|section| u32::from(sections.section(section).share));
+    // Wider than the shares, so that the sum of three cannot overflow.
     let sum: u32 = shares.iter().sum();
     if sections.pins_limit > 1000 {
         return fault(
@@ -73,6 +74,7 @@ fn conversation(options: ConversationOptions) -> Result<(), Fault> {
 }
 
 fn rag(options: &RagOptions) -> Result<(), Fault> {
+    // TOML allows nan and inf, with which scores cannot be compared usefully.
     if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
     }

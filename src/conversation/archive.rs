@@ -70,6 +70,7 @@ impl Conversation {
         let archived = |turn: &TurnIndex| {
             self.turns.first_of(*turn).is_some_and(|at| self.archive_index.archived(at).is_some())
         };
+        // The common case, in constant time.
         if self.archive_index.is_whole() {
             return u64::from(self.turns.count());
         }
@@ -130,6 +131,7 @@ impl Conversation {
             summary: None,
             provider_summary: None,
             state: Vec::new(),
+            // A fresh start leaves no message that could fire a trigger; the caller measures all other kinds.
             progress: kind == CompactionKind::Fresh,
             timestamp: None,
         }
@@ -247,6 +249,7 @@ impl Conversation {
         let said =
             |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
         let is_archived = |position: u32| archive_index.archived(position).is_some();
+        // Moved out, because `compacted` reuses its vectors.
         let turns = std::mem::take(&mut self.turns);
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
@@ -266,6 +269,7 @@ impl Conversation {
             matches!(self.archive_index.archived(**position), Some(ArchivedBy::Compaction(_)))
         };
         let mut pinned = self.pins.keys().filter(archived).peekable();
+        // The common case, without building all turns.
         if pinned.peek().is_none() {
             return BTreeSet::new();
         }
@@ -355,7 +359,7 @@ mod tests {
                             let active = |unit: &Members| unit.iter().all(|at| log.archive_index.archived(*at).is_none());
                             let units: Vec<Members> = heads.chain(exchanges).filter(active).collect();
                             log.record(Event::Compacted(Box::new(record)));
-                            // Nothing that goes together is parted.
+                            // A call and its results are archived together or not at all.
                             for unit in units {
                                 let gone: BTreeSet<bool> =
                                     unit.iter().map(|position| log.archive_index.archived(*position).is_some()).collect();

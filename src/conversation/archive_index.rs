@@ -84,6 +84,7 @@ impl ArchiveIndex {
     /// Archives everything from a position on, in a log of `messages` messages. Removes the compactions made
     /// after that position.
     pub(super) fn rewind(&mut self, position: u32, messages: u32) {
+        // A compaction after that position was made in the removed part of the conversation.
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
         self.fold();
@@ -175,6 +176,7 @@ impl ArchiveIndex {
         let inside = self.gone[from..]
             .iter()
             .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by));
+        // Clipping makes the first range behind `within` empty, which ends the iteration.
         inside.take_while(|(range, _)| !range.is_empty())
     }
 
@@ -182,6 +184,7 @@ impl ArchiveIndex {
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &ResolvedCompaction> {
         let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
         let mut active: Vec<&ResolvedCompaction> = unfolded.filter(|record| record.has_summary).collect();
+        // A summary comes right before the message at the end of its range.
         active.sort_by_key(|record| (record.range.end, record.number));
         active.into_iter()
     }
@@ -202,6 +205,7 @@ impl ArchiveIndex {
         let Some(at) = self.records.iter().rposition(|record| record.number == number) else {
             return Vec::new();
         };
+        // `folded` is sorted by its first index, because records are added in order.
         let first = self.folded.partition_point(|(by, _)| *by < at);
         let folded = self.folded[first..].iter().take_while(|(by, _)| *by == at);
         let mut folded: Vec<&ResolvedCompaction> = folded.map(|(_, one)| &self.records[*one]).collect();

@@ -29,8 +29,8 @@ pub struct Compaction {
     pub archived: Vec<MessageRange>,
     /// The number of archived messages.
     pub messages_archived: u64,
-    /// Tokens of the conversation, the system part and the tools before the compaction, as counted here or as
-    /// reported by a session file. 0 if they were not counted.
+    /// Tokens of the conversation, the system part and the tools before the compaction. They are counted
+    /// here, or reported by a session file. 0 if they were not counted.
     pub tokens_before: u64,
     /// Tokens of the same parts after the compaction. 0 if they were not counted.
     pub tokens_after: u64,

@@ -181,6 +181,7 @@ impl Conversation {
         let mut messages = self.messages[messages..].iter().enumerate();
         std::iter::from_fn(move || {
             let position = self.messages.len() - messages.len();
+            // Events with the position of a message happened before that message.
             if let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= position) {
                 return Some(Entry::Event(event));
             }
@@ -211,6 +212,7 @@ impl Conversation {
                     self.reshape_for(position);
                 }
             }
+            // Unpinning removes a note from the log's state, but only removes the pin of a message.
             Event::Unpinned(id) if self.has_note(id) => {
                 self.notes.remove(id);
                 self.ids.release_note(id);
@@ -255,6 +257,7 @@ impl Conversation {
                 }
             }
             Event::Compacted(record) => {
+                // The context just shrank, so the next observation reports a crossing again.
                 self.level = Level::Normal;
                 if record.progress {
                     // A compaction ends a series of failures only if no trigger fires any more after it.
@@ -283,6 +286,7 @@ impl Conversation {
             self.archived_at = Some(self.events.len());
             self.archive_events += 1;
         }
+        // Last, because the indexes recorded above are the length of `events` before the push.
         self.events.push((before, event));
     }
 

@@ -46,6 +46,7 @@ impl Ids {
     /// Claims an id for an owner. Only a note may claim its own id again; any other second claim is a
     /// conflict.
     pub(super) fn claim(&mut self, id: &ItemId, owner: Owner, messages: &[Message]) {
+        // An explicit id `m7` conflicts with message 7 if that message has no id of its own.
         let unnamed = default_position(id).filter(|position| is_unnamed(*position, messages));
         match unnamed {
             Some(position) => self.clash(id, Owner::Message(position), owner),
@@ -66,6 +67,7 @@ impl Ids {
     }
 
     fn clash(&mut self, id: &ItemId, first: Owner, second: Owner) {
+        // Only the first conflict is kept, because planning stops at it.
         self.conflict.get_or_insert_with(|| (id.clone(), first, second));
     }
 
@@ -133,6 +135,7 @@ impl fmt::Display for Owner {
 /// Returns the position that an id of the form `m7` belongs to by default. `m07` and `m+7` are ordinary ids.
 fn default_position(id: &ItemId) -> Option<u32> {
     let digits = id.as_str().strip_prefix('m')?;
+    // Only the spelling of `ItemId::for_message` counts: no leading zeros and no sign.
     let canonical = digits == "0" || !digits.starts_with(['0', '+']);
     digits.parse().ok().filter(|_| canonical)
 }

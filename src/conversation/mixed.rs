@@ -64,6 +64,7 @@ impl<'a> MixedConversation<'a> {
             }
         }
         log.pins = self.pinned(&log);
+        // `pins` was replaced without events, so the turns that pins keep must be rebuilt.
         if !log.archive_index.is_whole() {
             log.reshape();
         }

@@ -148,6 +148,7 @@ impl Conversation {
     pub fn push(&mut self, message: Message) -> ItemId {
         // claimed before the push, because a default id is the position that the message is about to get
         let id = self.ids.claim_message(message.id(), &self.messages);
+        // A new request of the user justifies another attempt at a summary.
         if message.role() == Role::User && !message.is_empty() {
             self.failures = 0;
             self.last_asked = Some(self.len());
@@ -185,6 +186,7 @@ impl Conversation {
     /// Commits a reply as `push_reply` does, without an event of `tracing`. Used by replays.
     pub(crate) fn commit(&mut self, plan: &ContextPlan, reply: Message, report: ReplyReport) -> Committed {
         let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report;
+        // The provider's count is the only one for hidden reasoning.
         let reply = match thinking_tokens {
             Some(tokens) => reply.weighing_its_reasoning(tokens),
             None => reply,
@@ -202,9 +204,12 @@ impl Conversation {
             fixed_tokens: plan.usage.fixed_tokens,
             archives: plan.carryover.archives,
             tokenizer: plan.tokenizer.clone(),
+            // The provider read these messages without their reasoning, so the anchor describes them without
+            // it.
             anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
         });
+        // After the event of the prompt, because settings describe the prompt recorded before them.
         self.record_settings(plan);
         // A message whose reasoning the provider dropped has a different hash than the plan computed for it.
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
@@ -227,6 +232,7 @@ impl Conversation {
                 .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
         );
         events.extend(doubted);
+        // Last, because a change of the level is recorded in the log, after the reply.
         events.extend(figures.into_iter().flat_map(|figures| self.observe_usage(figures)));
         Committed { id, events }
     }
@@ -248,6 +254,8 @@ impl Conversation {
             .filter(|id| !self.asked_documents.contains(*id))
             .cloned()
             .collect();
+        // Document ids are a separate namespace: a document must not count down the TTL of a message with its
+        // id.
         for item in plan.included.iter().filter(|item| !item.kind.is_document()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;

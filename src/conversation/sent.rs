@@ -98,6 +98,7 @@ impl Conversation {
         // Bounds the search: a long series of implausible reports must not make planning scan the whole
         // log.
         const LOOKED_AT: usize = 16;
+        // Reports before a compaction or rewind include tokens of archived messages.
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
         let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
             (

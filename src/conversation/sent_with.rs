@@ -98,6 +98,7 @@ impl Texts {
     /// Replaces the texts at a position and updates both indexes.
     fn remember(&mut self, at: u32, texts: &[SentText], row_of: RowOf) {
         let before = self.by_position.insert(at, texts.to_vec()).unwrap_or_default();
+        // Old rows are removed before new ones are added, because both may have the same id.
         for (index, sent) in before.iter().enumerate() {
             self.rows.remove(&row_of(&before, index, at));
             self.positions.entry(sent.id.clone()).or_default().remove(&at);

@@ -53,6 +53,7 @@ pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> D
 /// Returns the message whose reasoning is at a place of the body. The place is the id of an item, or the path
 /// of a block whose signature occurs in one message.
 fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'p ItemId> {
+    // `messages.1.content.0` becomes the JSON pointer `/messages/1/content/0`.
     let block = body.pointer(&format!("/{}", place.replace('.', "/")));
     let seal = block.and_then(|block| block.get("signature").or_else(|| block.get("data"))?.as_str());
     let is_it = |row: &&PlannedItem| {

@@ -113,6 +113,7 @@ impl Turns {
         let position = self.places.len() as u32;
         debug_assert_eq!(position as usize, messages.len());
         self.file(message, position);
+        // The result of a user's call is sent in the user role, with lines around it that need more bytes.
         let of_a_user = matches!(self.place_of(position), Place::Head(_));
         let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
         self.sizes.push(self.size_before(position) + bytes);
@@ -213,6 +214,7 @@ impl Turns {
         }
         self.begun = true;
         if message.role() == Role::User && !message.is_empty() {
+            // Early results are claimed only by calls of the same turn.
             self.waiting.clear();
             self.closed = false;
             self.list.push(Turn { head: Some(position), first: self.next_exchange() });
@@ -405,6 +407,7 @@ impl Turns {
 
     /// Returns the turn of an exchange.
     pub(crate) fn turn_of(&self, exchange: ExchangeIndex) -> TurnIndex {
+        // The first turn starts at exchange 0, so the subtraction cannot underflow.
         TurnIndex::new(self.list.partition_point(|turn| turn.first <= exchange) as u32 - 1)
     }
 
@@ -440,8 +443,8 @@ impl Turns {
         exchange.is_some_and(|at| self.exchange(at).fault.is_some())
     }
 
-    /// Returns the span, from the first message to one past the last, of each exchange with more than one
-    /// message and of each user message with results.
+    /// Returns the spans of exchanges with more than one message, and of user messages with results. A span
+    /// reaches from the first message to one past the last.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
         let exchanges = self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty());
         let heads = self.of_heads.keys().map(|turn| self.head_members(*turn));
@@ -473,6 +476,7 @@ impl Turns {
         };
         let newest = self.newest().unwrap_or(TurnIndex::new(0));
         let mut from = newest;
+        // Stops at the first turn that ends with a reply, so it does not visit the whole log.
         for turn in TurnIndex::each(TurnIndex::new(0)..newest).rev() {
             match ends_with_results(turn) {
                 Some(true) => from = turn,

@@ -25,6 +25,7 @@ impl Snippet {
     /// Creates the snippet for a byte range of a text. The range may lie outside of the text or split a
     /// character.
     pub(crate) fn of(text: &str, span: Range<usize>) -> Self {
+        // Moved into the text and to a character boundary, because slicing panics elsewhere.
         let mut start = span.start.min(text.len());
         while !text.is_char_boundary(start) {
             start -= 1;
@@ -48,6 +49,7 @@ impl Snippet {
             column: text[from..start].chars().count() + 1,
             text: shown(text[from..to].trim_end()),
             before,
+            // At least one caret, and none behind the shown part.
             marked: shown(&text[start..end]).width().clamp(1, Self::WIDEST.saturating_sub(before).max(1)),
         }
     }

@@ -104,6 +104,7 @@ impl LogEvent {
         if let StoredEntry::Event(event) = &mut self.entry
             && let StoredEvent::Sent { .. } = &**event
         {
+            // Converted and back, because only the in-memory anchor gives access to its items.
             let mut sent = Event::from((**event).clone());
             if let Event::Sent { anchor, .. } = &mut sent {
                 prompt = anchor.sent_items();
@@ -216,6 +217,7 @@ impl Conversation {
                 _ => Err(Error::new(Repr::StaleSummary)),
             },
             Event::PromptSettings { new_tools, tools, .. } => {
+                // New tools get the next numbers, so this event may refer to them.
                 let held = self.recorded_tools() + new_tools.len();
                 match tools.iter().flatten().find(|number| **number as usize >= held) {
                     None => Ok(()),
@@ -228,6 +230,7 @@ impl Conversation {
                 }
             }
             Event::Compacted(record) => {
+                // Checked one by one, for an error that names the id.
                 for id in [&record.head, &record.from, &record.first_active].into_iter().flatten() {
                     known(id)?;
                 }

@@ -56,6 +56,7 @@ pub enum StoredEvent {
     },
     Sent {
         counted: u64,
+        // Each `alias` is the name of an earlier version.
         #[serde(default, alias = "apart")]
         volatile_tokens: u64,
         #[serde(default, alias = "left_out")]
@@ -87,6 +88,7 @@ pub enum StoredEvent {
         tools: Option<Vec<u32>>,
     },
     TurnCompleted {
+        // The name of earlier versions for `counted_down`.
         fallen: Vec<(ItemId, Ttl)>,
         asked: Vec<ItemId>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

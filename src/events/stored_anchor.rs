@@ -77,6 +77,7 @@ pub(crate) enum StoredLoss {
 pub(crate) struct StoredTarget {
     model: String,
     provider: String,
+    // `framing` is the name of earlier versions.
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
     wire_format: Option<WireFormat>,
 }

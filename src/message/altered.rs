@@ -48,6 +48,7 @@ impl Message {
     /// [`Message::saying`] with the text of `text`. It is cached in a message that answers a call, so that
     /// `text` mostly runs once.
     pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
+        // A message without optional fields answers no call, so it needs no cache.
         let cell = self.extra().map(|extra| &extra.stub.0);
         // A message that is part of two conversations may have two ids, so the cached id is compared.
         if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {

@@ -91,6 +91,7 @@ impl Deref for Rare {
     type Target = RareFields;
 
     fn deref(&self) -> &RareFields {
+        // A shared empty value, so that reading needs no allocation.
         static NOTHING: RareFields = RareFields {
             name: None,
             parts: Vec::new(),
@@ -111,6 +112,7 @@ impl DerefMut for Rare {
 
 impl PartialEq for Rare {
     fn eq(&self, other: &Self) -> bool {
+        // Through `deref`, so that no box equals a box of default fields.
         **self == **other
     }
 }
@@ -428,6 +430,7 @@ impl Message {
     /// Returns the cached exact count of the counter with this tag, or `None` if another counter has replaced
     /// it.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
+        // Slots by parity, so that two counters with successive tags do not evict each other.
         let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
         (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
     }
@@ -484,6 +487,7 @@ impl Message {
         if let Some(written) = self.written() {
             field(15, written.wire_format.name());
             for piece in &written.pieces {
+                // Kinds have tags from 16 on, above those of all other fields.
                 field(16 + piece.kind as u8, piece.json.as_deref().unwrap_or_default());
             }
         }
@@ -504,6 +508,7 @@ impl Message {
     /// cached counts.
     fn inner_mut(&mut self) -> &mut Inner {
         let inner = Arc::make_mut(&mut self.0);
+        // Cached counts belong to the old content.
         inner.memos = Default::default();
         inner
     }
@@ -530,6 +535,7 @@ impl Message {
 
 impl Clone for Inner {
     fn clone(&self) -> Self {
+        // The copy is about to change, so cached counts do not carry over.
         let (text, extra) = (self.text.clone(), self.extra.clone());
         Self { role: self.role, text, extra, memos: Default::default() }
     }

@@ -24,8 +24,8 @@ pub struct Tool {
     /// For a tool that the provider runs itself (web search, code execution): its wire format and its whole
     /// definition. It is sent in that format only.
     pub hosted: Option<(WireFormat, String)>,
-    /// For a function whose original definition has more fields, or another order: its wire format and the
-    /// definition, with `""` under the keys that the other fields fill. It is sent in that format only.
+    /// For a function whose original definition has more fields, or another order. Holds its wire format and
+    /// the definition, with `""` under the keys that the other fields fill. It is sent in that format only.
     pub written: Option<(WireFormat, String)>,
 }
 
@@ -62,6 +62,7 @@ impl Tool {
         // object.
         let function = definition.get("function").and_then(Object::parse).unwrap_or_default();
         let own = definition.iter().filter(|(name, _)| *name != "function").chain(function.iter());
+        // Null means an unset field, so it is left out.
         let further = own.filter(|(name, value)| !HELD.contains(name) && *value != "null");
         further.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }

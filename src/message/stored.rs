@@ -29,6 +29,7 @@ struct Stored {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // An outline would be stored as an empty message, and its text would be lost.
         if !self.is_loaded() {
             return Err(S::Error::custom("the texts of a message are in its store; load them first"));
         }

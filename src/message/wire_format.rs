@@ -3,9 +3,9 @@
 use crate::name::by_name;
 use serde::{Deserialize, Serialize};
 
-// A new format needs a table in config/models.toml, a renderer in provider/render, its rules in
-// provider/conform, body.rs of the tool, a session reader and schemas. It must be added to `WireFormat::ALL`
-// and to `by_name!` below.
+// A new format needs a table in config/models.toml, a renderer in provider/render and its rules in
+// provider/conform. It also needs a case in the tool's body.rs, a session reader and schemas, and entries in
+// `WireFormat::ALL` and in `by_name!` below.
 
 /// A wire format: the JSON form of a prompt, and the tokens counted around its texts. Token counts and
 /// requirements of each format are in `config/models.toml` under `[wire_format]`.

@@ -115,6 +115,7 @@ impl Written {
         }
         let mut at = 0;
         self.pieces.retain(|piece| {
+            // The number of a field counts only pieces of this kind.
             let own = at;
             at += usize::from(is_kind(piece.kind));
             !is_kind(piece.kind) || numbers.binary_search(&own).is_err()
@@ -157,6 +158,7 @@ impl Written {
     pub(super) fn say(&mut self, text: &str) {
         self.pieces.retain(|piece| piece.kind == PieceKind::Around);
         self.change(PieceKind::Around, |object| {
+            // `[]` marks a list that the parts fill; a text fills a string instead.
             for key in ["content", "output"] {
                 if object.get(key) == Some("[]") {
                     object.set_text(key, "");
@@ -239,6 +241,7 @@ impl Message {
             fields.rest(&mut all, false);
             return all;
         };
+        // Added parts belong behind the last original part, not behind the calls.
         let last_part = written.pieces.iter().rposition(|piece| is_part(piece.kind));
         for (nth, piece) in written.pieces.iter().enumerate() {
             let json = piece.json.as_deref();
@@ -277,8 +280,8 @@ impl Message {
         own.nth(at).is_some_and(|piece| piece.json.is_some())
     }
 
-    /// Returns true if this piece of reasoning has a form that only one kind of server accepts: inside of a
-    /// Chat content, or under another key than `reasoning_content`.
+    /// Returns true if only one kind of server accepts the form of this piece of reasoning. Its place is then
+    /// inside of a Chat content, or under another key than `reasoning_content`.
     pub(crate) fn has_own_reasoning(&self, at: usize, wire_format: WireFormat) -> bool {
         let Some(written) =
             self.written_in(wire_format).filter(|written| written.wire_format == WireFormat::OpenAiChat)

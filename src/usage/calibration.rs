@@ -99,6 +99,7 @@ impl Calibrator {
         let (mut last, mut doubted) = (None, None);
         for report in &reports[reports.len().saturating_sub(Self::REPORTS)..] {
             doubted = Some(*report);
+            // It stays the doubted report, but is no reference for the next one.
             if !possible(report) {
                 continue;
             }
@@ -147,6 +148,7 @@ impl TokenCalibration {
         // If a ratio alone explains the reports, the only offset left is the rounding error.
         let offset = if farthest.is_none() && newest.is_near() { offset.max(0) } else { offset };
         Some(Self {
+            // Reports of absurd size give no calibration instead of an overflow.
             per_mille: u32::try_from(per_mille).ok()?,
             offset: i64::try_from(offset).ok()?,
             reports: count,

@@ -62,6 +62,7 @@ impl Model {
         }
         let least = self.cache.and_then(|rule| rule.min_tokens).unwrap_or_default();
         let kind = self.cache.map(|rule| rule.rule);
+        // A cache ignores prefixes shorter than its minimum.
         let repeated = if repeated < least { 0 } else { repeated.min(prompt) };
         let read = match kind {
             // The provider caches whole steps only; the rest of the repeated tokens is charged as normal

@@ -88,6 +88,7 @@ impl Usage {
     pub fn openai(prompt_tokens: u64, cached_tokens: u64, completion_tokens: u64) -> Self {
         Self {
             input: prompt_tokens.saturating_sub(cached_tokens),
+            // A report may be inconsistent; input and cached tokens must not exceed the prompt.
             cache_read: cached_tokens.min(prompt_tokens),
             cache_write: 0,
             output: completion_tokens,
@@ -137,6 +138,7 @@ impl Usage {
             ));
         }
         if let Some(prompt) = number("/promptTokenCount") {
+            // Gemini reports reasoning separately, but bills it as output.
             let thoughts = or_none("/thoughtsTokenCount");
             let output = or_none("/candidatesTokenCount").saturating_add(thoughts);
             return Some(Self::openai(prompt, or_none("/cachedContentTokenCount"), output));
@@ -262,6 +264,7 @@ impl UsageBase {
 
 /// Returns true if `tokens` are at least `percent` per cent of `of`.
 pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
+    // 128 bits, because 100 times a 64-bit count overflows.
     u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
 }
 

@@ -96,6 +96,7 @@ const NOT: [&str; 7] =
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
     let error = error.to_lowercase();
+    // Rate limit errors mention tokens too, but a smaller prompt does not help against them.
     WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
 }
 

@@ -59,6 +59,7 @@ impl ReplyReport {
     #[must_use]
     pub fn from_json(response: &impl Serialize) -> Self {
         let response = &serde_json::to_value(response).unwrap_or_default();
+        // Gemini names the field `usageMetadata`.
         let usage = response.get("usage").or_else(|| response.get("usageMetadata"));
         let words = [
             "/stop_reason",
@@ -126,8 +127,8 @@ impl From<(Usage, StopReason)> for ReplyReport {
 pub struct Committed {
     /// The id of the reply.
     pub id: ItemId,
-    /// Events for a user interface (rule C10): the usage of the context window as reported by the provider, a
-    /// change of the level, or a reply that reached its maximum length or filled the window.
+    /// Events for a user interface (rule C10): the reported usage of the context window, a change of the
+    /// level, or a reply that reached its maximum length or filled the window.
     pub events: Vec<ContextEvent>,
 }
 
