@@ -46,7 +46,7 @@
 //! After the reply, call [`Conversation::push_reply`]. It records the start of the window, the included
 //! documents and the provider's usage report. The next prompt then begins with the same bytes, so the
 //! provider's cache applies. A model without a public tokenizer is counted with another one, and each such
-//! count is marked as an estimate; the usage reports then correct the budget.
+//! count is marked as an estimate. The usage reports then correct the budget.
 //!
 //! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due)
 //! returns a request for a summary, and [`Compactor::apply_summary`](compaction::Compactor::apply_summary)

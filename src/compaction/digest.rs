@@ -237,8 +237,8 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
     text.trim_end().to_owned()
 }
 
-/// Splits entries into those that become counts and the others. The oldest calls come first, then the oldest
-/// requests.
+/// Splits entries into those that become counts and the others. Calls become counts first, then requests, the
+/// oldest first.
 fn parted(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
     let calls = entries.iter().filter(|entry| matches!(entry, Entry::Call(_))).count();
     let (mut calls_left, mut requests_left) = (folded.min(calls), folded.saturating_sub(calls));

@@ -58,7 +58,8 @@ impl ContextWindowManager {
     }
 
     /// Fills in the limits, tools and focus hint of the last prompt in a request made by
-    /// [`PlanRequest::like_last`] (rule U2). Limits are filled in only if the model is the same.
+    /// [`PlanRequest::like_last`] (rule U2). Limits are filled in only if the request has none
+    /// and the model is the same.
     pub(super) fn completed<'r, 'a>(&self, request: &'r PlanRequest<'a>) -> Cow<'r, PlanRequest<'a>> {
         if !request.is_like_last {
             return Cow::Borrowed(request);

@@ -79,8 +79,8 @@ pub struct CompactionRequest {
     pub(super) timestamp: Option<String>,
 }
 
-/// Builds the job for a boundary. The request is rendered for the manager's own model.
 impl CompactionRequest {
+    /// Builds the job for a boundary. The request is rendered for the manager's own model.
     pub(super) fn new(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,

@@ -53,6 +53,7 @@ fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> 
     let options = super::options(manager);
     let fixed_and_pinned = turn_costs.fixed_and_pinned();
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
+    // The conversation may use the rest of the budget, up to the cap of its section.
     let room = turn_costs.budget.saturating_sub(fixed_and_pinned).min(cap);
     let mut tokens: u64 = turn_costs.turns.iter().map(Turn::tokens).sum();
     let (mut messages, mut turns) = (turn_costs.messages(), turn_costs.turns.len() as u64);

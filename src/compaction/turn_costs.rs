@@ -107,6 +107,7 @@ impl<'a> TurnCosts<'a> {
                     at: *at,
                     last: *last,
                     messages: members.len() as u64,
+                    // A faulty exchange is never sent, but its messages still count as active.
                     tokens: if log.turns().is_faulty(exchange_of(id)) { 0 } else { costs.whole(id)? },
                     open: exchange_of(id).is_some_and(|at| candidates.open == Some(at)),
                 }))

@@ -129,8 +129,7 @@ impl Default for RetainOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
-    /// Maximum tokens of a summary (default: 2,000). Also limited to an eighth of the prompt budget (rule
-    /// C4).
+    /// Maximum tokens of a summary (default: 2,000). Also limited to an eighth of the capacity (rule C4).
     pub max_tokens: u64,
     /// The content of the summary request.
     pub form: RequestForm,

@@ -244,7 +244,6 @@ fn pair(name: String, key: &str, value: &str) -> Layer {
     Layer { name, text, has_lines: false }
 }
 
-/// Parsing of one layer, with errors that show its text.
 impl Layer {
     /// Parses the text as TOML.
     fn parsed(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {

@@ -105,8 +105,7 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
-        // Messages right after the range that are archived already belong to no boundary: the range extends
-        // to the first active message.
+        // If the message after the range is archived already, the range extends to the first active message.
         let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);

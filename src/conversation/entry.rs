@@ -56,7 +56,7 @@ pub enum Event {
         /// The counted tokens of documents and state, which belong to this prompt only. The full conversation
         /// does not count them (rule U2).
         volatile_tokens: u64,
-        /// Estimate of the active messages that the plan dropped, in tokens.
+        /// Estimated tokens of the active messages that the plan dropped.
         dropped_tokens: u64,
         /// The counted tokens of the fixed part: system texts, notes, tools and pins of archived messages.
         fixed_tokens: u64,
@@ -212,7 +212,7 @@ impl Conversation {
                     self.reshape_for(position);
                 }
             }
-            // Unpinning removes a note from the log's state, but only removes the pin of a message.
+            // Unpinning a note removes it; unpinning a message only removes its pin.
             Event::Unpinned(id) if self.has_note(id) => {
                 self.notes.remove(id);
                 self.ids.release_note(id);

@@ -46,8 +46,7 @@ impl<'a> MixedConversation<'a> {
             |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
         let mut archived = self.archived.events.iter().filter(of_the_view).peekable();
         for (message, at) in self.items.messages.iter().zip(0..) {
-            // Archiving events keep their place among the messages, because their ids resolve only to
-            // earlier ones.
+            // Archiving events keep their place: their ids resolve only to messages already in the log.
             while let Some((_, event)) = archived.next_if(|(before, _)| *before <= at) {
                 log.record(event.clone());
             }

@@ -146,7 +146,7 @@ impl Conversation {
     /// A duplicate id is accepted here. `build_plan` reports it as `ErrorKind::Input` with the names of both
     /// items (unique ids, rule O5).
     pub fn push(&mut self, message: Message) -> ItemId {
-        // claimed before the push, because a default id is the position that the message is about to get
+        // Claimed before the push, because a default id is the position that the message is about to get
         let id = self.ids.claim_message(message.id(), &self.messages);
         // A new request of the user justifies another attempt at a summary.
         if message.role() == Role::User && !message.is_empty() {

@@ -22,7 +22,7 @@ pub(crate) struct LastReport {
     pub(crate) context_size: u64,
     /// Tokens that the plan counted for documents and state.
     pub(crate) volatile_tokens: u64,
-    /// Estimate of the active messages that the plan dropped, in tokens.
+    /// Estimated tokens of the active messages that the plan dropped.
     pub(crate) dropped_tokens: u64,
     /// Tokens that the plan counted for the fixed part of the prompt.
     pub(crate) fixed_tokens: u64,

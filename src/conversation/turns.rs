@@ -286,6 +286,7 @@ impl Turns {
             let id = SmolStr::from(tool_call.id.as_str());
             if let Some(early) = self.claim_early_result(&id) {
                 let at = self.exchanges[early.to_usize()].at;
+                // It stays in the list, because removing it would renumber all later exchanges.
                 self.exchanges[early.to_usize()].fault = Some(Fault::Moved);
                 self.places[at as usize] = place;
                 if let Some(answers) = self.answers_of(place) {

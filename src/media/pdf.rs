@@ -125,6 +125,7 @@ impl Objects {
             body
         };
         self.unpacked = self.unpacked.saturating_sub(data.len());
+        // Each stream has its own work, so that one stream cannot use up the work of the file.
         let mut own = Work::new(STEPS_A_BYTE * (data.len() as u64 + 1_024));
         // A stream that needs too many steps does not end the scan of the file.
         let _ = self.read_objects(dictionary, data, &mut own);

@@ -397,6 +397,7 @@ impl Message {
     fn measured(&self) -> &[Option<PartMedia>] {
         match self.extra() {
             Some(extra) if self.may_have_media() => {
+                // On first use, because measuring decodes the headers of the data.
                 let measure = || extra.rare.parts.iter().map(Part::measure).collect();
                 extra.rare.media.0.get_or_init(measure)
             }

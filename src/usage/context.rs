@@ -37,7 +37,7 @@ pub struct ContextUsage {
     pub model_context_len: u64,
     /// The part of `prompt_tokens` that belongs to this prompt only: documents and state.
     pub volatile_tokens: u64,
-    /// Estimate of the active messages that the plan dropped, in tokens.
+    /// Estimated tokens of the active messages that the plan dropped.
     pub dropped_tokens: u64,
     /// The part of `prompt_tokens` at the beginning of every prompt: system texts, notes, tools and pins of
     /// archived messages.

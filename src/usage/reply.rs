@@ -127,8 +127,8 @@ impl From<(Usage, StopReason)> for ReplyReport {
 pub struct Committed {
     /// The id of the reply.
     pub id: ItemId,
-    /// Events for a user interface (rule C10): the reported usage of the context window, a change of the
-    /// level, or a reply that reached its maximum length or filled the window.
+    /// Events for a user interface (rule C10). They report the usage of the context window, a change of the
+    /// level, and a reply that reached its maximum length or filled the window.
     pub events: Vec<ContextEvent>,
 }
 
