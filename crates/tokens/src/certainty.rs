@@ -41,7 +41,7 @@ pub struct TokenCount {
 }
 
 /// The result of counting up to a limit: the count, or `Over`. It depends only on the text and the limit,
-/// never on earlier counts (order independence, rule O3).
+/// never on earlier counts (determinism, rule O3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Exactly(u64),
