@@ -35,7 +35,8 @@ impl Failure {
         Self { overflow: true, ..Self::new(what) }
     }
 
-    /// Converts an error of the client library. Its own texts are used only if they cannot contain the prompt.
+    /// Converts an error of the client library. Its own texts are used only if they cannot contain the
+    /// prompt.
     pub(super) fn of(error: genai::Error) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. }
