@@ -23,7 +23,7 @@ fn text_hash(text: &str) -> u64 {
     SEED.hash_one(text)
 }
 
-// A random seed per process. A fixed seed would allow crafted documents to collide.
+/// A random seed per process. A fixed seed would allow crafted documents to collide.
 static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// Hashes a cache key. The hash of a document includes its delimiter attributes, because many documents may
@@ -116,7 +116,7 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-// A borrowed key for lookups: the content hash and the text.
+/// A borrowed key for lookups: the content hash and the text.
 struct Wanted<'a>(u64, Recurring<'a>);
 
 impl Hash for Wanted<'_> {

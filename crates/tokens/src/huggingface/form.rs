@@ -93,8 +93,8 @@ impl<'de> Deserialize<'de> for Vocabulary {
                 f.write_str("a vocabulary: an object of tokens, or a list of tokens with their scores")
             }
 
-            // Only lengths are recorded: a vocabulary may have hundreds of thousands of tokens.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vocabulary, A::Error> {
+                // Only lengths are recorded: a vocabulary may have hundreds of thousands of tokens.
                 let mut vocabulary = Vocabulary::default();
                 while let Some((token, _)) = map.next_entry::<std::borrow::Cow<'_, str>, IgnoredAny>()? {
                     vocabulary.add(&token);
@@ -138,7 +138,7 @@ impl Form {
         self.proven().unwrap_or_default()
     }
 
-    // Returns the bounds, or `None` if some part of the file may drop bytes.
+    /// Returns the bounds, or `None` if some part of the file may drop bytes.
     fn proven(&self) -> Option<Bounds> {
         let model = &self.model;
         let affix = |affix: &Option<String>| affix.as_ref().is_none_or(String::is_empty);

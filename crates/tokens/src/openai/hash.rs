@@ -32,8 +32,8 @@ pub(super) const SHORT: usize = 8;
 
 /// Hashes a short text, given as a number.
 #[inline]
-// The length is a part of the hash, so that trailing zero bytes change it.
 pub(super) fn of_short(word: u64, length: usize) -> u64 {
+    // The length is a part of the hash, so that trailing zero bytes change it.
     let mixed = (word ^ (length as u64) << 59 ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed ^ mixed >> 29
@@ -54,7 +54,7 @@ pub(super) const KNOWN_BITS: u32 = 22;
 
 /// Returns the filter slot of a hash.
 #[inline]
-// The high bits of the hash select the slot in the token table, so the filter uses lower ones.
 pub(super) fn known(hash: u64) -> usize {
+    // The high bits of the hash select the slot in the token table, so the filter uses lower ones.
     (hash >> 14) as usize & ((1 << KNOWN_BITS) - 1)
 }

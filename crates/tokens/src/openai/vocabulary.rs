@@ -272,7 +272,7 @@ impl Vocabulary {
         met.or_ask(left, right, || self.meet(text, border, left, right))
     }
 
-    // Checks a pair without the cache, in time linear in the number of merges of both tokens.
+    /// Checks a pair without the cache, in time linear in the number of merges of both tokens.
     fn meet(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
         // A merge with this id or a later one comes too late to join the two parts. Ids are merge ranks.
         let mut too_late = NONE;
