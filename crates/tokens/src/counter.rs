@@ -32,7 +32,6 @@ use std::{
 /// let counter = TokenCounter::chars_per_4();
 /// let count = counter.count("How long do refunds take?")?;
 /// assert_eq!((count.tokens, count.certainty), (7, Certainty::Estimate));
-/// ```
 /// // Your own counter; an error of it stops the plan.
 /// let words = TokenCounter::from_fn("words", |text: &str| {
 ///     Ok::<_, std::io::Error>(text.split(' ').count() as u64)
@@ -201,7 +200,6 @@ impl TokenCounter {
     /// ```
     /// use context_window_tokens::TokenCounter;
     ///
-    /// ```
     /// let words = TokenCounter::from_fn("words", |text| {
     ///     Ok::<_, std::fmt::Error>(text.split(' ').count() as u64)
     /// });
