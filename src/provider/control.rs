@@ -18,6 +18,7 @@ impl ControlTokens {
         // breaking another one.
         let mut tokens: Vec<String> =
             tokens.filter(|token| !token.contains(BREAK) && token.chars().count() > 1).collect();
+        // `beginning_with` relies on this order for its binary search.
         tokens.sort_unstable();
         tokens.dedup();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();

@@ -243,6 +243,7 @@ impl ImagePrice {
             }
             Self::Crops { tokens } => {
                 let Some(Pixels { width, height }) = pixels else { return bound(USUAL_CROPS * tokens) };
+                // An image of up to 384 pixels per side is not cropped.
                 if width <= 384 && height <= 384 {
                     return exact(tokens);
                 }
@@ -271,7 +272,7 @@ const MOST_CROPS: u64 = 36;
 const USUAL_CROPS: u64 = 9;
 
 /// Returns the number of tiles of 512 pixels of an image after scaling. Pixels are rounded to the nearest
-/// number, halves down: images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four
+/// number, halves down. Images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four
 /// tiles (community.openai.com, read 2026-11-27).
 fn tiles(Pixels { width, height }: Pixels) -> u64 {
     let (mut long, mut short) = (width.max(height), width.min(height));
@@ -307,9 +308,9 @@ impl PatchLimit {
         if caps {
             return (self.patches, true);
         }
-        // By the published formula, the factor is the square root of the limit by the area, reduced until one
-        // side is a whole number of squares (developers.openai.com, images and vision). Sides are counted in
-        // squares to stay in integers.
+        // By the published formula, the factor is the square root of the limit by the area. It is then
+        // reduced until one side is a whole number of squares (developers.openai.com, images and vision).
+        // Sides are counted in squares to stay in integers.
         let columns = (width * self.patches / height).isqrt().max(1);
         let rows = (height * self.patches / width).isqrt().max(1);
         let (width, height) = if columns * height <= rows * width {

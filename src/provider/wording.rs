@@ -123,8 +123,8 @@ pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
     format!("[Result {id} was cleared: {bytes} bytes. Call again if it is needed.]")
 }
 
-/// Returns the head and tail of a tool result, about `bytes` bytes in total, around a line that states the
-/// gap (tool results, rule S7). Returns `None` if that is not shorter than the result.
+/// Returns the beginning and end of a tool result, about `bytes` bytes in total, around a line that states
+/// the gap (tool results, rule S7). Returns `None` if that is not shorter than the result.
 pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
     let head = (0..=bytes.div_ceil(2).min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
     let tail = (text.len().saturating_sub(bytes / 2)..=text.len()).find(|at| text.is_char_boundary(*at))?;
@@ -135,6 +135,7 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
         &text[..head],
         &text[tail..]
     );
+    // With a small gap, the line that states it is longer than the text that it replaces.
     (tail > head && clipped.len() < whole).then_some(clipped)
 }
 

@@ -1,6 +1,5 @@
 //! Summaries by a real model, through the crate `genai`. It sends a compaction request to the model's
-//! provider and returns the summary (the request, rule C3; failures, rule C5; the size of the request, rule
-//! C8).
+//! provider and returns the summary. Rules: the request (C3), failures (C5), the size of the request (C8).
 
 use crate::error::Repr;
 use context_window::{
@@ -66,8 +65,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// one with [`Summariser::with_api_key`]. Await every request inside a Tokio runtime with I/O and time
 /// enabled.
 ///
-/// The request consists of system texts, messages, tool calls with their results, the tools (which the model
-/// may not call) and the instruction at the end. Its maximum answer length is
+/// The request consists of system texts, messages, tool calls with their results, the tools, and the
+/// instruction at the end. The model may not call the tools. The maximum answer length is
 /// [`CompactionRequest::max_tokens`]. Images and other parts without text are replaced by a short
 /// description. Reasoning and provider-run tools are left out. The reasoning of a reasoning model counts
 /// towards the answer length: raise `compaction.summary.max_tokens` for such a model. An answer that was cut
@@ -101,7 +100,7 @@ impl Summariser {
     }
 
     /// Creates a summariser with a model of an Ollama server. The URL is `http://localhost:11434` unless you
-    /// set another with [`Summariser::with_url`]. It takes no key. Ollama truncates a prompt without an error
+    /// set another with [`Summariser::with_url`]. It needs no key. Ollama truncates a prompt without an error
     /// if it is longer than its context length (`OLLAMA_CONTEXT_LENGTH`). Set that length to at least the
     /// window of the job.
     #[must_use]

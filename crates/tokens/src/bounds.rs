@@ -13,8 +13,8 @@ pub(super) struct Bounds {
     pub(super) per_byte: Option<u64>,
 }
 
-/// The maximum number of bytes that decompose into one byte of composed text: a composed character has at
-/// least 1 byte and decomposes into at most 4 characters of at most 4 bytes each.
+/// The maximum number of bytes of a text per byte of its composed form. A composed character has at least 1
+/// byte. It decomposes into at most 4 characters of at most 4 bytes each.
 const COMPOSED: u64 = 16;
 
 impl Bounds {

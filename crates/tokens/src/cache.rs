@@ -190,9 +190,9 @@ impl ContentCache {
     /// Adapts the capacity before the documents of a request are counted. The arguments are the number of
     /// documents, their total bytes, and the bytes of the longest one.
     ///
-    /// The capacity rises to twice the total, so that every document is found again in the next request: a
-    /// shard holds only the entries that hash to it, and the shards fill unevenly. If later requests need
-    /// less, the capacity shrinks by an eighth per request.
+    /// The capacity rises to twice the total, so that every document is found again in the next request. Half
+    /// of it is reserve, because entries are distributed over the shards by hash, and unevenly. If later
+    /// requests need less, the capacity shrinks by an eighth per request.
     pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
         if self.bytes == 0 || documents == 0 {
             return;

@@ -147,17 +147,17 @@ impl TokenCounter {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
-    /// Creates an upper bound of one token per byte. It holds for byte-level vocabularies and for those that
-    /// fall back to bytes, unless a normalizer makes texts longer. For English text it is about four times
-    /// too high.
+    /// Creates an upper bound of one token per byte. It is valid for byte-level vocabularies and for those
+    /// that fall back to bytes, unless a normalizer makes texts longer. For English text it is about four
+    /// times too high.
     #[must_use]
     pub fn bytes() -> Self {
         Self::build("bytes", Kind::Bytes, 5)
     }
 
     /// Loads the tokenizer of any model that comes with a `tokenizer.json`, from the path of that file or of
-    /// its folder. The counter is exact. Its name is the name of the folder, or of the file if that is not
-    /// called `tokenizer.json`, plus the first 8 digits of a hash of the file. The hash lets plans
+    /// its folder. The counter is exact. Its name begins with the name of the folder, or of a file that is
+    /// not called `tokenizer.json`. The first 8 digits of a hash of the file follow. The hash lets plans
     /// distinguish two versions of a tokenizer.
     ///
     /// ```no_run
@@ -302,7 +302,7 @@ impl TokenCounter {
 
     /// Counts tokens only until the limit is exceeded. Returns the count, or `limit` + 1 with certainty
     /// `at_least` (`estimate` for estimating counters). If the byte length alone proves that the text exceeds
-    /// the limit, the text is not tokenized (byte bounds, rule N5): 100 MB against 8,000 tokens of
+    /// the limit, the text is not tokenized (byte bounds, rule N5). Thus 100 MB against 8,000 tokens of
     /// `o200k_base` takes no time.
     ///
     /// ```

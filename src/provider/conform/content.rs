@@ -171,7 +171,7 @@ impl TargetProfile {
         };
         Changes {
             fenced,
-            // A fenced message gets a role of its own, so its developer role needs no separate change.
+            // A note gets the user or system role anyway, so its developer role needs no separate change.
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
             parts: !fenced
                 && (message.parts().iter().any(|part| self.instead(role, part, message) != Instead::Same)
@@ -328,7 +328,7 @@ impl TargetProfile {
     fn takes_back(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
         let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
-            // The server that receives it wrote it under a key of its own.
+            // Accepted only under the separate key in which the same server wrote it.
             KeptReasoning::Never => message.has_own_reasoning(at, self.wire_format),
             // A provider refuses an item without the reasoning that preceded it.
             KeptReasoning::Live => {
@@ -438,9 +438,11 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let kind = match head.strip_suffix(";base64")? {
+        // `image/jpg` is a common but invalid name of the type.
         "image/jpg" => "image/jpeg",
         kind => kind,
     };
+    // Complete base64 has groups of four characters, with at most two padding characters.
     let body = data.trim_end_matches('=');
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
     let sound =
@@ -455,6 +457,7 @@ fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
     // Some chat templates put the opening tag into the prompt, so the reply contains only the closing one.
     let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
     let spoken = spoken.trim_start();
+    // Without text the message must still have a call, or it would be empty.
     let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
     (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
 }

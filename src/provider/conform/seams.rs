@@ -1,6 +1,6 @@
 //! Counts of adjacent messages: how many of them merge, and which placeholder messages a target requires
-//! between them (turn order, rule H5). The counts of a sequence are the sums over its parts, without any
-//! text, so that a change of one message updates the sum of a long sequence without reading it again.
+//! between them (turn order, rule H5). The counts of a sequence are sums over its parts and contain no text.
+//! A change of one message therefore updates the sum of a long sequence without reading it again.
 
 use super::{Missing, TargetProfile};
 use crate::{

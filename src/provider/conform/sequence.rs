@@ -1,5 +1,5 @@
-//! The adaptation of all messages of a prompt to a target: the place of instructions, the user's first and
-//! last message, adjacent messages of one role as one message, and call ids (rules for sequences, H4 to H6).
+//! The adaptation of the sequence of messages to a target (rules for sequences, H4 to H6). It covers the
+//! place of instructions, the user's first and last message, merging of adjacent messages, and call ids.
 
 use super::{
     TargetProfile, call_ids, has_one_place,
@@ -156,6 +156,7 @@ impl ServerTools {
                         let at = halves.len();
                         halves.push(false);
                         match half {
+                            // An id that was paired once is used up: each may occur once per prompt.
                             Half::Call(id) if !used.contains(&id) => drop(waiting.insert(id, at)),
                             Half::Call(_) => {}
                             Half::Result(id) => {

@@ -44,6 +44,7 @@ pub(super) fn notes(
     let mut notes = Vec::new();
     let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
     if !foreign.is_empty() {
+        // Notes are for people, so long lists are shortened.
         const SHOWN: usize = 12;
         let names: Vec<_> = foreign.iter().take(SHOWN).map(|tool| short(&tool.name)).collect();
         let more = and_more(foreign.len().saturating_sub(SHOWN));

@@ -214,6 +214,7 @@ impl Meter {
         turn_position: TurnPosition,
         limit: u64,
     ) -> Result<Weight, Error> {
+        // Archived messages may be in the log without their texts, and cannot be counted then.
         if !message.is_loaded() {
             return Err(Error::new(Repr::NotLoaded));
         }
@@ -236,6 +237,7 @@ impl Meter {
             return Ok(Weight::Over);
         }
         for text in sent.counted_texts() {
+            // Invariant: `sum <= limit`, so the subtraction cannot underflow.
             match self.counter.count_within(text, limit - sum)? {
                 Some(n) => sum += n,
                 None => return Ok(Weight::Over),
@@ -276,6 +278,7 @@ impl Meter {
     /// Counts a document of the block together with its delimiters. `hash` is the
     /// [`text_hash`](crate::text::hash::text_hash) of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
+        // Attributes are a part of the cache key only if the delimiters contain them.
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
@@ -519,8 +522,9 @@ pub fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
 }
 
-/// Returns an upper bound in bytes for a message that is sent in the user role: a message whose calls become
-/// text, or the result of such a call (calls of the user, rule H9). It includes the lines around them.
+/// Returns an upper bound in bytes for a message that is sent in the user role (calls of the user, rule H9).
+/// It is a message whose calls become text, or the result of such a call. The bound includes the lines around
+/// them.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes_of_a_user(message: &Message) -> u64 {

@@ -1,6 +1,6 @@
-//! Token counts for a chat template: the tokens around single messages, learned from a few small renderings,
-//! and the exact count of a whole rendered prompt. The first estimates one message at a time, the second is
-//! final (counts match the sent text, rule N3).
+//! Token counts for a chat template. The tokens around a message are learned from a few small renderings, and
+//! estimate one message at a time. The count of a whole rendered prompt is exact (counts match the sent text,
+//! rule N3).
 
 use super::{Frames, ROLES};
 use crate::{

@@ -37,8 +37,8 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
         sum.text(&format!("{}:{}", tool.name, sentence(&tool.description)))?;
         let fields = tool.further_fields();
         // The model sees only the name and description of a tool that is loaded on demand, until a search
-        // finds it (OpenAI, tool search: "only the name and description"; Anthropic, tool search: definitions
-        // are loaded when they are found; both read 2026-11-26).
+        // finds it. Sources: OpenAI, tool search, "only the name and description"; Anthropic, tool search,
+        // definitions are loaded when they are found; both read 2026-11-26.
         if fields.iter().any(|(name, value)| name == "defer_loading" && value == "true") {
             sum.certainty = Certainty::Estimate;
             continue;

@@ -118,8 +118,8 @@ pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
 }
 
-/// Returns the media prices of a model. The rules are matched with the last reading of its name, to which the
-/// most name rules were applied: it has no provider in front and no date at the end.
+/// Returns the media prices of a model. The price rules are matched with the last reading of its name, to
+/// which the most name rules were applied. It has no provider in front and no date at the end.
 pub(super) fn media_prices(name: &str, wire_format: WireFormat) -> MediaPrices {
     let readings = readings(name);
     let name = readings.last().map_or(name, |reading| &reading.name).to_ascii_lowercase();

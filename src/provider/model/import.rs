@@ -127,6 +127,7 @@ impl Registry {
 
 /// Parses a catalogue after a check of its size.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error> {
+    // The parser allocates for every value, so their number is limited first.
     size::check(text, size::VALUES).map_err(|excess| {
         Error::input(format!("{origin}:{}", excess.line), size::too_many("a catalogue", size::VALUES))
     })?;
@@ -255,6 +256,7 @@ impl Import {
         // Names are compared without case, as in a registry.
         let name = self.names.entry(bare.to_lowercase()).or_insert_with(|| bare.into());
         let known = self.found.entry(name.clone()).or_default();
+        // Strictly less, so that the first of several equal providers is kept.
         if known.get(catalogue).is_none_or(|(best, _)| rank < *best) {
             known.insert(catalogue, (rank, found));
         }

@@ -16,9 +16,11 @@ impl Model {
         let context_len = asked.model_context_len.or(stated).or(own).unwrap_or(default.context_len);
         let max_input = match asked {
             RequestLimits { max_input: Some(limit), .. } => Some(limit),
+            // The model's input limit belongs to its own context length, not to another one.
             _ if asked.model_context_len.is_some() || unknown || stated.is_some() => None,
             _ => self.max_input,
         };
+        // The default is 2 % of the window, at most 1,024 tokens (limits, rule B2).
         let safety_buffer =
             asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
         // Some catalogues repeat the context length as the output limit if it is unknown.
@@ -42,6 +44,7 @@ impl Model {
         } else if asked.model_context_len.is_some() || asked.prompt_budget.is_some() {
             LimitsSource::Request
         } else if asked.stated.held(asked, limits) != StatedLimits::default() {
+            // The body is the source only if at least one of its limits takes effect.
             LimitsSource::Body
         } else if self.context_len.is_some() {
             LimitsSource::Registry
@@ -186,8 +189,10 @@ impl StatedLimits {
 
     /// Returns the limits that apply in a plan: those that neither the request nor the model overrides.
     pub(crate) fn held(self, asked: RequestLimits, limits: Limits) -> Self {
+        // A stated reply takes effect only if it becomes the plan's reserve.
         let reply =
             |stated: &u64| asked.max_completion_tokens.is_none() && *stated == limits.max_completion_tokens;
+        // A stated window that is larger than the model's takes effect in its reduced form.
         let context = |stated: &u64| {
             asked.model_context_len.is_none() && !asked.is_unknown() && limits.model_context_len <= *stated
         };

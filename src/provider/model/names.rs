@@ -95,6 +95,7 @@ impl NameRules {
         steps.extend(tuned.map(|rest| named(rest.split(':').next().unwrap_or(rest))));
         for LengthEnding { ending, times } in &self.lengths {
             if let Some((rest, number)) = without_ending(name, ending) {
+                // A number that overflows sets no context length.
                 let context_len = number.and_then(|number| number.checked_mul(*times));
                 steps.push(Reading { context_len, ..named(rest) });
             }
@@ -143,6 +144,7 @@ fn with_points(name: &str, pattern: &str) -> Option<String> {
     let mut text = name.as_bytes().to_vec();
     for at in 0..name.len().saturating_sub(pattern.len().saturating_sub(1)) {
         if name.get(at..at + pattern.len()).is_some_and(|part| fits(part, pattern)) {
+            // Overwritten in place: the letter and the point have one byte each.
             text[at + 1] = b'.';
         }
     }

@@ -77,6 +77,7 @@ impl Price {
         // Days are compared as text, which orders dates of the form year, month, day correctly.
         let begun =
             |step: &PriceStep| step.from.as_deref().is_none_or(|from| day.is_some_and(|day| day >= from));
+        // The last matching step counts, so the search goes backwards.
         let step = self.steps.iter().rev().find(|step| long(step) && begun(step));
         let (input, output, cache_read, cache_write) = match step {
             Some(step) => (step.input, step.output, step.cache_read, step.cache_write),

@@ -129,6 +129,7 @@ impl Registry {
             }
             own.thinking = own.thinking.take().or_else(|| known.thinking.clone());
         }
+        // O(n * m) comparisons. Registries have at most a few thousand entries, and this runs once.
         for entry in &other.model {
             if !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name)) {
                 self.push(entry.clone());
@@ -158,6 +159,7 @@ impl Registry {
         let own = self.by_name.get(&name.to_ascii_lowercase()).map(|at| (&self.model[*at], None));
         own.or_else(|| {
             readings.iter().find_map(|Reading { name, context_len, .. }| {
+                // An exact match wins over one that differs in dots and dashes, which may be another model.
                 let exact = self.by_name.get(name.as_str());
                 let at = exact.or_else(|| self.by_dashed_name.get(&*dashed(name)))?;
                 Some((&self.model[*at], *context_len))
@@ -172,6 +174,7 @@ impl Registry {
         let readings = built_in::readings(name);
         let Some((entry, set)) = self.find(name, &readings) else {
             let near = self.nearest(name).map(str::to_owned);
+            // A newer model of a known family probably checks reasoning like its predecessors.
             let thinking = built_in::newer(&readings);
             return Model { unknown: true, estimated: true, near, thinking, ..Model::custom(name) };
         };

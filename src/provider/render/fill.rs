@@ -1,4 +1,5 @@
-//! JSON of a provider without the values of neutral fields, which are filled in again at rendering (preserved
+//! JSON of a provider without the values of neutral fields. These are the fields of a message that are the
+//! same for all providers, such as text, name and arguments. Rendering fills the values in again (preserved
 //! parts, rule H6).
 
 use crate::text::object::Object;

@@ -276,8 +276,8 @@ struct Response<'a> {
     response: Output<'a>,
 }
 
-/// A result in wire form: a JSON object as it is, or a text under the key that the provider reads (SDK 3.4.0,
-/// read 2026-11-22).
+/// A result in wire form. A JSON object is sent as it is, a text under the key that the provider reads (SDK
+/// 3.4.0, read 2026-11-22).
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Output<'a> {

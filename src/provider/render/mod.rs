@@ -1,8 +1,8 @@
-//! The conversion of neutral messages to the wire format of a provider.
+//! The conversion of messages to the wire format of a provider.
 //!
-//! A plan's messages are made for its own target and rendered unchanged. If you render them for another
-//! target, they are first adapted to a form that every model with that wire format accepts (rules for
-//! targets, H3 to H7). That can add messages, so the token count of the plan does not apply to such a prompt.
+//! A plan's messages are made for its own target and rendered unchanged. For another target they are first
+//! adapted to a form that every model with that wire format accepts (rules for targets, H3 to H7). That can
+//! add messages, so the token count of the plan does not apply to such a prompt.
 
 use crate::{
     message::{Mark, Prompt, Role, WireFormat},

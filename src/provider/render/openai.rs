@@ -249,6 +249,7 @@ impl Serialize for Content<'_> {
             let parts: Vec<_> = self.components.iter().filter(|part| is_listed(part)).collect();
             self.list(&parts).serialize(serializer)
         } else if text.is_empty() && !self.message.tool_calls().is_empty() {
+            // The API uses null for the content of a message with only calls.
             serializer.serialize_none()
         } else {
             serializer.serialize_str(text)

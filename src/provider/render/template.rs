@@ -36,9 +36,9 @@ pub(crate) struct Renderer {
     control: ControlTokens,
 }
 
-/// The features in which templates differ. The shapes are tried in this order: empty content or no content
-/// for a message with only calls, arguments as an object or as text, a system role or none, and calls and
-/// results or none.
+/// The features in which templates differ. All combinations are tried. They differ in the content of a
+/// message with only calls, the arguments of calls (an object or text), the system role, and the support of
+/// calls and results.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is tried with each")]
 struct Shape {
@@ -122,6 +122,7 @@ impl Renderer {
     fn guarded_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let (mut out, mut rest, mut changed) = (String::new(), json, false);
         while let Some(open) = rest.find('"') {
+            // An unterminated string ends the search; the rest is guarded as plain text.
             let Some(length) = quoted(&rest[open..]) else { break };
             let literal = &rest[open..open + length];
             out.push_str(&rest[..open]);
@@ -139,6 +140,7 @@ impl Renderer {
             return self.control.guarded(json);
         }
         out.push_str(rest);
+        // The whole text is guarded as well, because adjacent strings may form a token.
         self.control.guarded(&out).into_owned().into()
     }
 

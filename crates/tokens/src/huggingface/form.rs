@@ -219,8 +219,8 @@ struct Normal {
 }
 
 /// Returns the effect of a normalizer, or `None` if it may remove a part of the text. In UTF-8, NFC makes a
-/// text at most 3 times as long, NFKC at most 11 times (Unicode Standard Annex 15, "Stability of
-/// normalization forms", read 2026-11-21).
+/// text at most 3 times as long, NFKC at most 11 times. Source: Unicode Standard Annex 15, "Stability of
+/// normalization forms", read 2026-11-21.
 fn normal(value: &Value) -> Option<Normal> {
     let kept = Normal { composes: false, per_byte: 1, prepends: false };
     match value.get("type").and_then(Value::as_str) {

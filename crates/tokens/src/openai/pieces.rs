@@ -71,8 +71,8 @@ impl<'t> Pieces<'t> {
         };
         let count = (!(letters >> (8 * first)) & HIGH).trailing_zeros() / 8;
         let end = first + count;
-        // The next character decides if the word ends here: it must be ASCII, so that it is known not to be a
-        // letter, and it must not begin a contraction.
+        // The word ends here only if the next character is ASCII, and thus known not to be a letter. In
+        // `o200k_base` it must not begin a contraction either.
         let is_all = count > 0 && end < 16 && byte(end).is_ascii();
         (is_all && (self.pattern == Pattern::Cl100k || byte(end) != b'\'')).then(|| self.at + end as usize)
     }

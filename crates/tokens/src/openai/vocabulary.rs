@@ -155,8 +155,8 @@ impl Vocabulary {
             let slot = word_at(self.slots, place * 16).filter(|slot| *slot != 0)?;
             if slot & low(INLINE + 1) == wanted {
                 let id = (slot >> (8 * (INLINE + 1))) as u32 - 1;
-                // The slot holds the whole token up to 12 bytes; a longer one is compared with the bytes of
-                // the table.
+                // The slot contains the whole token up to 12 bytes; a longer one is compared with the bytes
+                // of the table.
                 if length <= INLINE || self.bytes_of(id) == &text[from..from + length] {
                     return Some(id);
                 }

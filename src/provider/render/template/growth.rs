@@ -29,6 +29,7 @@ pub(super) const KEPT_END: &str = ")|_kept ";
 /// nothing.
 pub(super) fn operand_filters(operator: &str) -> Option<(&'static str, &'static str)> {
     match operator {
+        // The result has the size of both operands, so both are measured.
         "~" => Some(("|_joined", "|_joined")),
         // A list that grows entry by entry is the left operand, so only the new entries are measured.
         "+" => Some(("|_added", "|_joined")),
@@ -68,6 +69,7 @@ pub(super) fn bounded(
     // The engine reports a writer's error as its own, so the flag of the writer decides.
     let over = out.over;
     let done = if over { Err(too_large(one, "one text", prompt)) } else { done };
+    // Cleared before the error returns, so that no later rendering on this thread uses it.
     BUDGET.set(None);
     done?;
     String::from_utf8(out.bytes).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
@@ -257,6 +259,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
         |at: usize| args.get(at).and_then(Value::as_i64).map_or(0, |number| number.max(0).unsigned_abs());
     match name {
         "replace" => {
+            // An upper bound: the replaced texts are not subtracted.
             let found = text(0).matches(text(1)).count() as u64;
             own(0).saturating_add(found.saturating_mul(own(2)))
         }
@@ -275,6 +278,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
         }
         "format" => {
             let most = (1..args.len()).map(own).chain((1..args.len()).map(number)).max().unwrap_or(0);
+            // A width in the format can exceed the length of any argument.
             let fields = text(0).matches(['%', '{']).count() as u64;
             let widths = text(0).split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
             let widths =
@@ -294,6 +298,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
             };
             own(0).saturating_add(ENTRY.saturating_mul(pieces as u64 + 1))
         }
+        // An escape such as `&quot;` replaces one byte by at most 6.
         "escape" | "e" => own(0).saturating_mul(6),
         "sum" | "string" | "safe" | "pprint" | "upper" | "lower" | "title" | "capitalize" | "trim"
         | "strip" => own(0),

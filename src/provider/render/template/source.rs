@@ -138,6 +138,7 @@ fn text_length(rest: &str, quote: char) -> Option<usize> {
 /// value. Raw texts of captured blocks become expressions. All of these are then counted before they are
 /// built.
 pub(super) fn counted(source: &str) -> String {
+    // Raw texts become values only in captured blocks, so most sources need no expressions for them.
     let captures = CAPTURES.iter().any(|word| source.contains(word));
     let mut inserted: Vec<(usize, &str)> = Vec::new();
     let mut out = String::with_capacity(source.len() * 2);
@@ -219,11 +220,13 @@ fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<
 /// Returns the position after an operand with its attributes, calls and filters.
 fn operand_end(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
+    // A unary minus belongs to the operand.
     while text(at) == "-" {
         at += 1;
     }
     match tokens.get(at)?.kind {
         Kind::Text => {
+            // Adjacent strings are one operand in Jinja.
             while tokens.get(at).is_some_and(|token| token.kind == Kind::Text) {
                 at += 1;
             }
