@@ -77,7 +77,7 @@ mod tests {
     fn a_normal_form_takes_no_plain_ascii_away() {
         let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
         assert!(bounds.surely_over("abcdefghi", 2));
-        // The last letter before an accent may go into it.
+        // An accent may combine with the letter before it.
         assert!(!bounds.surely_over("abcdefgh\u{301}", 2));
         let marks = "\u{1100}\u{1161}\u{11a8}".repeat(100);
         assert!(!bounds.surely_over(&marks, 20) && bounds.surely_over(&marks, 14));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The certainty of a number of tokens (rule N4).
+/// The certainty of a number of tokens (certainty of counts, rule N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

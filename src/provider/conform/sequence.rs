@@ -17,7 +17,7 @@ pub(crate) struct Normalized {
     pub(crate) messages: Vec<Message>,
     /// The end of each given message in the result, by index.
     pub(crate) places: Vec<Mark>,
-    /// Placeholder messages that the target demands, in order (rule H5).
+    /// Placeholder messages that the target requires, in order (turn order, rule H5).
     pub(crate) inserted: Vec<Inserted>,
     /// The roles of the messages that became part of another one.
     pub(crate) merged: Vec<Role>,
