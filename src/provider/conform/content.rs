@@ -358,7 +358,7 @@ impl TargetProfile {
         match part {
             Part::Text(_) => Instead::Same,
             Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
-            // The provider produced the media together with the result.
+            // Media of a result are sent back inside of its original object.
             Part::Image { .. }
                 if role == Role::Tool
                     && self.wire_format == WireFormat::Gemini

@@ -1,6 +1,6 @@
-//! Counts of adjacent messages: how many of them merge, and which placeholder messages a target requires
-//! between them (turn order, rule H5). The counts of a sequence are sums over its parts and contain no text.
-//! A change of one message therefore updates the sum of a long sequence without reading it again.
+//! Counts of adjacent messages. They determine the number of messages that merge and of placeholder messages
+//! that a target requires (turn order, rule H5). The counts of a sequence are sums over its parts and contain
+//! no text. A change of one message therefore updates the sum of a long sequence without reading it again.
 
 use super::{Missing, TargetProfile};
 use crate::{
@@ -33,8 +33,7 @@ impl Seams {
 
     /// Returns the counts of this sequence followed by another one.
     pub(crate) fn join(self, after: Self) -> Self {
-        // An empty sequence is the neutral element, so the counts form a monoid and any grouping gives the
-        // same sum.
+        // An empty sequence adds nothing, so sequences can be joined in any grouping with the same result.
         let (Some((first, before)), Some((next, last))) = (self.ends, after.ends) else {
             return if self.is_nothing() { after } else { self };
         };

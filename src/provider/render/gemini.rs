@@ -174,7 +174,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds tool results and the user's text after them.
+    /// Adds tool results and the user message that follows them, in one or more contents.
     fn add_answers(&mut self, answers: Vec<Answer<'a>>, said: Option<&'a Message>) {
         let components = said.map(|said| said.components(WireFormat::Gemini)).unwrap_or_default();
         let is_place = |component: &Component<'_>| component.json().is_some_and(|json| json == RESULT_PLACE);
@@ -204,7 +204,7 @@ impl<'a> Contents<'a> {
             }
         }
         // Text after tool results ends the request as if the model had spoken last; text before them does not
-        // (dive#287). Therefore results come last only if they came in that order.
+        // (dive#287). Therefore the remaining results come last: text follows results only if it came so.
         answers.for_each(|answer| self.add_answer(answer));
     }
 
