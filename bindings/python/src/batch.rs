@@ -152,6 +152,8 @@ fn planned(
     let said = |error: context_window_formats::Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
     let mut session = Session::from_json(text).map_err(said)?;
+    // A session may name a tokenizer file, which comes from an untrusted row and must not be opened
+    // (tokenizers of session files, rule J9).
     session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
         session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?;
@@ -161,12 +163,14 @@ fn planned(
             .map_err(|_| "budget is negative; expected a number of tokens")?;
         session.limits.prompt_budget = Some(budget);
     }
+    // The row comes first, then its session, then the argument of the call.
     let model = at(columns.model.as_ref(), row).or(session.model.as_deref()).or(settings.model.as_deref());
     let model = model
         .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
     let manager = managers
+        // The options of the call override those of the session.
         .of(model, session.tokenizer.as_deref(), [options, config])
         .map_err(|error| error.to_string())?;
     let request = session.request();
@@ -189,6 +193,7 @@ impl Figures {
         let (tokens, reuse) =
             (plan.estimated_tokens_total.tokens, plan.repeated().map_or(0, |prefix| prefix.tokens));
         let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
+        // A row of excluded messages may be a run, so its count is added.
         let drops = plan.excluded.iter().map(|item| item.count).sum();
         Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths) }
     }
@@ -255,6 +260,7 @@ fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize)
             .map(|row| outcome(columns, row, settings, &mut managers))
             .collect::<Vec<_>>()
     };
+    // A single part needs no thread.
     if each >= rows {
         return part(0);
     }
@@ -273,6 +279,7 @@ fn table(
 ) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
+    // The field is copied with its type, so that a join by id works on the output.
     if let Some((at, field)) = batch.schema_ref().column_with_name("id") {
         fields.push(field.clone());
         columns.push(Arc::clone(batch.column(at)));
@@ -327,6 +334,7 @@ fn run<'py>(
     })?;
     let batch = batch.into_inner();
     let columns = Columns::of(&batch)?;
+    // The whole batch runs without the interpreter lock.
     let made = py.detach(|| {
         let outcomes = outcomes(&columns, batch.num_rows(), &settings, threads);
         table(&batch, &outcomes, &settings)

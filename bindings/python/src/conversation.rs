@@ -86,11 +86,13 @@ pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     {
         return json::dumps(given, "messages");
     }
+    // A string is iterable, so without this check it would be read as a list of messages.
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
         return Err(input(
             "messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}",
         ));
     }
+    // The import is cached, because it happens for each call.
     let wire = WIRE.import(given.py(), "context_window._wire", "messages")?;
     json::dumps(&wire.call1((given,))?, "messages")
 }
@@ -159,6 +161,7 @@ fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// Parses one message in a provider's format.
 pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
+    // The formats crate parses into a conversation; a temporary one yields the message.
     let mut one = core::Conversation::new();
     context_window_formats::push_json(&mut one, json, form).map_err(|error| placed(&error).to_string())?;
     match one.messages() {
@@ -230,12 +233,14 @@ impl Conversation {
         wire_format: &str,
     ) -> PyResult<Committed> {
         let form = self::wire_format(wire_format)?;
+        // A valid string needs no JSON. The other branch also handles strings with unpaired surrogates.
         let reply = if let Ok(text) = reply.extract::<String>() {
             Message::assistant(text)
         } else {
             let json = reply_json(reply)?;
             py.detach(|| message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
         };
+        // Only the assistant answers a prompt, so any other role is a mistake of the caller.
         if reply.role() != core::Role::Assistant {
             return Err(input(format!(
                 "reply: is of the role {}; expected one of the assistant",
@@ -264,6 +269,7 @@ impl Conversation {
     #[pyo3(signature = (id, text, *, priority="normal", ttl=None))]
     fn pin(&self, py: Python<'_>, id: &str, text: &str, priority: &str, ttl: Option<u32>) -> PyResult<()> {
         let note = PinnedItem::new(id, text).with_priority(self::priority(priority)?);
+        // An explicit unlimited TTL would make the note required, so it is set only on request.
         let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
         self.change(py, |log| {
             log.pin(note);
@@ -283,7 +289,7 @@ impl Conversation {
         self.change(py, |log| Ok(log.unpin(id)))
     }
 
-    /// Sets the TTL of an item in turns. None means no limit.
+    /// Sets the TTL of an item in turns. None means no limit, and makes a pinned item required.
     #[pyo3(signature = (id, turns))]
     fn set_ttl(&self, py: Python<'_>, id: &str, turns: Option<u32>) -> PyResult<()> {
         self.change(py, |log| log.set_ttl(id, ttl(turns)))
@@ -356,6 +362,7 @@ impl Conversation {
     #[pyo3(signature = (start=0))]
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
         self.read(py, |log| {
+            // Entries are written one by one, so that a caller can store only the new ones.
             let events = log.events_from(start);
             Ok(events.map(|event| json_of(&event)).collect())
         })
@@ -417,6 +424,7 @@ impl Conversation {
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(other) = other.cast::<Self>() else { return Ok(false) };
         let other = other.get();
+        // A log equals itself, so no copy is needed.
         if Arc::ptr_eq(&self.log, &other.log) {
             return Ok(true);
         }
@@ -431,6 +439,7 @@ impl Conversation {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        // The pickle contains the entries, whose JSON is versioned.
         let again = py.import("context_window._core")?.getattr("_conversation")?;
         Ok((again, (self.events(py, 0)?,).into_pyobject(py)?))
     }
@@ -470,6 +479,7 @@ fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
     let read = json::dumps(response, "response")?;
     let mut read: serde_json::Value =
         serde_json::from_str(&read).map_err(|error| input(format!("response: {error}")))?;
+    // These keys identify a whole response of any provider; a usage alone has none of them.
     let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
         .iter()
         .any(|key| read.get(*key).is_some());
@@ -516,6 +526,7 @@ fn event(event: &ContextEvent) -> serde_json::Value {
             json!({"event": "cleared_by_provider", "edit": edit, "tokens": tokens})
         }
         ContextEvent::TtlAsk { id } => json!({"event": "ttl_ask", "id": id}),
+        // New kinds of events in the crate must not break existing Python programs.
         other => json!({"event": "other", "text": format!("{other:?}")}),
     }
 }

@@ -74,6 +74,7 @@ impl From<core::ErrorKind> for Kind {
 impl From<store::ErrorKind> for Kind {
     fn from(kind: store::ErrorKind) -> Self {
         match kind {
+            // Store and core share these kinds, so that one `except` clause catches both.
             store::ErrorKind::NotFound => Self::Core(core::ErrorKind::NotFound),
             store::ErrorKind::NotLoaded => Self::Core(core::ErrorKind::NotLoaded),
             store::ErrorKind::Input => Self::Core(core::ErrorKind::Input),
@@ -147,6 +148,7 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
 fn store_exception(error: &store::Error) -> PyErr {
     let exception = exception(error.kind().into(), error.to_string());
     let Some(conflict) = error.conflict() else { return exception };
+    // Attributes can only be set with the interpreter attached.
     let set = Python::attach(|py| {
         let value = exception.value(py);
         value.setattr("session", &conflict.session)?;

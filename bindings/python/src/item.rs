@@ -97,6 +97,7 @@ impl ExcludedItem {
 fn turns(ttl: Ttl) -> Option<u32> {
     match ttl {
         Ttl::Limited(turns) => Some(turns.get()),
+        // An expired item has 0 turns left; `None` means that it never expires.
         Ttl::NoneRemaining => Some(0),
         Ttl::Unlimited => None,
     }

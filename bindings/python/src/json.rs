@@ -48,6 +48,7 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
         error if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
             input(format!("{what}: {}; expected what JSON can hold", error.value(py)))
         }
+        // A value that is nested too deeply is an input error, not a failure of the interpreter.
         error if error.is_instance_of::<PyRecursionError>(py) => {
             input(format!("{what}: nested too deeply; expected what JSON can hold"))
         }
@@ -61,6 +62,7 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
         }
         read => read?,
     };
+    // Relaxed is enough: the counter orders no other memory access.
     HANDED_OVER.fetch_add(text.len() as u64, Ordering::Relaxed);
     Ok(text)
 }

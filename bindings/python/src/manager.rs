@@ -228,6 +228,7 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let plan = slf.getattr("plan")?;
+        // Planning releases the interpreter lock, so a thread does not block the event loop.
         py.import("asyncio")?.call_method("to_thread", (plan, conversation), request)
     }
 
@@ -360,6 +361,8 @@ impl Manager {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let asked = Asked::of(request)?;
         let record = py.detach(|| {
+            // One write lock for the check and the compaction, so that no other thread can change the log in
+            // between.
             let mut log = writing(conversation.shared());
             self.core().compactor().compact_if_due(&mut log, asked.tools(), asked.limits())
         });
@@ -391,6 +394,7 @@ impl Manager {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let MadeOf { model, preset, config, tokenizer, models, wire_format } = &self.inner.made_of;
+        // The pickle contains the texts of files instead of their paths, so it works on another machine.
         let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
         Ok((
             again,

@@ -61,6 +61,7 @@ impl Plan {
         plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
         + Send,
     ) -> PyResult<Self> {
+        // The lock must be taken without the interpreter lock, or two threads could wait for each other.
         let shared = Arc::clone(log);
         py.detach(move || {
             let log = reading(&shared);
@@ -176,6 +177,7 @@ impl Plan {
     /// The included items in prompt order.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
+        // Created at the first access and cached: most callers never read all rows.
         let made = self.included.get_or_try_init(py, || {
             let items = self.inner.included.iter().map(IncludedItem::of);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
@@ -259,6 +261,7 @@ impl Plan {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
         let json = py.detach(|| {
             let body = render::body(&*self.inner, form);
+            // Marks change the body's bytes, so they are added only on request.
             let body = if breakpoints { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
             body_json(body).to_string()
         });
@@ -326,6 +329,7 @@ impl Plan {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
+        // Tokens at the repeated beginning are priced as read from the cache.
         let Some(cost) =
             self.manager.model().input_cost(self.inner.estimated_tokens_total.tokens, repeated, terms)
         else {
@@ -439,6 +443,7 @@ pub(crate) fn _plan(
     let (session, log) = py.detach(|| request_and_log(session))?;
     let asked = Asked::of_session(&session, beside);
     let plan = Plan::new(py, &manager, &Conversation::of(log), asked)?;
+    // Another version may plan differently; a plan with other decisions must not pass as the pickled one.
     if plan.inner.fingerprint() != fingerprint {
         let detail =
             "this plan was pickled by another version, or with files that have changed since; plan again";

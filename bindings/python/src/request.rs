@@ -136,6 +136,7 @@ impl Asked {
     /// Builds a request for figures about a conversation. Without limits, tools and focus hint, it uses those
     /// of the last prompt.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
+        // Any of the three makes it a request of its own.
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
         self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
     }

@@ -134,6 +134,7 @@ impl Store {
 
     /// Pickles the address. Unpickling opens the store again. An address with a password is not pickled.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
+        // A pickle may be stored or sent anywhere, so it must not contain a password.
         if self.name != self.address && self.address.contains('@') {
             return Err(input(
                 "a store with a password in its address is not pickled; open it where it is used",
