@@ -350,13 +350,25 @@ fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 
 /// Plans the next prompt of each session in a record batch, one session per row.
 ///
-/// Input columns: `session` is the JSON text of a session. Optional columns are `id` (copied to the output),
-/// `documents` (a JSON list), `config` (TOML), `model`, and `budget` (tokens). A row's values take precedence
-/// over the arguments.
+/// Input columns, of which only `session` is required. A row's values take precedence over the arguments:
 ///
-/// Output columns: `id`, `plan` (JSON, with `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens of the
-/// last prompt that are repeated at the same place), `drops` (the number of excluded items), `cost`
-/// (billionths of a dollar), and `error`. A row that cannot be planned has only an `error`.
+/// - `session`: the JSON text of a session.
+/// - `id`: any value, copied to the output.
+/// - `documents`: a JSON list.
+/// - `config`: options as TOML.
+/// - `model`: the name of a model.
+/// - `budget`: the prompt budget in tokens.
+///
+/// Output columns. A row that cannot be planned has only an `error`:
+///
+/// - `id`: the value of the input.
+/// - `plan`: the plan as JSON, with `plans=True`.
+/// - `fingerprint`: a hash of the plan.
+/// - `tokens`: the tokens of the prompt.
+/// - `reuse`: the tokens of the last prompt that are repeated at the same place.
+/// - `drops`: the number of excluded items.
+/// - `cost`: the cost of the input in billionths of a dollar.
+/// - `error`: the reason why the row cannot be planned.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
 pub(crate) fn plan_batch<'py>(

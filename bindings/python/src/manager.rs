@@ -201,11 +201,18 @@ impl Manager {
 
     /// Plans the next prompt of a conversation.
     ///
-    /// Keyword arguments: `documents` (Document, dicts, or tuples of id, score and text), `tools` (dicts in
-    /// any provider's format), `focus` (a string), `state` (strings by id), limits in tokens
-    /// (`prompt_budget`, `model_context_len`, `max_completion_tokens`, `max_input`, `safety_buffer`),
-    /// `unknown_limit` (True if the context length is unknown), `previous` (a `Plan.anchor()`), `account`,
-    /// `end_user`, and `excluded_messages` (True for a separate row for each excluded message).
+    /// Keyword arguments:
+    ///
+    /// - `documents`: `Document` objects, dicts, or tuples of id, score and text.
+    /// - `tools`: dicts in any provider's format.
+    /// - `focus`: a string.
+    /// - `state`: a dict of strings by id.
+    /// - `prompt_budget`, `model_context_len`, `max_completion_tokens`, `max_input`, `safety_buffer`: limits
+    ///   in tokens.
+    /// - `unknown_limit`: True if the context length is unknown.
+    /// - `previous`: the result of `Plan.anchor()`.
+    /// - `account`, `end_user`: strings.
+    /// - `excluded_messages`: True for a separate row for each excluded message.
     ///
     /// Raises `BudgetError` if the limits leave no tokens, and `InputError` for duplicate ids and scores that
     /// are not numbers. If the required items do not fit, the plan has an `overflow` and no error is raised.

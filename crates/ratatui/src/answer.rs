@@ -63,7 +63,7 @@ impl NoticeAction {
                     vec![pin(priority, None), Self::Keep { id: id.clone(), turns }, Self::Drop { id }]
                 }
                 NoticeCode::PinDropped => {
-                    // The first step is useless for a pin that has high priority already.
+                    // A pin that already has high priority gets no action to raise it.
                     let first = (priority != Priority::High).then(|| pin(Priority::High, None));
                     let required = pin(Priority::High, Some(Ttl::Unlimited));
                     first.into_iter().chain([required, Self::Drop { id }]).collect()

@@ -78,8 +78,8 @@ pub(crate) fn is_unfinished(text: &[u8], next: u64) -> bool {
     if !(text.is_empty() || text.starts_with('{')) {
         return false;
     }
-    // A number may be cut after a sign, a point or an exponent, which does not parse as the beginning of a
-    // number. A digit appended makes it one.
+    // A number may be cut after a sign, a point or an exponent. The parser then reports an invalid number
+    // instead of an early end, unless a digit follows.
     let just_ends = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof());
     match serde_json::from_str::<IgnoredAny>(text) {
         // The JSON is complete, so only the closing brace of the line is missing and the checksum must match.

@@ -203,9 +203,9 @@ impl Sqlite {
         }
         let name = self.name.clone();
         self.write("its tables cannot be made", |transaction| {
+            transaction.execute(schema::CREATE, ())?;
             // Inside the transaction the version is read again: another program may have migrated the tables
             // meanwhile.
-            transaction.execute(schema::CREATE, ())?;
             let version = transaction.query_row(schema::NEWEST, (), |row| row.get(0))?;
             Ok(match schema::pending(&name, version, &schema::SQLITE) {
                 Err(error) => Err(error),

@@ -119,8 +119,8 @@ class ContextWindowEngine:
         force: bool = False,
         memory_context: str = "",
     ) -> list[Any]:
-        """Returns the transcript without its least important messages, reduced to 60 % of its current or
-        permitted tokens.
+        """Returns the transcript without its least important messages. It is reduced to 60 % of its current
+        or its permitted tokens, whichever is smaller.
         """
         counted = self.manager.count_messages(list(messages))
         room = (self.threshold_tokens or counted) - max((current_tokens or 0) - counted, 0)

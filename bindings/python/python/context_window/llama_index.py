@@ -118,8 +118,8 @@ def _signature(block: Any) -> Any:
 
 
 def _thought(block: Any) -> str:
-    """Returns reasoning that the planner can read, or an empty string. Otherwise signed reasoning is sent
-    unchanged.
+    """Returns reasoning that the planner can read. Returns an empty string for reasoning that is signed in
+    another way, which is sent unchanged.
     """
     readable = isinstance(block, li.ThinkingBlock) and (_signature(block) or not block.additional_information)
     return (block.content or "") if readable else ""
