@@ -53,8 +53,8 @@ impl BannerState {
         self.closed = usage.level;
     }
 
-    /// Returns true if the banner is shown. The level must be at least `Approaching`, and higher than the level
-    /// at which the user closed the banner.
+    /// Returns true if the banner is shown. The level must be at least `Approaching`, and higher than the
+    /// level at which the user closed the banner.
     #[must_use]
     pub fn is_shown(&self, usage: &ContextUsage) -> bool {
         usage.level > self.closed

@@ -9,8 +9,8 @@ use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 /// The prompt budget and the reply reserve as cells, each with the sign and colour of its kind of tokens. A
 /// legend lists the tokens by kind. If there is room, the largest items follow below or at the right.
 ///
-/// The grid has 10 rows and usually 10 columns. For a context length of at least 1,000,000 tokens, a wide area
-/// has 20 columns. A narrow area has 5 columns.
+/// The grid has 10 rows and usually 10 columns. For a context length of at least 1,000,000 tokens, a wide
+/// area has 20 columns. A narrow area has 5 columns.
 ///
 /// ```
 /// # use context_window::*;
