@@ -1,4 +1,4 @@
-"""The programs of the pages for Python, of the README and of the notebook are run as they stand."""
+"""Runs the programs of the Python pages, the README and the notebook unchanged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def dicts() -> dict[str, Any]:
     return {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]}
 
 
-#: What the programs of a page take for given, and the module that they need.
+#: The names that the programs of a page need, and the required module.
 GIVEN: dict[str, tuple[str, Any]] = {
     "langchain": ("langchain", langchain),
     "openai-agents": ("agents", openai_agents),
@@ -94,7 +94,7 @@ def test_every_page_is_run() -> None:
 def test_the_notebook_runs() -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    # Its kernel is started here, over a socket of this machine.
+    # The kernel is started here and connected by a local socket.
     notebook = nbformat.read(ROOT / "bindings" / "python" / "examples" / "notebook.ipynb", 4)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -1,4 +1,4 @@
-"""Haystack, driven for real: an Agent of 60 turns, its CompactionHook, saved components."""
+"""Haystack with its real classes: an Agent of 60 turns, its CompactionHook, saved components."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ WIRE = [{"type": "function", "function": look.tool_spec}]
 
 @component
 class Model:
-    """Calls two tools at once for each question, then answers. What it was sent is kept; `last` is called with it."""
+    """A model that calls two tools at once for each question, then answers. It records its requests and
+    calls `last`.
+    """
 
     def __init__(self, window: int = 10_000, usage: bool = False, steps: int = 0) -> None:
         self.seen: list[list[ChatMessage]] = []
@@ -93,7 +95,7 @@ def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Model, budget: int, fewest: int) -> None:
-    """Every request is valid and within the budget."""
+    """Checks that every request is valid and within the budget."""
     assert len(model.seen) >= fewest
     for sent in model.seen:
         valid_openai([one.to_openai_dict_format() for one in sent])

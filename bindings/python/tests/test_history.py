@@ -1,4 +1,4 @@
-"""What all adapters stand on: a framework's list, kept in step with the planner's log."""
+"""The common base of all adapters: a framework's list, synchronized with the planner's log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_only_what_is_new_is_handed_over() -> None:
     history.plan(messages, prompt_budget=2_000)
     for at in range(20):
         before = bytes_handed_over()
-        # A framework that reads its history from a database makes new objects of it each time.
+        # A framework that reads its history from a database creates new objects each time.
         messages = [dict(one) for one in messages] + said("x", f"Answer {at}.")[1:] + said(f"And {at}?")
         plan = history.plan(messages, prompt_budget=2_000)
         assert bytes_handed_over() - before < 200
@@ -42,7 +42,7 @@ def test_only_what_is_new_is_handed_over() -> None:
 
 
 def test_any_list_is_planned_as_if_it_were_the_first() -> None:
-    """A history that is edited, cut, gone on with, in any order: what is planned is what a new one plans."""
+    """Changes a history in random ways. Its plan must equal that of a new history with the same messages."""
     chance, manager = random.Random(7), Manager("gpt-4o")
     history: History[Message] = History(manager, wired)
     messages = said("a", "b", "c")
@@ -64,7 +64,9 @@ def test_any_list_is_planned_as_if_it_were_the_first() -> None:
 
 
 def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
-    """The newest message of one is that of the other: the second is read into the first one's history in between."""
+    """Both conversations end with the same message, and the second is read into the first one's history in
+    between.
+    """
     all = histories()
     one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
     all.of(one).sync(one)

@@ -1,4 +1,6 @@
-"""LlamaIndex, driven for real: a FunctionAgent of 60 turns, a chat engine, the memory, the postprocessor."""
+"""LlamaIndex with its real classes: a FunctionAgent of 60 turns, a chat engine, the memory, the
+postprocessor.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ TOOLS = [LOOK.metadata.to_openai_tool()]
 
 
 class Model:
-    """Calls two tools at once for each question, then answers. What it was sent is kept; `last` is called with it."""
+    """A model that calls two tools at once for each question, then answers. It records its requests and
+    calls `last`.
+    """
 
     def __init__(self, window: int = 10_000) -> None:
         self.seen: list[list[ChatMessage]] = []
@@ -63,7 +67,9 @@ def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Model, history: list[ChatMessage], fewest: int, tools: Any = TOOLS) -> None:
-    """Every request is valid and within the budget; much was dropped; what was sent is the history's own."""
+    """Checks that requests are valid and within the budget, that most messages were dropped, and that the
+    history's objects were sent.
+    """
     assert len(model.seen) >= fewest
     own = {id(one) for one in history}
     for sent in model.seen:
@@ -79,7 +85,7 @@ def planned(by: ContextWindowLLM | ContextWindowMemory) -> Plan:
 
 
 def loop(llm: ContextWindowLLM, history: list[ChatMessage], stream: bool) -> None:
-    """What an agent does with a model, without `async`."""
+    """Runs an agent's loop with a model, without `async`."""
     while True:
         given = {"chat_history": [ChatMessage(role="system", content="You are brief."), *history]}
         ask = llm.stream_chat_with_tools if stream else llm.chat_with_tools

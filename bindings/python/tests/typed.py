@@ -1,4 +1,4 @@
-"""How an application uses the module, for type checkers: nothing here is run."""
+"""An application's use of the module, for type checkers only. Nothing here is run."""
 
 from __future__ import annotations
 
