@@ -226,7 +226,7 @@ impl Compactor<'_> {
         let kept = match kept {
             Some(kept) => Some(kept),
             None => {
-                let turn_costs = TurnCosts::of(self.manager, &bare)?;
+                let turn_costs = TurnCosts::from_request(self.manager, &bare)?;
                 RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
             }
         };
@@ -388,11 +388,11 @@ impl Compactor<'_> {
         record.provider_summary = by_provider;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
-        record.tokens_before = TurnCosts::of(self.manager, &job.request(log))?.total();
+        record.tokens_before = TurnCosts::from_request(self.manager, &job.request(log))?.total();
         // Tried on a copy first: the log itself stays unchanged after an error.
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
-        record.tokens_after = TurnCosts::of(self.manager, &job.request(&next))?.total();
+        record.tokens_after = TurnCosts::from_request(self.manager, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before && !is_opaque {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));

@@ -33,7 +33,7 @@ struct Room {
 impl Room {
     /// Returns the smallest of the set limits. Tokens are limited further, so that the context with a summary
     /// of maximum length stays within `compaction.target`.
-    fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
+    fn from_options(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
         let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
@@ -80,7 +80,7 @@ impl RetentionBoundary {
         options: &CompactionOptions,
         initiator: Initiator,
     ) -> Option<Self> {
-        let kept = Self::within(turn_costs, Room::of(turn_costs, options))?;
+        let kept = Self::within(turn_costs, Room::from_options(turn_costs, options))?;
         let nothing = |kept: &Self| !kept.archives_anything(turn_costs.log);
         if !nothing(&kept) {
             return Some(kept);

@@ -349,7 +349,7 @@ impl Layer {
 
     /// Creates an error with a snippet of the layer's text.
     fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
-        let snippet = Snippet::of(&self.text, span);
+        let snippet = Snippet::from_span(&self.text, span);
         let place = if self.has_lines {
             format!("{}:{}:{}", self.name, snippet.line, snippet.column)
         } else {

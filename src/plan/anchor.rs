@@ -211,8 +211,8 @@ pub(crate) struct PromptHead {
 
 impl PromptHead {
     /// Computes the head of a whole prompt.
-    pub(crate) fn of(prompt: &[PromptPiece]) -> Self {
-        let mut heads = PromptHeads::of(prompt);
+    pub(crate) fn from_pieces(prompt: &[PromptPiece]) -> Self {
+        let mut heads = PromptHeads::from_pieces(prompt);
         heads.at(prompt.len())
     }
 }
@@ -226,7 +226,7 @@ pub(crate) struct PromptHeads<'p> {
 }
 
 impl<'p> PromptHeads<'p> {
-    pub(crate) fn of(prompt: &'p [PromptPiece]) -> Self {
+    pub(crate) fn from_pieces(prompt: &'p [PromptPiece]) -> Self {
         Self { prompt, items: 0, hash: blake3::Hasher::new(), thought: None }
     }
 
@@ -308,7 +308,7 @@ impl Target {
         self
     }
 
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self::new(&model.name, &model.provider).with_wire_format(model.wire_format)
     }
 
@@ -412,7 +412,7 @@ impl Anchor {
         if let Some(prompt) = &self.prompt {
             let prompt: Arc<[PromptPiece]> = prompt.iter().map(bare).collect();
             // The head names the last message with reasoning, so it changes too.
-            self.head = self.head.map(|_| PromptHead::of(&prompt));
+            self.head = self.head.map(|_| PromptHead::from_pieces(&prompt));
             self.prompt = Some(prompt);
         }
         // The provider's reason replaces the planned one.
@@ -439,7 +439,7 @@ impl Anchor {
             checks: model.thinking.is_some(),
             ..Sticky::default()
         };
-        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
+        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::from_model(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
             let lost = if same_target {

@@ -145,7 +145,7 @@ impl ContextWindowManager {
         sticky: Sticky<'_>,
         replan: &Replan,
     ) -> Result<Candidates<'r>, Error> {
-        let target = Target::of(self.model());
+        let target = Target::from_model(self.model());
         Candidates::gather(request, self.config(), self.placement(), &target, self.meter(), sticky, replan)
     }
 

@@ -271,7 +271,7 @@ impl ContextWindowManager {
 
     /// Learns from the provider's reports on earlier prompts.
     fn calibrator(&self, request: &PlanRequest<'_>, window: u64) -> Calibrator {
-        let target = Target::of(&self.model);
+        let target = Target::from_model(&self.model);
         Calibrator::learn(
             &request.log.reports(&target, self.meter.counter().name(), Calibrator::REPORTS),
             window,
@@ -311,7 +311,7 @@ impl ContextWindowManager {
     /// Finds the parts of the head that are sent at the end (rule S12).
     fn late<'r>(&self, request: &'r PlanRequest<'r>) -> LateAdditions<'r> {
         let retains = self.placement() == Placement::WithQuestion;
-        LateAdditions::new(request, &Target::of(&self.model), self.meter.profile(), retains)
+        LateAdditions::new(request, &Target::from_model(&self.model), self.meter.profile(), retains)
     }
 
     /// Counts the lines of tools, template and reply priming, which every prompt has.

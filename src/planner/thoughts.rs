@@ -52,7 +52,7 @@ pub(crate) fn lost(
     let (log, sender) = (request.log, request.sender.as_ref());
     let now = prompt.pieces();
     let tools = now.len() - prompt.included.len();
-    let mut heads = PromptHeads::of(&now);
+    let mut heads = PromptHeads::from_pieces(&now);
     let births = Births::new(prompt, log, &now);
     let mut thoughts: Vec<Thought<'_>> = Vec::new();
     for (at, row) in prompt.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {

@@ -156,7 +156,7 @@ impl TokenCalibration {
     }
 
     /// Returns the provider's count for a local count.
-    pub(crate) fn of(self, counted: i128) -> i128 {
+    pub(crate) fn to_provider_tokens(self, counted: i128) -> i128 {
         rounded_up(counted * i128::from(self.per_mille)) + i128::from(self.offset)
     }
 
@@ -253,8 +253,8 @@ mod tests {
         ) {
             let calibration = TokenCalibration { per_mille, offset, reports: 1 };
             let most = calibration.within(budget);
-            prop_assert!(calibration.of(most) <= i128::from(budget));
-            prop_assert!(calibration.of(most + 1) > i128::from(budget));
+            prop_assert!(calibration.to_provider_tokens(most) <= i128::from(budget));
+            prop_assert!(calibration.to_provider_tokens(most + 1) > i128::from(budget));
         }
 
         #[test]

@@ -37,7 +37,7 @@ impl Failure {
 
     /// Converts an error of the client library. Its own texts are used only if they cannot contain the
     /// prompt.
-    pub(super) fn of(error: genai::Error) -> Self {
+    pub(super) fn from_error(error: genai::Error) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. }
             | genai::Error::WebAdapterCall { webc_error, .. } => Self::of_call(webc_error),

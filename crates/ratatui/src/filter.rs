@@ -189,7 +189,7 @@ pub(super) struct LastWhy<'p> {
 }
 
 impl<'p> LastWhy<'p> {
-    fn of(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
+    fn find_reason(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
         // These texts depend on the row itself and not only on its reason, so they are never reused.
         let reason = match row {
             Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { .. }, .. })
@@ -236,7 +236,7 @@ impl Term {
                     || texts.represents(row, typed)
                     // The cheapest test comes first; the text of the reason is the most expensive.
                     || texts.any_text(row, |text| has(text, part))
-                    || has(why.of(plan, row), part)
+                    || has(why.find_reason(plan, row), part)
             }
         }
     }

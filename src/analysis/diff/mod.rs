@@ -201,7 +201,7 @@ impl Diff {
         let thoughts = thoughts::changes(&plans.0, &plans.1);
         let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
         let prefix = plans.1.prefix(&plans.0.anchor());
-        let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
+        let states = (States::from_plan(&plans.0, before.1), States::from_plan(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
         // Items of the second plan come first, in its order, then those that only the first plan has.
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
@@ -211,7 +211,8 @@ impl Diff {
             if !seen.insert(item.clone()) {
                 continue;
             }
-            let (from, to) = (Snapshot::of(states.0.row(&item)), Snapshot::of(states.1.row(&item)));
+            let (from, to) =
+                (Snapshot::from_decision(states.0.row(&item)), Snapshot::from_decision(states.1.row(&item)));
             if from != to {
                 changed.push((item, from, to));
             }
@@ -260,7 +261,7 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(row: Option<Decision<'_>>) -> Self {
+    fn from_decision(row: Option<Decision<'_>>) -> Self {
         match row {
             Some(Decision::Included(row)) => Self {
                 state: ItemState::Included(row.reason),
@@ -332,7 +333,7 @@ impl Trials {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {
                 let request = if trial.later_items { sides.after.1 } else { sides.before.1 };
-                trial.plan.as_ref().map(|plan| States::of(plan, request))
+                trial.plan.as_ref().map(|plan| States::from_plan(plan, request))
             };
             trials.iter().map(of).collect()
         };
@@ -359,7 +360,7 @@ impl Indexed<'_> {
     /// step at which the change appears.
     fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
-            states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)
+            states.as_ref().is_some_and(|states| Snapshot::from_decision(states.row(item)) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));

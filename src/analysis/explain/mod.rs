@@ -206,12 +206,12 @@ impl Explainer<'_> {
     ) -> Result<Vec<Explanation>, Error> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
-        let rounds = Rounds::of(manager, request, &context)?;
+        let rounds = Rounds::from_request(manager, request, &context)?;
         let stays = Stays::new(&rounds);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
-        let ids = Subjects::of(request, &rounds, &stays, &required_by_provider);
+        let ids = Subjects::from_request(request, &rounds, &stays, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
         // All rows share one sweep over the budgets, because each of its steps solves the request again.
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
@@ -230,7 +230,7 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| tracks.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,

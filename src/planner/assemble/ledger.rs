@@ -54,7 +54,8 @@ fn joins(whole: TokenCount, draft: &Draft, overhead: &[LedgerLine]) -> LedgerLin
 
 /// Returns the tokens that the provider is expected to count beside those counted here (rule N6).
 fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
-    let tokens = i64::try_from(context.calibration?.of(counted) - counted).unwrap_or(i64::MAX);
+    let tokens =
+        i64::try_from(context.calibration?.to_provider_tokens(counted) - counted).unwrap_or(i64::MAX);
     Some(LedgerLine { what: Overhead::TokenCalibration, tokens, certainty: Certainty::Estimate })
 }
 

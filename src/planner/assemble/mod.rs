@@ -78,7 +78,7 @@ impl PlanContext<'_> {
     /// but what is sent in any case.
     pub(crate) fn prompt_total(&self, tokens: i128) -> u64 {
         let counted = tokens + self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>();
-        let total = self.calibration.map_or(counted, |calibration| calibration.of(counted));
+        let total = self.calibration.map_or(counted, |calibration| calibration.to_provider_tokens(counted));
         u64::try_from(total.max(0)).unwrap_or(u64::MAX)
     }
 }

@@ -38,7 +38,7 @@ impl LaidOut<'_> {
         let excess = excess - clips;
         let to = match context.calibration {
             Some(calibration) => {
-                u64::try_from(calibration.of(i128::from(needed - clips))).unwrap_or(u64::MAX)
+                u64::try_from(calibration.to_provider_tokens(i128::from(needed - clips))).unwrap_or(u64::MAX)
             }
             None => needed - clips,
         };

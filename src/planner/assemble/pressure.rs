@@ -67,7 +67,7 @@ fn volatile_tokens(sent: &LaidOut<'_>) -> u64 {
 fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     let LaidOut { context, candidates, meter, .. } = *sent;
     let log = candidates.log();
-    let target = Target::of(context.model);
+    let target = Target::from_model(context.model);
     let most = context.limits_source.most_reported(context.limits);
     let report = log.last_report(&target, meter.counter().name(), most)?;
     let after = report.replied_at.saturating_add(1)..log.turns().messages();

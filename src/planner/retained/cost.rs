@@ -25,7 +25,7 @@ pub(crate) fn retention_cost(
         return None;
     }
     let prompt = last.prompt.as_deref()?;
-    let same_target = last.target.as_ref().is_some_and(|target| target.is(&Target::of(model)));
+    let same_target = last.target.as_ref().is_some_and(|target| target.is(&Target::from_model(model)));
     // An unknown price of cached input is not that of other input.
     let rates = model
         .price

@@ -42,7 +42,7 @@ pub(crate) enum TurnPosition {
 
 impl TargetProfile {
     /// Creates the profile of a model.
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self {
             wire_format: model.wire_format,
             accepts: model.accepts(),
@@ -52,7 +52,7 @@ impl TargetProfile {
 
     /// Creates the profile of a target of which only the wire format is known.
     pub(crate) fn unknown(wire_format: WireFormat) -> Self {
-        let form = Form::of(wire_format);
+        let form = Form::from_wire_format(wire_format);
         Self { wire_format, accepts: form.constraints.decided(), late_tools: true }
     }
 

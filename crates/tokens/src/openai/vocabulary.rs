@@ -66,7 +66,7 @@ impl Key {
         let first = first_word(text, from, length);
         let hash = match length {
             ..hash::STEP => hash::finish(0, first, length),
-            _ => hash::of(&text[from..from + length]),
+            _ => hash::hash_bytes(&text[from..from + length]),
         };
         Self { hash, first, length }
     }
