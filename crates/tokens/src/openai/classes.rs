@@ -117,7 +117,10 @@ mod tests {
         for c in '\0'..=char::MAX {
             assert_eq!(class_of_char(c.into()), all[c as usize], "{c:?}");
             if c.is_ascii() {
-                assert_eq!((of_ascii(c as u8), of_any(c as u8)), (class_of_char(c.into()), Some(class_of_char(c.into()))));
+                assert_eq!(
+                    (of_ascii(c as u8), of_any(c as u8)),
+                    (class_of_char(c.into()), Some(class_of_char(c.into())))
+                );
             }
         }
         for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
