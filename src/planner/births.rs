@@ -202,6 +202,7 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
     let Some(position) = log.position_of(&row.id).filter(|_| row.role == Some(Role::Tool)) else {
         return false;
     };
+    // A stub or a clip differs from its text in length, so the texts are not compared.
     let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
     let message = log.message(position);
     let whole = said(&mut message.plain_texts());

@@ -95,6 +95,7 @@ fn unanswered(log: &Conversation) -> Vec<ItemId> {
     let run = messages.iter().rev().take(MOST).take_while(|message| is_users(message)).count();
     let first = messages.len() - run;
     let asked = || messages[first..].iter().filter(|message| message.role() == Role::User);
+    // Nobody else speaks, the run is too long, or several speakers answer each other.
     let is_answered_by_itself =
         first == 0 || run == MOST || asked().map(Message::name).collect::<BTreeSet<_>>().len() > 1;
     if is_answered_by_itself || asked().count() < 2 {
