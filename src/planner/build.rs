@@ -39,7 +39,7 @@ impl ContextWindowManager {
     }
 
     /// Plans a request in rounds until the prompt has no fault. Each round has one adjustment more, for the
-    /// fault that the round before it found. Returns the plan, and the adjustments behind it.
+    /// fault that the round before it found. Returns the plan, and the adjustments that led to it.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,

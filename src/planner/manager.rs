@@ -73,7 +73,7 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` if an option is out of range or names an unknown default tokenizer.
+    /// `ErrorKind::Config` if an option is out of range or the default tokenizer is not available.
     /// `ErrorKind::Count` if the model's own tokenizer is not part of this build.
     pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
         let counter = match &model.tokenizer {
@@ -132,9 +132,9 @@ impl ContextWindowManager {
     /// Plans the same request with a smaller budget, after a provider refused a plan as too long
     /// ([`crate::usage::is_context_overflow`]).
     ///
-    /// The budget is three quarters of the tokens that were sent. It is the minimum of the prompt if that
-    /// lies between the two. Once this plan is answered, the messages that it leaves out make the next
-    /// compaction due.
+    /// The budget is three quarters of the tokens that were sent. If the minimum of the prompt is more than
+    /// that, but less than the refused prompt, the budget is the minimum. Once this plan is answered, the
+    /// messages that it leaves out make the next compaction due.
     ///
     /// If the provider refused even the minimum, the plan overflows and lists remedies (rule S6). A larger
     /// budget is not among them, because the provider has refused it.

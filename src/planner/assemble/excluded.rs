@@ -312,8 +312,7 @@ impl Runs<'_, '_> {
         let log = self.candidates.log();
         let count = range.end - range.start;
         let last = range.end - 1;
-        // Fields of a long run that nobody examined are not read, because that would cost time for each
-        // message.
+        // Fields of an unexamined run are not read, because that would cost time for each message.
         let looked_at = seen || count == 1;
         let bound = self.meter.bound(log.turns().bytes(range), u64::from(count));
         ExcludedItem {

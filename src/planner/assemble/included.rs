@@ -226,7 +226,7 @@ impl Writer<'_, '_> {
             .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
             .filter(|candidate| self.chosen.has(*candidate))
             .collect();
-        // Numbers of notes ascend, so the list can be searched by halves.
+        // Numbers of notes ascend, so a binary search finds them.
         let fleeting = |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.binary_search(at).is_ok());
         // The next prompt begins with the same rows up to here; notes with a limited TTL may expire before
         // it.

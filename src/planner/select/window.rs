@@ -122,8 +122,8 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the tokens of the newest turn before the live one, together with the missing ones of the live
-    /// turn.
+    /// Returns the tokens of the newest turn before the live one, together with those of the live turn's
+    /// missing exchanges.
     ///
     /// Returns `None` if they fit into `low` tokens anyway, or do not fit into the room. Also returns `None`
     /// if the last prompt's window did not contain that turn as a whole.
