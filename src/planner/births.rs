@@ -30,7 +30,7 @@ pub(super) struct Births<'p> {
     now: &'p [PromptPiece],
     /// The last prompt with its anchor, if it is remembered.
     last: Option<(&'p Anchor, &'p [PromptPiece])>,
-    /// The number of items that both prompts begin with, reasoning apart.
+    /// The number of items that both prompts begin with, compared without reasoning.
     same: usize,
     /// The place in the last prompt of each message that was sent with reasoning.
     thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
@@ -174,8 +174,8 @@ impl<'p> Births<'p> {
     /// Returns the number of items before some reasoning when it was made, and the message with the reasoning
     /// before it.
     ///
-    /// Known for reasoning in the last prompt, and for the reply to that prompt if it is the next item now.
-    /// Returns `None` if the last prompt does not cover the reasoning.
+    /// This is known for reasoning in the last prompt, and for the reply to that prompt if it is the next
+    /// item now. Returns `None` if the last prompt does not cover the reasoning.
     fn born_at(
         &self,
         then: &'p [PromptPiece],
@@ -202,6 +202,7 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
     let Some(position) = log.position_of(&row.id).filter(|_| row.role == Some(Role::Tool)) else {
         return false;
     };
+    // A stub or a clip differs from its text in length, so the texts are not compared.
     let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
     let message = log.message(position);
     let whole = said(&mut message.plain_texts());

@@ -39,7 +39,7 @@ impl ContextWindowManager {
     }
 
     /// Plans a request in rounds until the prompt has no fault. Each round has one adjustment more, for the
-    /// fault that the round before it found. Returns the plan, and the adjustments behind it.
+    /// fault that the round before it found. Returns the plan, and the adjustments that led to it.
     fn plan_in_rounds(
         &self,
         request: &PlanRequest<'_>,
@@ -93,8 +93,8 @@ impl ContextWindowManager {
         selector.record_reasons(&budgets, &mut chosen)?;
         // Lay out: prompt order, the provider's form, every token (O1, O2, H4 to H9, B3, N3).
         let prompt = LaidOut::new(context, candidates, &selector.costs, self.meter(), (&budgets, &chosen))?;
-        // Check for faults. Joins and placeholders may push the prompt over its budget (N3, H5), the
-        // documents of the last prompt may not fit (S5), retained texts may have left (S10), and the provider
+        // Check for faults. Joins and placeholders may push the prompt over its budget (N3, H5). The
+        // documents of the last prompt may not fit (S5). Retained texts may have left (S10), and the provider
         // may refuse reasoning (K1 to K4). A prompt of the minimum alone is not planned again: fewer tokens
         // would give the same prompt.
         if !budgets.overflow && replan.withhold_tokens(prompt.excess(), prompt.required_by_provider()) {
@@ -161,6 +161,7 @@ impl ContextWindowManager {
         Candidates::gather(request, self.config(), self.placement(), &target, self.meter(), sticky, replan)
     }
 
+    /// Creates a solver for gathered candidates.
     pub(crate) fn solver<'p>(&'p self, candidates: &'p Candidates<'p>) -> Solver<'p> {
         Solver::new(candidates, self.meter(), self.config())
     }

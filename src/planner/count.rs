@@ -50,6 +50,7 @@ impl ContextWindowManager {
             let weight = meter.message(message, TurnPosition::Live, u64::MAX)?;
             let TokenCount { tokens: n, certainty } = meter.counted_message(message, weight.in_full());
             count.tokens = count.tokens.saturating_add(n);
+            // The total is only as certain as its least certain part.
             count.certainty = count.certainty.max(certainty);
         }
         Ok(count)

@@ -95,8 +95,10 @@ impl<'a> EligibilityRules<'a> {
         self.eligibility(&votes)
     }
 
+    /// Returns the eligibility of items that are kept or expire together, by the TTLs of those that have one.
     fn eligibility(&self, votes: &[(ItemId, Lifetime)]) -> Eligibility {
         let alive = |lifetime: &Lifetime| lifetime.left != Ttl::NoneRemaining;
+        // One living member keeps all of them.
         if votes.is_empty() || votes.iter().any(|(_, lifetime)| alive(lifetime)) {
             return Eligibility::Eligible;
         }

@@ -73,7 +73,7 @@ impl ContextWindowManager {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` if an option is out of range or names an unknown default tokenizer.
+    /// `ErrorKind::Config` if an option is out of range or the default tokenizer is not available.
     /// `ErrorKind::Count` if the model's own tokenizer is not part of this build.
     pub fn configured(model: Model, config: Config) -> Result<Self, Error> {
         let counter = match &model.tokenizer {
@@ -132,9 +132,9 @@ impl ContextWindowManager {
     /// Plans the same request with a smaller budget, after a provider refused a plan as too long
     /// ([`crate::usage::is_context_overflow`]).
     ///
-    /// The budget is three quarters of the tokens that were sent. It is the minimum of the prompt if that
-    /// lies between the two. Once this plan is answered, the messages that it leaves out make the next
-    /// compaction due.
+    /// The budget is three quarters of the tokens that were sent. If the minimum of the prompt is more than
+    /// that, but less than the refused prompt, the budget is the minimum. Once this plan is answered, the
+    /// messages that it leaves out make the next compaction due.
     ///
     /// If the provider refused even the minimum, the plan overflows and lists remedies (rule S6). A larger
     /// budget is not among them, because the provider has refused it.
@@ -147,6 +147,8 @@ impl ContextWindowManager {
         request: &PlanRequest<'_>,
         refused: &ContextPlan,
     ) -> Result<ContextPlan, Error> {
+        // A plan that overflowed was larger than its budget, so the smaller of both is reduced. The division
+        // comes first, because the product could exceed 64 bits.
         let sent = refused.estimated_tokens_total.tokens.min(refused.prompt_budget);
         let mut smaller = request.clone();
         smaller.limits.prompt_budget = Some((sent / 4 * 3).max(1));
@@ -314,12 +316,15 @@ impl ContextWindowManager {
         calibration.filter(|_| estimates || self.estimates_media(request.log))
     }
 
+    /// Checks if an active message contains media whose tokens are estimates.
     fn estimates_media(&self, log: &Conversation) -> bool {
         // Linear in the active messages.
         let active = log.archive_index().active_in(0..log.turns().messages()).into_iter().flatten();
         active.map(|position| log.message(position)).any(|message| self.meter.estimates_media(message))
     }
 
+    /// Returns the part of the last prompt to continue (sticky window and documents, rule S5). Empty if no
+    /// last prompt is known.
     pub(crate) fn sticky<'r>(&self, request: &'r PlanRequest<'_>, context: &PlanContext<'_>) -> Sticky<'r> {
         let anchor = request.previous.as_ref().or(request.log.anchor());
         let live = request.log.live_question().map(|position| request.log.message_id(position));
@@ -347,6 +352,7 @@ impl ContextWindowManager {
             tokens: i64::try_from(count.tokens).unwrap_or(i64::MAX),
             certainty: count.certainty,
         };
+        // A chat template renders the prompt as a whole, so the tokens of its parts are estimates.
         let certainty = if self.meter.is_rendered() { Certainty::Estimate } else { Certainty::Exact };
         let of_template = |n| TokenCount { tokens: n, certainty };
         Ok(vec![

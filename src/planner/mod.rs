@@ -23,8 +23,8 @@
 //! | conform | [`assemble`] | H4-H9 | messages that the provider accepts |
 //! | ledger | [`assemble`] | B3, N3, S6, U2 | every token, and remedies on overflow |
 //!
-//! [`eligibility`] and [`repair`] decide which items and exchanges may be candidates at all. [`replan`] holds the
-//! adjustments between two rounds.
+//! [`eligibility`] and [`repair`] decide which items and exchanges may be candidates at all. [`replan`] holds
+//! the adjustments between two rounds.
 //!
 //! Each module uses only those above it in the list below. Planning reads a request and never changes it.
 

@@ -41,7 +41,7 @@ pub(crate) struct Faults {
 /// There are five, and each is monotone: it adds to a list, sets a flag or raises a number, and is never
 /// taken back. The fields below have their order. An adjustment resets those after it, except lists, because
 /// they were made for a prompt that is no longer planned. So the rounds ascend in a lexicographic order over
-/// finite values, and the last one exists ([`Replan::most_rounds`]).
+/// finite values, and planning ends after at most [`Replan::most_rounds`] rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).

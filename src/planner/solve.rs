@@ -91,6 +91,7 @@ impl<'p> Solver<'p> {
     /// Returns the token counts, for another round with the same candidates.
     pub(crate) fn into_known(self) -> Vec<KnownCosts> {
         let known = |selector: Rc<Selector<'_, _>>| {
+            // A selector that is still in use cannot give up its counts, and is left out.
             let Selector { costs, demands, .. } = Rc::into_inner(selector)?;
             let (rendering, tokens) = costs.into_known();
             Some(KnownCosts { rendering, tokens, demands })
@@ -213,6 +214,7 @@ impl<'p, W: Walker> Solver<'p, W> {
         Ok(selector)
     }
 
+    /// Creates a selector from counted costs and demands.
     fn selector_with(&self, costs: Costs<'p>, demands: SectionDemands) -> Selector<'p, W> {
         let (index, walker) = (self.candidates.index(), self.walker.for_other_costs());
         Selector { index, costs, demands, config: self.config, walker }

@@ -8,7 +8,7 @@
 //! produced it. Every committed reply remembers that prompt as one hash (`PromptHead`), so a planned prompt
 //! can be compared with it. The reasoning of a message is sent if
 //!
-//! - everything before the message is sent as it was then, reasoning apart, and nothing more (K1);
+//! - everything before the message is sent as it was then, except reasoning, and nothing more (K1);
 //! - the reasoning sent before it is the one that was sent before it then, or none is (K2). So the reasoning
 //!   of a prompt is one unbroken run, and only its oldest part may be missing;
 //! - the model reads the reasoning of the model that made it, for this sender (K3, K8).

@@ -83,18 +83,19 @@ fn left_out(plan: &ContextPlan, ids: &[ItemId]) -> Vec<ItemId> {
     ids.iter().filter(|id| !included.contains(id)).cloned().collect()
 }
 
-/// Maximum number of latest messages that are examined. In a longer run without an answer, nobody expects
-/// one.
+/// Maximum number of latest messages that are examined. In a longer run without an answer, no answer is
+/// expected.
 const MOST: usize = 1_000;
 
-/// Returns the user messages after the last message of anybody else. Returns none if nobody else ever speaks,
-/// or if they come from several speakers, who answer each other.
+/// Returns the user messages after the last message of anybody else. Returns an empty list if nobody else
+/// ever speaks, or if they come from several speakers, who answer each other.
 fn unanswered(log: &Conversation) -> Vec<ItemId> {
     let messages = log.messages();
     let is_users = |message: &Message| message.role() == Role::User || message.role().instructs();
     let run = messages.iter().rev().take(MOST).take_while(|message| is_users(message)).count();
     let first = messages.len() - run;
     let asked = || messages[first..].iter().filter(|message| message.role() == Role::User);
+    // Nobody else speaks, the run is too long, or several speakers answer each other.
     let is_answered_by_itself =
         first == 0 || run == MOST || asked().map(Message::name).collect::<BTreeSet<_>>().len() > 1;
     if is_answered_by_itself || asked().count() < 2 {

@@ -109,6 +109,7 @@ fn empty_texts(candidates: &Candidates<'_>) -> Vec<ExcludedItem> {
     candidates.empty_texts().map(row).collect()
 }
 
+/// Returns the rows of excluded notes.
 fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let notes = candidates.log().note_entries().iter();
     let out = notes.filter_map(|(at, note)| {
@@ -135,6 +136,7 @@ fn notes(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<
     out.collect()
 }
 
+/// Returns the rows of excluded documents.
 fn documents(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let out = candidates.index().documents().filter_map(|(rank, document)| {
         let reason = document.out.as_ref().or_else(|| chosen.reasons.of_document(rank))?;
@@ -173,6 +175,7 @@ fn tokens(meter: &Meter, reason: &ExcludedReason, bound: TokenCount) -> TokenCou
         .map_or(bound, |room| TokenCount { tokens: room.saturating_add(1), certainty: meter.at_least() })
 }
 
+/// Returns the rows of excluded messages, in log order.
 fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> Vec<ExcludedItem> {
     let dropped =
         chosen.reasons.pins.keys().map(|candidate| (*candidate, candidates.members(*candidate).len()));
@@ -240,6 +243,7 @@ fn is_moved(candidates: &Candidates<'_>, candidate: CandidateId) -> bool {
     matches!(candidate, CandidateId::Exchange(at) if candidates.log().turns().is_moved(at))
 }
 
+/// Rows of excluded messages while they are collected.
 struct Runs<'a, 'b> {
     candidates: &'a Candidates<'b>,
     meter: &'a Meter,
@@ -249,6 +253,8 @@ struct Runs<'a, 'b> {
 }
 
 impl Runs<'_, '_> {
+    /// Adds messages that the walk did not examine. Those that a compaction archived have a reason of their
+    /// own.
     fn unexamined(&mut self, range: Range<u32>, chosen: &Selection) {
         let candidates = self.candidates;
         let mut next = range.start;
@@ -280,6 +286,8 @@ impl Runs<'_, '_> {
         }
     }
 
+    /// Converts the collected runs to rows: one for each run, or one for each message if the request wants
+    /// that.
     fn finish(self, chosen: &Selection) -> Vec<ExcludedItem> {
         let row = |(range, reason, section, seen)| self.row(&range, reason, section, seen, chosen);
         let rows = self.rows.iter().cloned();
@@ -292,6 +300,7 @@ impl Runs<'_, '_> {
         rows.flat_map(alone).map(row).collect()
     }
 
+    /// Builds the row of a run. `seen` is true if its messages were examined.
     fn row(
         &self,
         range: &Range<u32>,
@@ -303,6 +312,7 @@ impl Runs<'_, '_> {
         let log = self.candidates.log();
         let count = range.end - range.start;
         let last = range.end - 1;
+        // Fields of an unexamined run are not read, because that would cost time for each message.
         let looked_at = seen || count == 1;
         let bound = self.meter.bound(log.turns().bytes(range), u64::from(count));
         ExcludedItem {

@@ -204,6 +204,7 @@ impl Row {
     }
 }
 
+/// The writer of a draft.
 pub(super) struct Writer<'a, 'b> {
     pub(super) candidates: &'a Candidates<'b>,
     pub(super) costs: &'a Costs<'b>,
@@ -225,6 +226,7 @@ impl Writer<'_, '_> {
             .chain(lasting.into_iter().chain(fleeting.iter().copied()).map(CandidateId::Note))
             .filter(|candidate| self.chosen.has(*candidate))
             .collect();
+        // Numbers of notes ascend, so a binary search finds them.
         let fleeting = |candidate: &CandidateId| matches!(candidate, CandidateId::Note(at) if fleeting.binary_search(at).is_ok());
         // The next prompt begins with the same rows up to here; notes with a limited TTL may expire before
         // it.
@@ -283,6 +285,7 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Writes the rows and messages of a candidate, with the texts that are retained before it.
     fn candidate(&mut self, candidate: CandidateId) -> Result<(), Error> {
         let candidates = self.candidates;
         self.sent_before(candidate)?;
@@ -324,6 +327,7 @@ impl Writer<'_, '_> {
         }
     }
 
+    /// Writes one message of the conversation.
     fn message(&mut self, candidate: CandidateId, position: u32) -> Result<(), Error> {
         let log = self.candidates.log();
         let source = source_of(log.message(position).role());
@@ -378,6 +382,7 @@ impl Writer<'_, '_> {
     fn as_sent(&mut self, piece: &Piece) -> Message {
         let is_result = piece.message.role() == Role::Tool;
         let position = piece.position.filter(|_| is_result);
+        // A clipped result belongs to the open exchange, which is never cleared.
         let clipped = position.is_some_and(|at| self.rendering.clipped.contains_key(&at));
         let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, self.rendering));
         let Some(position) = position.filter(|_| clipped || cleared) else {
@@ -408,6 +413,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// Writes a row and its message in the form that the target accepts, and counts its tokens.
     pub(super) fn push(&mut self, candidate: CandidateId, row: Row, message: &Message) -> Result<(), Error> {
         let Row { id, kind, source, priority, position } = row;
         let kept = self.chosen.included.get(candidate);
@@ -419,6 +425,7 @@ impl Writer<'_, '_> {
         }
         let tokens = self.meter.weigh(message, &sent, turn_position, u64::MAX)?.in_full();
         let message = sent.into_owned();
+        // State and documents do not count for the rate of bytes per token (`pressure`).
         if source != Source::State {
             self.draft.bytes += self.bytes(position, &message);
         }
@@ -489,6 +496,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
+    /// Adds tokens to a line of the overhead.
     pub(super) fn line(&mut self, what: Overhead, tokens: i128) {
         self.draft.line(self.meter, what, tokens);
     }
@@ -509,10 +517,12 @@ impl Draft {
     }
 }
 
+/// Returns the question about an expired item of the conversation.
 fn ask_about(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: pin it again to keep it")
 }
 
+/// Returns the question about an expired document.
 pub(super) fn ask_about_document(id: ItemId) -> Notice {
     question(id, "expired, kept for one more turn: give it a new TTL to keep it")
 }

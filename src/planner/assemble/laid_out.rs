@@ -49,8 +49,8 @@ pub(crate) struct LaidOut<'r> {
 }
 
 impl<'r> LaidOut<'r> {
-    /// Lays out a selection: rows and messages in prompt order (rules O1, O2), in the form that the provider
-    /// accepts (rules H4 to H9), with every token (rules B3, N3).
+    /// Lays out a selection as rows and messages in prompt order (rules O1, O2). Converts them to the form
+    /// that the provider accepts (rules H4 to H9), and counts every token (rules B3, N3).
     ///
     /// # Errors
     ///
@@ -132,6 +132,7 @@ impl<'r> LaidOut<'r> {
         if let Some(known) = self.excluded.get() {
             return Ok(known);
         }
+        // Computed before `get_or_init`, which takes no function that can fail.
         let rows = excluded::rows(self.candidates, self.meter, self.chosen)?;
         Ok(self.excluded.get_or_init(|| rows))
     }
@@ -155,6 +156,7 @@ impl<'r> LaidOut<'r> {
         let Self { context, candidates, costs, meter, budgets, chosen, .. } = self;
         let (thoughts, about_reasoning) =
             replan.report_reasoning(&self.draft.rows, candidates.log(), left, switch);
+        // Initialized by now: usage and notices have read the excluded rows.
         let excluded = self.excluded.into_inner().unwrap_or_default();
         let (draft, overhead, before) = (self.draft, self.overhead, self.before);
         let rendering = costs.rendering();

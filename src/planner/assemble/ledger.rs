@@ -14,8 +14,8 @@ use crate::{
 
 /// Counts a draft in the provider's form.
 ///
-/// Returns the tokens that are not part of a row, the total as the provider is expected to count it, and the
-/// total as counted here, without calibration.
+/// Returns the tokens that are not part of a row, and the total twice: as the provider is expected to count
+/// it, and as counted here, without calibration.
 ///
 /// # Errors
 ///
@@ -66,11 +66,13 @@ fn calibration(context: &PlanContext<'_>, counted: i128) -> Option<LedgerLine> {
     Some(LedgerLine { what: Overhead::TokenCalibration, tokens, certainty: Certainty::Estimate })
 }
 
+/// Returns the sum of all rows and lines in tokens. It may be negative, because lines may be.
 fn sum(rows: &[PlannedItem], overhead: &[LedgerLine]) -> i128 {
     let items = rows.iter().map(|row| i128::from(row.token_estimate.tokens));
     items.chain(overhead.iter().map(|line| i128::from(line.tokens))).sum()
 }
 
+/// Returns the sum of all rows and lines, with the lowest certainty among them.
 fn total(rows: &[PlannedItem], overhead: &[LedgerLine]) -> TokenCount {
     let certainties = rows.iter().map(|row| row.token_estimate.certainty);
     let certainty = certainties.chain(overhead.iter().map(|line| line.certainty));

@@ -7,8 +7,8 @@
 use super::{PlanContext, included::Draft};
 use crate::message::Mark;
 
-/// The number of positions that a provider looks back for the cache of an earlier request, less a margin for
-/// the marks themselves (Anthropic: 20).
+/// The number of positions that a provider looks back for the cache of an earlier request. Anthropic looks
+/// back 20; this is less, because the marks take positions themselves.
 const LOOKBACK: usize = 18;
 
 /// Returns the stable ends with enough tokens before them for the model's cache.

@@ -36,6 +36,7 @@ impl LaidOut<'_> {
             }
             None => (total.tokens, context.prompt_budget),
         };
+        // At least 1: converting with the calibration may round the difference to 0.
         let excess = needed.saturating_sub(room).max(1);
         // Clips save these tokens by themselves once a remedy saves the rest (S7).
         let clips = costs.clips_could_save()?.min(excess - 1);

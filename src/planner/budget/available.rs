@@ -59,6 +59,7 @@ impl Available {
         per_mille(self.to_divide(), limit)
     }
 
+    /// Returns the maximum of a section in tokens, if it has one.
     pub(crate) fn cap(&self, section: Section) -> Option<u64> {
         self.caps[section as usize]
     }

@@ -142,6 +142,7 @@ impl SectionDemands {
             let sum = &mut minimums[section as usize];
             *sum = sum.saturating_add(costs.whole(id)?);
         }
+        // A sum that saturates exceeds every budget anyway.
         let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
         let merges = index.merges_in_the_minimum();
         let documents_stay = index.documents_stay;
@@ -179,6 +180,7 @@ impl SectionDemands {
             } else {
                 u64::MAX
             };
+            // The demand may have been counted for a larger total, so it is reduced to this one.
             let demand = self.demands[section as usize].min(own.ceiling(total)).min(limit).max(minimum);
             SectionBudget { demand, ..own }
         })
@@ -254,6 +256,7 @@ impl SectionDemands {
         if fits { self.divided(&budgets, config) } else { budgets }
     }
 
+    /// Returns these budgets with the tokens divided among the sections.
     fn divided(&self, budgets: &Budgets, config: &Config) -> Budgets {
         let total = budgets.available.to_divide();
         let mut sections = self.sections(total, budgets.pins, config);

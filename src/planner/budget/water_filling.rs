@@ -19,6 +19,7 @@ pub(super) fn share_out(sections: &mut [SectionBudget; 3], total: u64) {
     let wanted: u128 = sections.iter().map(|section| u128::from(reachable(section))).sum();
     let target = wanted.min(u128::from(total));
 
+    // The product of all shares is a multiple of each of them.
     let unit: u128 = sections.iter().map(|section| u128::from(section.share.max(1))).product();
     let lambda = highest_step_within(sections, unit, target);
     let rises = sections.map(|section| {
@@ -46,6 +47,7 @@ fn highest_step_within(sections: &[SectionBudget; 3], unit: u128, target: u128) 
         [section.minimum, section.demand]
             .map(|tokens| u128::from(tokens) * (unit / u128::from(section.share)))
     });
+    // At most six steps. The sum grows with λ, so the solution lies between this step and the next one.
     steps.filter(|step| sum_at(sections, unit, *step) <= target * unit).max().unwrap_or(0)
 }
 

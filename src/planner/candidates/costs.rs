@@ -118,6 +118,7 @@ impl<'a> Costs<'a> {
         Ok(self.weigh(id, u64::MAX)?.in_full())
     }
 
+    /// Counts a candidate, up to `limit` tokens, without looking at known counts.
     fn count(&self, id: CandidateId, limit: u64) -> Result<Weight, Error> {
         let (candidates, meter) = (self.candidates, self.meter);
         match id {
@@ -143,6 +144,7 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// Counts the messages of a candidate with the texts retained before it and its placeholder results.
     fn sum(&self, id: CandidateId, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
         let mut sum = 0;
         let turn_position = self.candidates.turn_position(id);

@@ -111,6 +111,7 @@ fn compare(a: &RagItem, b: &RagItem) -> Ordering {
         .then_with(|| a.ttl.cmp(&b.ttl))
 }
 
+/// Returns the reason to exclude a document by its TTL, score or size. Returns `None` if it may be included.
 fn policy(
     item: &RagItem,
     hash: u64,
@@ -126,6 +127,7 @@ fn policy(
         let rule = PolicyRule::MinScore { score, limit };
         return Ok(Some(ExcludedReason::Policy(rule)));
     }
+    // The cheap checks come first: only this one counts tokens.
     if let Some(limit) = rules.max_item_tokens
         && meter.document(item, hash, limit)? == Weight::Over
     {

@@ -36,6 +36,7 @@ impl<V: Copy> CandidateMap<V> {
         self.len
     }
 
+    /// Returns the value of a candidate.
     pub(crate) fn get(&self, id: CandidateId) -> Option<V> {
         let found = match id {
             CandidateId::UserMessage(turn) => {
@@ -88,6 +89,7 @@ fn near_place<V: Copy>(end: u32, values: &mut Vec<Option<V>>, number: u32) -> Op
     (place <= values.len() + GAP).then(|| place_in(values, place))
 }
 
+/// Returns a place of a list, and extends the list up to it.
 fn place_in<V: Copy>(values: &mut Vec<Option<V>>, place: usize) -> &mut Option<V> {
     if place >= values.len() {
         values.resize(place + 1, None);
@@ -111,6 +113,7 @@ impl<V> CandidateMap<V> {
         Self::ending(turns.end.number(), exchanges)
     }
 
+    /// Creates a map for turns and exchanges with numbers below these ends.
     fn ending(turns: u32, exchanges: u32) -> Self {
         Self {
             turns: Vec::new(),

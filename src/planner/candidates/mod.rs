@@ -262,6 +262,7 @@ impl<'a> Candidates<'a> {
         pins::unexpired_user_message(&self.rules, &self.index.required_conversation, turn)
     }
 
+    /// Checks if one of these messages is pinned.
     fn is_pinned(&self, members: &[u32]) -> bool {
         let pins = self.log.pin_priorities();
         !pins.is_empty() && members.iter().any(|position| pins.contains_key(position))

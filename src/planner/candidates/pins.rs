@@ -31,8 +31,8 @@ pub(crate) struct Pin {
     place: (u32, bool, u32),
 }
 
-/// Returns the notes and pinned exchanges that may be sent, by priority and then newest first (rule S2), and
-/// the reasons of those that may not.
+/// Returns the notes and pinned exchanges that may be sent, and the reasons of those that may not. Pins are
+/// sorted by priority, then newest first (rule S2).
 ///
 /// `required` are the required candidates of the conversation, which are not paid for by pins.
 ///

@@ -105,6 +105,7 @@ fn live_candidates(
     match turns.head(live) {
         Some(_) => required.push(CandidateId::UserMessage(live)),
         None => {
+            // An exchange that policy refuses cannot take the place of the question (S1).
             let newest = ExchangeIndex::each(turns.exchanges(live)).rev().find_map(|at| sound(&at));
             required.extend(newest.transpose()?.map(CandidateId::Exchange));
         }

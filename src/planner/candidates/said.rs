@@ -35,6 +35,7 @@ impl<'a> Candidates<'a> {
         matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))
     }
 
+    /// Returns a call of the user, or a result of one, as user text. Returns `None` for other messages.
     fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
         let turns = self.log.turns();
         let Place::Head(turn) = turns.place_of(position) else { return None };
@@ -46,6 +47,7 @@ impl<'a> Candidates<'a> {
             return None;
         }
         let calls = head.tool_calls();
+        // Several calls are numbered, so that the model can match their results.
         let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
         if turns.head(turn) == Some(position) {
             return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));

@@ -116,6 +116,7 @@ impl Costs<'_> {
     /// result to clip, or if even the shortest clips do not fit.
     pub(crate) fn clipped(&self, least: u64, total: u64) -> Result<Option<ToolResultRendering>, Error> {
         let Some(open) = self.clippable() else { return Ok(None) };
+        // Only the open exchange becomes shorter, so it gets the rest of the total.
         let others = least.saturating_sub(self.whole(CandidateId::Exchange(open))?);
         let Some(room) = total.checked_sub(others) else { return Ok(None) };
         let texts = self.texts_of(open);
@@ -158,12 +159,13 @@ impl Costs<'_> {
         candidates.open.filter(required).filter(|_| clips && results.clipped.is_empty())
     }
 
-    /// Returns the positions of the results of an exchange, with their texts.
+    /// Returns the positions of the results of an exchange, each with the parts that can be clipped.
     fn texts_of(&self, exchange: ExchangeIndex) -> Vec<(u32, Vec<Part>)> {
         let answers = self.candidates().log.turns().exchange(exchange).answers.iter().flatten();
         answers.map(|at| (*at, clippable_parts(self.candidates().log.message(*at)))).collect()
     }
 
+    /// Returns this rendering with each of these results clipped to `bytes` bytes.
     fn clipped_to(&self, texts: &[(u32, Vec<Part>)], bytes: usize) -> ToolResultRendering {
         let log = self.candidates().log;
         let clip = |(at, parts): &(u32, Vec<Part>)| {
@@ -172,6 +174,7 @@ impl Costs<'_> {
         ToolResultRendering { clipped: texts.iter().filter_map(clip).collect(), ..self.rendering().clone() }
     }
 
+    /// Creates the costs of the same candidates for another rendering.
     fn with(&self, rendering: ToolResultRendering) -> Self {
         Self::new(self.candidates(), self.meter(), rendering)
     }
@@ -196,6 +199,7 @@ fn newest_boundary(candidates: &Candidates<'_>, keep: u64, first: u32) -> u32 {
     first
 }
 
+/// Checks if a message is a tool result of an exchange.
 fn is_answer(candidates: &Candidates<'_>, position: u32) -> bool {
     candidates.log.message(position).role() == Role::Tool && answered_exchange(candidates, position).is_some()
 }

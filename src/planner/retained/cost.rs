@@ -19,8 +19,8 @@ use crate::{
 
 /// Returns the costs of the retained texts of the last prompt, at a new question.
 ///
-/// Returns `None` if there are none, the model has no price, the prompt went to another model, or the
-/// question already has replies or was sent.
+/// Returns `None` if there are no such texts, the model has no price, or the prompt went to another model.
+/// Also returns `None` if the question was sent before or has a reply.
 pub(crate) fn retention_cost(
     request: &PlanRequest<'_>,
     last: &Anchor,
@@ -97,6 +97,7 @@ fn replies_before(log: &Conversation, position: u32) -> u64 {
     }
 }
 
+/// Converts an amount of a price table to billionths of a US dollar.
 fn billionths(rates: u128) -> u64 {
     u64::try_from(rates / 1000).unwrap_or(u64::MAX)
 }

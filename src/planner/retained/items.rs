@@ -64,6 +64,7 @@ impl<'a> RetainedItems<'a> {
         let profile = *meter.profile();
         let live = log.live_question();
         let is_answered = log.live_turn().is_some_and(|turn| !log.turns().exchanges(turn).is_empty());
+        // The texts before that message were released too, so the boundary is the position after it.
         let released =
             sticky.released_through.and_then(|id| log.position_of(id)).map(|position| position + 1);
         let mut retained = Self {
@@ -202,6 +203,7 @@ impl<'a> RetainedItems<'a> {
             let newer = places.take_while(|(other, _)| *other > at);
             let is_newest = !newer.into_iter().any(|(other, _)| self.is_retained_at(other))
                 && (!self.new_documents.contains(&sent.id) || self.documents.contains_key(&sent.id));
+            // Two documents before one message may share an id and differ in text.
             let same = documents[..nth].iter().filter(|other| other.id == sent.id).count();
             if same == 0 && is_newest { sent.id.clone() } else { sent.document_row(at, same) }
         })
@@ -230,6 +232,7 @@ impl<'a> RetainedItems<'a> {
         Some(Message::user(&*sent.text))
     }
 
+    /// Returns the message that declares a remembered list of tools.
     fn tools_message(&self, text: &str) -> Message {
         let tools = late::remembered(text);
         render::added_tools(self.profile.wire_format(), &self.profile.tools(&tools))
@@ -315,6 +318,7 @@ impl<'a> RetainedItems<'a> {
         let sent = sent.filter(|(row, text)| !again.state.contains(row) && self.late.has_tools(text));
         let (rows, texts): (Vec<ItemId>, Vec<&str>) = sent.unzip();
         let tools = self.late.new_tools(&self.profile, texts.into_iter());
+        // Lists of tools are recorded by row, because all of them have the same id.
         self.state.extend(rows.into_iter().map(|row| (row.clone(), row)));
         if let Some(text) = tools {
             let message = self.tools_message(&text);

@@ -57,6 +57,7 @@ impl<'a> LateAdditions<'a> {
         let late = Self { last, tools: &request.tools[on_top..], takes_more };
         let id = ItemId::from(TOOLS);
         let sent = log.sent_with().state_with_id(&id).map(|(_, sent)| sent.text.as_str());
+        // If new tools cannot be sent at the end now, all tools are declared before the messages.
         match late.new_tools(profile, sent) {
             Some(_) if !takes_more => Self { tools: &[], ..late },
             _ => late,

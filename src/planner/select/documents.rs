@@ -130,6 +130,7 @@ impl<W: Walker> Selector<'_, W> {
                 offer.count(origin, tokens);
                 offer.fitting.push((slot, tokens));
             } else {
+                // `Prefix` stops here, so that a larger budget never loses a document (S8).
                 is_stopped = fill == RagFill::Prefix;
                 let limited_by = room.limited_by(LimitedBy::Size);
                 offer.excluded.push((rank, ExcludedReason::Budget { room: left, limited_by }));
@@ -178,6 +179,7 @@ impl Offer {
         Self { left: room.tokens(), items: 0, origins: BTreeMap::new(), fitting, excluded }
     }
 
+    /// Counts an included document towards the limits of items and origins.
     fn count(&mut self, origin: Option<u32>, tokens: u64) {
         self.items += 1;
         if let Some(origin) = origin {

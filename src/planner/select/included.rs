@@ -62,12 +62,14 @@ impl<W: Walker> Included<W> {
         self.pay(Section::Conversation, new.iter().fold(0, |sum, (_, tokens)| sum.saturating_add(*tokens)));
     }
 
+    /// Includes a document. Adds its tokens if it was not included before.
     pub(super) fn keep_document(&mut self, slot: Slot, tokens: u64) {
         if self.documents.insert(slot) {
             self.pay(Section::Rag, tokens);
         }
     }
 
+    /// Adds tokens to the sum of a section.
     pub(crate) fn pay(&mut self, section: Section, tokens: u64) {
         let used = &mut self.used[section as usize];
         *used = used.saturating_add(tokens);

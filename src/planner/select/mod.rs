@@ -369,6 +369,7 @@ fn within<W: Walker>(budgets: &Budgets, section: Section, chosen: &Selection<W>)
     Room::new(left, BudgetVariable::budget(section))
 }
 
+/// Returns the rest of a budget after the tokens that a section already pays.
 fn left_of<W: Walker>(budget: u64, section: Section, chosen: &Selection<W>) -> u64 {
     budget.saturating_sub(chosen.included.used_by(section))
 }

@@ -28,6 +28,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
+    /// Creates a room that one budget variable limits, with `tokens` left of it.
     pub(crate) fn new(tokens: u64, variable: BudgetVariable) -> Self {
         Self {
             left: tokens,
@@ -109,6 +110,7 @@ impl Room {
         self.in_walk
     }
 
+    /// Returns the tokens of the offer without the section's cap.
     fn uncapped(self) -> u64 {
         self.second_limit.map_or(u64::MAX, |(_, most)| most).min(self.left)
     }

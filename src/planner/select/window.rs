@@ -122,11 +122,11 @@ impl<W: Walker> Selector<'_, W> {
         Ok(())
     }
 
-    /// Returns the tokens of the newest turn before the live one, together with the missing ones of the live
-    /// turn.
+    /// Returns the tokens of the newest turn before the live one, together with those of the live turn's
+    /// missing exchanges.
     ///
-    /// Returns `None` if they fit into `low` tokens anyway, if they do not fit into the room, or if the last
-    /// prompt's window did not contain that turn as a whole.
+    /// Returns `None` if they fit into `low` tokens anyway, or do not fit into the room. Also returns `None`
+    /// if the last prompt's window did not contain that turn as a whole.
     fn newest_answered(&self, room: Room, low: u64, chosen: &Selection<W>) -> Result<Option<u64>, Error> {
         let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
         let exchanges = self.index.exchanges(turn);
@@ -349,6 +349,7 @@ impl<W: Walker> Walk<'_, '_, W> {
         let may_be_cut = (head.is_some() || self.selector.is_one_turn()) && !newest.is_empty();
         if is_whole || may_be_cut {
             self.left = left;
+            // From the newest to the oldest, so the user message comes last.
             self.new.extend(newest.into_iter().chain(new_head));
         }
         Ok(if is_whole { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
