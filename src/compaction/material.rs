@@ -151,7 +151,7 @@ impl Material {
                     if !log.message(position).is_loaded() {
                         return Err(Error::new(Repr::NotLoaded));
                     }
-                    let message = candidates.said(position).into_owned();
+                    let message = candidates.full_message(position).into_owned();
                     let (documents, state) = candidates.retained().texts_before(position);
                     Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }

@@ -249,7 +249,7 @@ impl Conversation {
         let documents_renewed = renewed.map(|item| item.id.clone()).collect();
         let documents_asked = plan
             .carryover
-            .asked_documents
+            .documents_to_confirm
             .iter()
             .filter(|id| !self.asked_documents.contains(*id))
             .cloned()
@@ -260,7 +260,7 @@ impl Conversation {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
             };
-            if plan.carryover.asked.contains(&item.id) {
+            if plan.carryover.items_to_confirm.contains(&item.id) {
                 asked.push(item.id.clone());
             }
             let left = lifetime.left.after_turn();

@@ -81,7 +81,7 @@ impl Conversation {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
             Event::Sent { counted, tokenizer: with, anchor, usage, .. }
-                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+                if with == tokenizer && anchor.target.as_ref().is_some_and(|of| of.matches(target)) =>
             {
                 usage.map(|usage| ReportedUsage::new(*counted, usage))
             }
@@ -115,7 +115,7 @@ impl Conversation {
                 },
             ) if with == tokenizer
                 && *archives == self.archive_events
-                && anchor.target.as_ref().is_some_and(|of| of.is(target)) =>
+                && anchor.target.as_ref().is_some_and(|of| of.matches(target)) =>
             {
                 let usage = (*usage)?;
                 let last = LastReport {

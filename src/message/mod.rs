@@ -29,7 +29,7 @@ pub use call::ToolCall;
 #[doc(hidden)]
 pub use outlined::Sizes;
 pub use part::Part;
-pub(crate) use prompt::{Mark, Wants};
+pub(crate) use prompt::{Mark, TargetRequirements};
 pub use prompt::{Prompt, Tool};
 pub use reasoning::Reasoning;
 pub use role::Role;

@@ -91,14 +91,14 @@ pub struct Prompt {
     /// The wire format whose requirements the messages meet. `None` if they were not adapted.
     pub(crate) wire_format: Option<WireFormat>,
     /// Requirements of the target that concern no single message.
-    pub(crate) wants: Wants,
+    pub(crate) requirements: TargetRequirements,
     /// Places at which a cache breakpoint pays off, in prompt order.
     pub(crate) marks: Vec<Mark>,
 }
 
 /// Requirements of a target on the wire that are not part of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Wants {
+pub(crate) struct TargetRequirements {
     /// True if the first call of each step of the current turn needs a signature (Gemini 3).
     pub(crate) signed_calls: bool,
     /// True if every assistant message of a prompt with tools needs reasoning, even an empty one.

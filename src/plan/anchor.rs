@@ -3,7 +3,7 @@
 
 use super::{
     RetentionCost,
-    thoughts::{DropReason, DroppedReasoning},
+    reasoning::{DropReason, DroppedReasoning},
 };
 use crate::{
     item::ItemId,
@@ -270,7 +270,7 @@ impl Sender {
 
     /// Checks if both may be the same sender, as far as reasoning is bound to the sender. A missing name
     /// matches any name.
-    pub(crate) fn may_be(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
+    pub(crate) fn may_be_same(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
         let same =
             |own: &Option<String>, other: &Option<String>| own.is_none() || other.is_none() || own == other;
         // A model that binds reasoning to nothing accepts any sender.
@@ -313,7 +313,7 @@ impl Target {
     }
 
     /// Checks if both are the same target. A missing wire format matches any.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn matches(&self, other: &Self) -> bool {
         let same_form = self.wire_format.is_none()
             || other.wire_format.is_none()
             || self.wire_format == other.wire_format;
@@ -332,7 +332,7 @@ pub(crate) struct SentAgain {
 
 impl SentAgain {
     /// Adds these ids. Returns true if any of them is new.
-    pub(crate) fn takes(&mut self, more: Self) -> bool {
+    pub(crate) fn insert(&mut self, more: Self) -> bool {
         let before = self.documents.len() + self.state.len();
         self.documents.extend(more.documents);
         self.state.extend(more.state);
@@ -354,7 +354,7 @@ pub(crate) struct Sticky<'a> {
     /// True if the live question is that of the last prompt.
     pub(crate) question_sent: bool,
     /// The cost of documents and state of earlier questions (rule S11).
-    pub(crate) upkeep: Option<RetentionCost>,
+    pub(crate) retention_cost: Option<RetentionCost>,
     /// True if the model checks the prompt before its reasoning.
     pub(crate) checks: bool,
 }
@@ -439,7 +439,8 @@ impl Anchor {
             checks: model.thinking.is_some(),
             ..Sticky::default()
         };
-        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::from_model(model)));
+        let same_target =
+            self.target.as_ref().is_none_or(|target| target.matches(&Target::from_model(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
             let lost = if same_target {

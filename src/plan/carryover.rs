@@ -33,13 +33,13 @@ pub(crate) struct Carryover {
     pub(crate) live: Option<ItemId>,
     /// The start of the next prompt's window. Mostly it is the start of this one. If nothing is included by
     /// recency, it is the live question after a cut, or the earlier start if only pins are included.
-    pub(crate) anchored: Option<ItemId>,
+    pub(crate) anchored_at: Option<ItemId>,
     /// The prompt before this one with its target, if it is remembered.
     pub(crate) before: Option<LastPrompt>,
     /// Items of the conversation whose TTL raised a question in this plan (rule T2).
-    pub(crate) asked: BTreeSet<ItemId>,
+    pub(crate) items_to_confirm: BTreeSet<ItemId>,
     /// Documents whose TTL raised a question in this plan (rule T2).
-    pub(crate) asked_documents: BTreeSet<ItemId>,
+    pub(crate) documents_to_confirm: BTreeSet<ItemId>,
     /// The options for measuring the usage of the window.
     pub(crate) usage_options: UsageOptions,
     /// Number of compactions and rewinds of the conversation.
@@ -55,7 +55,7 @@ pub(crate) struct Carryover {
 pub(crate) struct LastPrompt {
     pub(crate) anchor: Arc<Anchor>,
     /// True if the first of its items that is no longer at its position is a message of the log.
-    pub(crate) parts_at_a_message: bool,
+    pub(crate) changed_at_message: bool,
     /// The messages of its rows, if they are known.
     pub(crate) rows: Option<Arc<[Message]>>,
 }

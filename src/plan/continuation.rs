@@ -41,7 +41,7 @@ impl ContextPlan {
             .carryover
             .before
             .as_ref()
-            .filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.is(&target)));
+            .filter(|last| last.anchor.target.as_ref().is_none_or(|of| of.matches(&target)));
         let Some(last) = held.and_then(|last| last.anchor.prompt.as_deref()) else {
             return Ok(self.carryover.prompt.clone());
         };
@@ -49,13 +49,13 @@ impl ContextPlan {
         let same = last.iter().zip(&now).take_while(|(then, now)| then.is_sent_as(now)).count();
         // Every item of the last prompt must be repeated, because the provider sends all of them.
         if let Some(PromptPiece { id, .. }) = last.get(same) {
-            return Err(parted(id.as_str()));
+            return Err(diverged_error(id.as_str()));
         }
         // Tool definitions are an item of the remembered prompt, but not a row of the plan.
         let tools = usize::from(!self.carryover.prompt.tools.is_empty());
         let Some(replied) = same.checked_sub(tools) else { return Ok(self.carryover.prompt.clone()) };
         let reply = self.included.get(replied).filter(|row| row.role == Some(Role::Assistant));
-        let Some(reply) = reply else { return Err(parted("the reply")) };
+        let Some(reply) = reply else { return Err(diverged_error("the reply")) };
         let first = self
             .carryover
             .row_messages
@@ -64,7 +64,7 @@ impl ContextPlan {
             .unwrap_or(self.carryover.prompt.messages.len());
         // A wire format may merge the reply with the next item. Such a message cannot be sent in part.
         if self.carryover.row_messages.get(replied) == Some(&first) {
-            return Err(parted(reply.id.as_str()));
+            return Err(diverged_error(reply.id.as_str()));
         }
         let messages = self.carryover.prompt.messages[first..].to_vec();
         // Cache marks count messages of the whole prompt, and are not valid for a part of it.
@@ -72,7 +72,7 @@ impl ContextPlan {
     }
 }
 
-fn parted(id: &str) -> Error {
+fn diverged_error(id: &str) -> Error {
     let detail = format!(
         "does not go on from what the provider holds: `{}` is not sent as it was; send the whole prompt without a previous \
          response, raise the budget, or have the provider compact",

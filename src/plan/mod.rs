@@ -77,14 +77,14 @@
 //! ```
 
 pub(crate) mod reason;
-mod upkeep;
+mod retention_cost;
 mod editing;
 mod ledger;
 mod notice;
 mod remote_context;
 mod retrieval_budget;
 mod settings;
-mod thoughts;
+mod reasoning;
 mod trace;
 pub(crate) mod anchor;
 mod carryover;
@@ -108,12 +108,12 @@ pub use editing::ContextEditing;
 pub use ledger::{LedgerLine, Overhead};
 pub use notice::{Notice, NoticeCode};
 pub use reason::{ExcludedCode, ExcludedReason, IncludedReason, LimitedBy, Never, PolicyRule, Reason};
+pub use reasoning::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub use remote_context::RemoteContext;
+pub use retention_cost::RetentionCost;
 pub use retrieval_budget::RetrievalBudget;
 pub(crate) use settings::PromptSettings;
-pub use thoughts::{DropReason, DroppedReasoning, PrefixCause, ReasoningReport};
 pub(crate) use trace::TraceIds;
-pub use upkeep::RetentionCost;
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},

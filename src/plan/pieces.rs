@@ -77,17 +77,17 @@ impl ContextPlan {
         let sent = self.sent_prompt();
         let pieces = sent.pieces();
         // Only these wire formats sign reasoning, so only there is it bound to the prompt before it.
-        let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
+        let has_signatures = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         Anchor {
             target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
             limits: Some(limits),
             live: self.carryover.live.clone(),
-            window_start: self.carryover.anchored.clone().filter(|_| fits),
+            window_start: self.carryover.anchored_at.clone().filter(|_| fits),
             rag: fits.then(|| documents.map(|item| sent.sent_id(item).clone()).collect()),
             cleared_before: self.cleared_before.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
-            head: seals.then(|| PromptHead::from_pieces(&pieces)),
+            head: has_signatures.then(|| PromptHead::from_pieces(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }

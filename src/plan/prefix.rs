@@ -5,7 +5,7 @@ use super::{
     anchor::{Anchor, PromptPiece, Target},
     find_row_by_id,
     reason::ExcludedReason,
-    thoughts::PrefixCause,
+    reasoning::PrefixCause,
 };
 use crate::item::ItemId;
 use serde::Serialize;
@@ -62,20 +62,20 @@ impl ContextPlan {
     /// conversation remembers that prompt.
     #[must_use]
     pub fn repeated(&self) -> Option<Prefix> {
-        let LastPrompt { anchor, parts_at_a_message, .. } = self.carryover.before.as_ref()?;
-        self.repeats(anchor, Some(*parts_at_a_message))
+        let LastPrompt { anchor, changed_at_message, .. } = self.carryover.before.as_ref()?;
+        self.repeats(anchor, Some(*changed_at_message))
     }
 
-    fn repeats(&self, previous: &Anchor, parts_at_a_message: Option<bool>) -> Option<Prefix> {
+    fn repeats(&self, previous: &Anchor, changed_at_message: Option<bool>) -> Option<Prefix> {
         let before = previous.prompt.as_deref()?;
         let own = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
-        let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
+        let same_target = previous.target.as_ref().is_none_or(|target| target.matches(&own));
         let sent = self.sent_prompt();
         let now = sent.pieces();
         // Without a log, only documents and tools are known not to be messages.
         let may_be_one = |was: &ItemId| {
             let documents = previous.rag.iter().flatten();
-            parts_at_a_message
+            changed_at_message
                 .unwrap_or_else(|| was.as_str() != TOOLS && !documents.into_iter().any(|id| id == was))
         };
         let same = before.iter().zip(&now).take_while(|(was, is)| was.is_sent_as(is));

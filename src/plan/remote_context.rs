@@ -78,12 +78,12 @@ impl RemoteContext {
     /// Returns the key of the body that names it, such as `previous_response_id`.
     #[must_use]
     pub fn body_key(&self) -> &'static str {
-        self.words().0
+        self.parts().0
     }
 
     /// Returns the notice about the part that is missing from the count, and the remedy.
     pub(crate) fn notice(&self) -> Notice {
-        let (key, missing, instead) = self.words();
+        let (key, missing, instead) = self.parts();
         let id = short(&self.id);
         let text = format!(
             "`{key}` {id}: the provider adds {missing}, which are not in this count; {instead}, or set a \
@@ -93,7 +93,7 @@ impl RemoteContext {
     }
 
     /// Returns the key of the body, the part that is missing from the count, and the remedy.
-    fn words(&self) -> (&'static str, &'static str, &'static str) {
+    fn parts(&self) -> (&'static str, &'static str, &'static str) {
         use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
         match self.kind {
             PreviousResponse => (

@@ -19,10 +19,10 @@ use crate::{
         assemble::{LaidOut, PlanContext},
         candidates::Candidates,
         manager::ContextWindowManager,
+        reasoning,
         replan::{Faults, Replan},
         request::PlanRequest,
         solve::{KnownCosts, Solver},
-        thoughts,
     },
 };
 use std::{collections::BTreeMap, convert::identity};
@@ -51,7 +51,7 @@ impl ContextWindowManager {
         let (mut known, mut rounds) = (Vec::new(), 0);
         loop {
             rounds += 1;
-            debug_assert!(rounds <= Replan::most_rounds(request.log), "{rounds} rounds: {replan:?}");
+            debug_assert!(rounds <= Replan::max_rounds(request.log), "{rounds} rounds: {replan:?}");
             if let Some(plan) = self.plan_round(context, &candidates, &mut replan, &mut known)? {
                 return Ok((plan, replan));
             }
@@ -103,13 +103,13 @@ impl ContextWindowManager {
             *known = solver.into_known();
             return Ok(None);
         }
-        if chosen.gave_up_the_set {
+        if chosen.set_does_not_fit {
             // The counts are not kept: the candidates are gathered again, with another order of documents.
             replan.give_up_documents();
             return Ok(None);
         }
         let request = candidates.request();
-        let Some(left) = replan.mend(self.faults(&prompt, request)?, self.reasoning_policy()) else {
+        let Some(left) = replan.adjust_to(self.faults(&prompt, request)?, self.reasoning_policy()) else {
             return Ok(None);
         };
         // The provider drops reasoning by itself only if the request has this switch.
@@ -127,7 +127,7 @@ impl ContextWindowManager {
         // Comparing prompts needs the rows of all excluded items: skip that if there is nothing to lose.
         let has_reasoning = || prompt.rows().iter().any(|row| !row.body.reasoning().is_empty());
         let lost = if self.model().thinking.is_some() && has_reasoning() {
-            thoughts::lost(prompt.sent_prompt()?, request, self.model())
+            reasoning::lost_reasoning(prompt.sent_prompt()?, request, self.model())
         } else {
             BTreeMap::new()
         };
@@ -140,7 +140,7 @@ impl ContextWindowManager {
     }
 
     /// Returns the adjustments of the last round of a request.
-    pub(crate) fn settled(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
+    pub(crate) fn final_adjustments(&self, request: &PlanRequest<'_>) -> Result<Replan, Error> {
         // Without reasoning or retained texts to lose, no round adds to the lists of the first one.
         if !self.may_lose_reasoning(request) && self.placement() != Placement::WithQuestion {
             return Ok(self.first_replan(request.log));

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 /// Replaces options that leave an edit to the provider, if the provider of this model does not support it.
 /// The planner then makes that edit.
-pub(super) fn done_here(config: &mut Config, model: &Model) {
+pub(super) fn replace_unsupported(config: &mut Config, model: &Model) {
     let rule = model.context_editing();
     let clears = rule.as_ref().is_some_and(|rule| rule.tool_results.is_some());
     if config.conversation.tool_results == ToolResults::Provider && !clears {
@@ -33,12 +33,12 @@ pub(super) fn done_here(config: &mut Config, model: &Model) {
 }
 
 /// Returns the notices of edits that the options leave to the provider and that the planner makes instead.
-pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
-    let mut here = asked.clone();
-    done_here(&mut here, model);
+pub(super) fn notices(requested: &Config, model: &Model) -> Vec<Notice> {
+    let mut here = requested.clone();
+    replace_unsupported(&mut here, model);
     let strategy = |config: &Config| config.compaction.of_model(&model.name).strategy;
-    let results = asked.conversation.tool_results != here.conversation.tool_results;
-    let compaction = strategy(asked) != strategy(&here);
+    let results = requested.conversation.tool_results != here.conversation.tool_results;
+    let compaction = strategy(requested) != strategy(&here);
     let told = [
         (
             results,
@@ -56,7 +56,7 @@ pub(super) fn notices(asked: &Config, model: &Model) -> Vec<Notice> {
 }
 
 /// Returns the part of the request that orders edits from the provider. Returns `None` if it orders none.
-pub(super) fn asked(config: &Config, context: &PlanContext<'_>) -> Option<ContextEditing> {
+pub(super) fn requested_edits(config: &Config, context: &PlanContext<'_>) -> Option<ContextEditing> {
     let rule = context.model.context_editing()?;
     let options = &config.conversation;
     let results = rule.tool_results.filter(|_| options.tool_results == ToolResults::Provider);

@@ -54,7 +54,7 @@ impl<'a> EligibilityRules<'a> {
     ///
     /// Fails if a call has no result and the policy is to reject it (rule H2).
     pub(crate) fn refuse_exchange(&self, at: ExchangeIndex) -> Result<Option<PolicyRule>, Error> {
-        repair::refused(self.log, self.log.turns().exchange(at), self.repair, &self.profile)
+        repair::exclusion_policy(self.log, self.log.turns().exchange(at), self.repair, &self.profile)
     }
 
     /// Checks if no item of the conversation has a TTL.

@@ -15,7 +15,7 @@ use crate::{
     },
     planner::{
         assemble::PlanContext,
-        body, budget, editing,
+        budget, editing, logged_body,
         request::PlanRequest,
         retained::{self, LateAdditions},
         telemetry,
@@ -53,7 +53,7 @@ pub struct ContextWindowManager {
     config: Config,
     /// The options as the caller set them. A different model may have a provider that supports more of them
     /// (rule C12).
-    asked: Config,
+    requested: Config,
     config_name: String,
     /// Notices of edits that the options leave to the provider and that the planner makes instead (rule C12).
     edited_here: Vec<Notice>,
@@ -99,13 +99,13 @@ impl ContextWindowManager {
         };
         let model = model.with_think_tags(config.conversation.think_tags);
         let meter = Meter::new(counter, &model, config.rag.header)?;
-        let config_name = name_of(&config);
-        // Both read the options as set: `done_here` below replaces those that the provider does not support.
+        let config_name = config_name(&config);
+        // Both read the options as set: `replace_unsupported` below replaces those that the provider does not support.
         let edited_here = editing::notices(&config, &model);
-        let asked = config.clone();
+        let requested = config.clone();
         let mut config = config;
-        editing::done_here(&mut config, &model);
-        Ok(Self { model, meter, config, asked, config_name, edited_here })
+        editing::replace_unsupported(&mut config, &model);
+        Ok(Self { model, meter, config, requested, config_name, edited_here })
     }
 
     /// Decides which items the prompt of this request includes within its budget, and gives a reason for
@@ -123,7 +123,7 @@ impl ContextWindowManager {
     /// A minimum that does not fit is not an error: the plan reports an overflow (rule S6).
     pub fn build_plan(&self, request: &PlanRequest<'_>) -> Result<ContextPlan, Error> {
         let mut plan = self.plan(request)?;
-        self.tell_of_unanswered(&mut plan, request)?;
+        self.add_unanswered_notice(&mut plan, request)?;
         plan.carryover.trace = TraceIds { attempt: 1, ..request.trace_ids() };
         telemetry::plan(&plan);
         Ok(plan)
@@ -230,8 +230,8 @@ impl ContextWindowManager {
     }
 
     /// Returns the options as the caller set them.
-    pub(crate) fn asked_config(&self) -> &Config {
-        &self.asked
+    pub(crate) fn requested_config(&self) -> &Config {
+        &self.requested
     }
 
     /// Creates a manager with other options, for the same model and counter.
@@ -252,7 +252,7 @@ impl ContextWindowManager {
     /// one text (rule N3). Most counters count documents that way.
     pub(crate) fn most_added(&self, documents: bool) -> Result<Option<u64>, Error> {
         let joins = self.meter.is_rendered() || documents && !self.meter.block_adds_up();
-        let demanded = self.meter.profile().may_demand().filter(|_| !joins);
+        let demanded = self.meter.profile().possible_placeholders().filter(|_| !joins);
         let Some(demanded) = demanded else { return Ok(None) };
         let cost =
             |message: &Message| Ok(self.meter.message(message, TurnPosition::Live, u64::MAX)?.in_full());
@@ -262,27 +262,27 @@ impl ContextWindowManager {
     /// Builds the facts that are known before anything is selected: limits, budget, and the tokens that every
     /// prompt takes.
     pub(crate) fn context(&self, request: &PlanRequest<'_>) -> Result<PlanContext<'_>, Error> {
-        let asked = request.limits;
-        let (limits, limits_source) = self.model.limits(asked, &self.config);
-        let (prompt_budget, budget_source) = budget::prompt_budget(limits, asked)?;
+        let requested = request.limits;
+        let (limits, limits_source) = self.model.limits(requested, &self.config);
+        let (prompt_budget, budget_source) = budget::prompt_budget(limits, requested)?;
         let calibrator = self.calibrator(request, limits_source.most_reported(limits)); // N6
         let mut context = PlanContext {
             editing: None,
-            notices: self.edited_here.iter().cloned().chain(body::notices(request, limits)).collect(),
-            states_context: asked.stated.held(asked, limits).model_context_len.is_some(),
+            notices: self.edited_here.iter().cloned().chain(logged_body::notices(request, limits)).collect(),
+            states_context: requested.stated.held(requested, limits).model_context_len.is_some(),
             model: &self.model,
             config: self.config_name.clone(),
             limits,
             limits_source,
             prompt_budget,
             budget_source,
-            overhead: self.overhead(self.late(request).on_top(request.tools))?, // S12
+            overhead: self.overhead(self.late(request).in_head(request.tools))?, // S12
             calibration: self.calibration(request, calibrator),
             doubted: calibrator.doubted,
             placement: self.placement(),
             usage: self.config.usage,
         };
-        context.editing = editing::asked(&self.config, &context); // C12
+        context.editing = editing::requested_edits(&self.config, &context); // C12
         Ok(context)
     }
 
@@ -333,8 +333,9 @@ impl ContextWindowManager {
             // Retained texts leave by their cost only if documents stay and the options weigh them (S11).
             let weighs =
                 self.placement() == Placement::WithQuestion && self.config.rag.leave == Leave::Weighed;
-            let upkeep = weighs.then(|| retained::retention_cost(request, anchor, &self.model)).flatten();
-            Sticky { upkeep, ..sticky }
+            let retention_cost =
+                weighs.then(|| retained::retention_cost(request, anchor, &self.model)).flatten();
+            Sticky { retention_cost, ..sticky }
         };
         anchor.map(sticky).unwrap_or_default()
     }
@@ -371,7 +372,7 @@ const WITHOUT_EFFECT: [&str; 2] = ["preset", "tokens.cache_bytes"];
 ///
 /// The hash covers lines of TOML in the order of their keys. An option that a later version adds changes no
 /// name.
-fn name_of(config: &Config) -> String {
+fn config_name(config: &Config) -> String {
     let default = Config::default().settings();
     let mut own = config.settings();
     own.retain(|key, value| !WITHOUT_EFFECT.contains(&key.as_str()) && default.get(key) != Some(value));

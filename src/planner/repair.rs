@@ -20,7 +20,7 @@ use crate::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A message of an exchange as it is sent.
-pub(crate) struct Piece {
+pub(crate) struct SentMessage {
     pub(crate) id: ItemId,
     pub(crate) message: Message,
     /// The position in the log; `None` for a placeholder result.
@@ -32,7 +32,7 @@ pub(crate) struct Piece {
 /// # Errors
 ///
 /// Fails if a call has no result and the policy is [`Repair::Reject`].
-pub(crate) fn refused(
+pub(crate) fn exclusion_policy(
     log: &Conversation,
     exchange: &Exchange,
     repair: Repair,
@@ -48,7 +48,7 @@ pub(crate) fn refused(
     let Some(missing) = exchange.answers.iter().position(Option::is_none) else {
         // A call with its results can be sent in every wire format. Only a message without calls may hold
         // nothing that this target reads.
-        let is_foreign = exchange.answers.is_empty() && profile.takes_nothing_of(log.message(exchange.at));
+        let is_foreign = exchange.answers.is_empty() && profile.accepts_nothing_of(log.message(exchange.at));
         return Ok(is_foreign.then_some(PolicyRule::ForeignMessage));
     };
     match repair {
@@ -70,13 +70,13 @@ pub(crate) fn synthetic_results(log: &Conversation, exchange: &Exchange) -> Vec<
 
 /// Returns the messages of an exchange as they are sent: the call, its results in log order, then placeholder
 /// results.
-pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
+pub(crate) fn repaired_messages(log: &Conversation, exchange: &Exchange) -> Vec<SentMessage> {
     let calls = log.message(exchange.at).tool_calls();
     let sent_ids = distinct_ids(calls);
     let sent_id = |call: usize| sent_ids.as_ref().map_or(&calls[call].id, |ids| &ids[call]);
     let renamed = |call: usize| *sent_id(call) != calls[call].id;
     let head = log.message(exchange.at);
-    let mut pieces = vec![Piece {
+    let mut pieces = vec![SentMessage {
         id: log.message_id(exchange.at),
         message: match &sent_ids {
             Some(ids) => head.with_call_ids(ids.clone()),
@@ -94,7 +94,7 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     results.sort_unstable();
     pieces.extend(results.into_iter().map(|(position, call)| {
         let message = log.message(position);
-        Piece {
+        SentMessage {
             id: log.message_id(position),
             message: if renamed(call) { message.answering(sent_id(call)) } else { message.clone() },
             position: Some(position),
@@ -103,7 +103,7 @@ pub(crate) fn sound(log: &Conversation, exchange: &Exchange) -> Vec<Piece> {
     let missing = (0..calls.len()).filter(|call| exchange.answers[*call].is_none());
     pieces.extend(missing.map(|call| {
         let id = sent_id(call);
-        Piece {
+        SentMessage {
             id: format!("synth:{}:{id}", log.message_id(exchange.at)).into(),
             message: wording::missing_result(&calls[call]).answering(id),
             position: None,
@@ -158,10 +158,10 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
     if exchange.answers.iter().all(Option::is_some) {
         return notices;
     }
-    let pieces = sound(log, exchange);
-    let made_up: Vec<&Piece> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
+    let pieces = repaired_messages(log, exchange);
+    let placeholders: Vec<&SentMessage> = pieces.iter().filter(|piece| piece.position.is_none()).collect();
     let pending = if open { "pending " } else { "" };
-    let what = match made_up.as_slice() {
+    let what = match placeholders.as_slice() {
         [] => return notices,
         [one] => format!(
             "{pending}call `{}` has no result: a placeholder result is sent",
@@ -169,7 +169,7 @@ pub(crate) fn notices(log: &Conversation, exchange: &Exchange, open: bool) -> Ve
         ),
         more => format!("{} {pending}calls have no result: placeholder results are sent", more.len()),
     };
-    let ids = made_up.iter().map(|piece| piece.id.clone()).collect();
+    let ids = placeholders.iter().map(|piece| piece.id.clone()).collect();
     notices.push(Notice { code: NoticeCode::PlaceholderResult, ids, text: what });
     notices
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of rounds that withhold more tokens, if joining messages pushes a prompt over its budget
 /// (rule N3).
-pub(crate) const TRIES: u32 = 3;
+pub(crate) const MAX_TRIES: u32 = 3;
 
 /// Maximum number of renderings of tool results that are tried for one prompt (rules S7, S10).
 ///
@@ -41,7 +41,7 @@ pub(crate) struct Faults {
 /// There are five, and each is monotone: it adds to a list, sets a flag or raises a number, and is never
 /// taken back. The fields below have their order. An adjustment resets those after it, except lists, because
 /// they were made for a prompt that is no longer planned. So the rounds ascend in a lexicographic order over
-/// finite values, and planning ends after at most [`Replan::most_rounds`] rounds.
+/// finite values, and planning ends after at most [`Replan::max_rounds`] rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replan {
     /// Messages that are sent without their reasoning, by position, with the reasons (rules K1 to K4).
@@ -76,7 +76,7 @@ impl Replan {
     ///
     /// Returns `None` if there is a next round. Otherwise returns the lost reasoning that is sent anyway,
     /// because the provider drops it.
-    pub(crate) fn mend(
+    pub(crate) fn adjust_to(
         &mut self,
         faults: Faults,
         policy: ReasoningPolicy,
@@ -95,19 +95,19 @@ impl Replan {
     fn withhold_reasoning(&mut self, lost: BTreeMap<u32, DropReason>) -> bool {
         let before = self.reasoning_withheld.len();
         self.reasoning_withheld.extend(lost);
-        self.restarts_if(self.reasoning_withheld.len() > before)
+        self.reset_later_if(self.reasoning_withheld.len() > before)
     }
 
     /// Sends texts of the request again. Returns true if any of them is new on the list.
     fn send_again(&mut self, missing: SentAgain) -> bool {
-        let is_new = self.sent_again.takes(missing);
-        self.restarts_if(is_new)
+        let is_new = self.sent_again.insert(missing);
+        self.reset_later_if(is_new)
     }
 
     /// Lets the documents of the last prompt compete with all others.
     pub(crate) fn give_up_documents(&mut self) {
         debug_assert!(!self.gives_up_documents, "documents are given up once");
-        self.restarts_if(true);
+        self.reset_later_if(true);
         self.gives_up_documents = true;
     }
 
@@ -122,7 +122,7 @@ impl Replan {
     /// Withholds at least `required` tokens: those of the placeholder messages that the provider demands.
     /// Returns false if the prompt fits, or if the limit of tries is reached; the prompt then stays as it is.
     pub(crate) fn withhold_tokens(&mut self, excess: u64, required: u64) -> bool {
-        if excess == 0 || self.tries == TRIES {
+        if excess == 0 || self.tries == MAX_TRIES {
             return false;
         }
         self.tokens_withheld = tokens_to_withhold(self.tokens_withheld, excess, required);
@@ -142,7 +142,7 @@ impl Replan {
 
     /// Resets the later adjustments if `changed` is true, because they were made for another prompt. Returns
     /// `changed`.
-    fn restarts_if(&mut self, changed: bool) -> bool {
+    fn reset_later_if(&mut self, changed: bool) -> bool {
         if changed {
             self.gives_up_documents = false;
             (self.tokens_withheld, self.tries) = (0, 0);
@@ -153,14 +153,14 @@ impl Replan {
     }
 
     /// Returns the maximum number of rounds for a conversation.
-    pub(crate) fn most_rounds(log: &Conversation) -> usize {
+    pub(crate) fn max_rounds(log: &Conversation) -> usize {
         let texts = log.sent_with().all_documents().map(|(_, documents)| documents.len()).sum::<usize>()
             + log.sent_with().all_state().count();
         let losses = log.messages().len().saturating_add(texts).saturating_add(log.system().len());
         // Each loss may be found in a round of its own, and a text may be both a document and state.
         let rounds = losses.saturating_mul(2).saturating_add(1);
         // Withheld tokens and renderings restart after each loss, and once more if documents are given up.
-        rounds.saturating_mul(2 * (TRIES as usize + 1) * RENDERINGS)
+        rounds.saturating_mul(2 * (MAX_TRIES as usize + 1) * RENDERINGS)
     }
 
     /// Checks if the last adjustment changes the candidates, so that they must be gathered again.

@@ -31,7 +31,7 @@ impl ContextWindowManager {
         let request = PlanRequest { rag: Vec::new(), ..request.clone() };
         let context = self.context(&request)?;
         // The documents of the last prompt are set aside too: the budget is for retrieving them again.
-        let replan = self.settled(&request)?;
+        let replan = self.final_adjustments(&request)?;
         let sticky = self.sticky(&request, &context);
         let candidates = self.candidates(&request, Sticky { rag: &[], ..sticky }, &replan)?;
         // Solve twice: the budget of documents that could use all of it, and the tokens that a prompt without
@@ -53,7 +53,7 @@ impl ContextWindowManager {
     /// Returns a document as it is sent, with the delimiter lines around it.
     #[must_use]
     pub fn sent_document(&self, document: &RagItem) -> SentText {
-        SentText::new(document.id.clone(), self.meter().fenced(document))
+        SentText::new(document.id.clone(), self.meter().delimited_document(document))
     }
 
     /// Counts a document in a prompt, with the delimiter lines around it, in tokens. The planner counts

@@ -57,7 +57,7 @@ pub(crate) struct KnownCosts {
 pub(crate) struct Trial<'p, W: Walker> {
     pub(crate) selector: Rc<Selector<'p, W>>,
     pub(crate) budgets: Budgets,
-    pub(crate) heard: W::Heard,
+    pub(crate) records: W::Records,
 }
 
 /// The selection for one budget.
@@ -121,7 +121,7 @@ impl<'p> Solver<'p> {
         withheld: u64,
     ) -> Result<Solution<'p>, Error> {
         let mut solution = self.solve(context, budget, withheld)?;
-        let (selector, budgets) = solution.taken();
+        let (selector, budgets) = solution.final_trial();
         selector.record_reasons(&budgets, &mut solution.chosen)?;
         Ok(solution)
     }
@@ -174,8 +174,8 @@ impl<'p, W: Walker> Solver<'p, W> {
             if shorter.is_none() {
                 selector.complete(&budgets, &mut chosen)?;
             }
-            let heard = selector.walker.take_heard();
-            trials.push(Trial { selector, budgets, heard });
+            let records = selector.walker.take_records();
+            trials.push(Trial { selector, budgets, records });
             let Some(shorter) = shorter else {
                 let block = if chosen.has_documents() { i128::from(available.block) } else { 0 };
                 let merged = saved_by_merging(self.candidates.index(), &available, &chosen);
@@ -259,14 +259,14 @@ impl<'p, W: Walker> Solver<'p, W> {
 
 impl<'p, W: Walker> Solution<'p, W> {
     /// Returns the selector and the budgets of the rendering in use.
-    pub(crate) fn taken(&self) -> (Rc<Selector<'p, W>>, Budgets) {
+    pub(crate) fn final_trial(&self) -> (Rc<Selector<'p, W>>, Budgets) {
         let taken = &self.trials[self.trials.len() - 1];
         (Rc::clone(&taken.selector), taken.budgets)
     }
 
     /// Returns the tokens that documents may still take of everything that the solution leaves free.
     pub(crate) fn left_for_documents(&self) -> u64 {
-        let (selector, budgets) = self.taken();
+        let (selector, budgets) = self.final_trial();
         selector.left_for_documents(&budgets.available, &self.chosen)
     }
 

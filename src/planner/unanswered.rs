@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 impl ContextWindowManager {
     /// Adds a notice to a plan that leaves out user messages without an answer. Only the last user message is
     /// required, and the one before it may hold the subject.
-    pub(super) fn tell_of_unanswered(
+    pub(super) fn add_unanswered_notice(
         &self,
         plan: &mut ContextPlan,
         request: &PlanRequest<'_>,
@@ -31,7 +31,7 @@ impl ContextWindowManager {
             1 => "is".to_owned(),
             n => format!("and {} more are", grouped(n as u64 - 1)),
         };
-        let cost = match self.holding(plan, request, &ids)? {
+        let cost = match self.budget_that_holds(plan, request, &ids)? {
             Some((tokens, budget)) => {
                 format!("{} tokens; a prompt budget of {} holds all", grouped(tokens), grouped(budget))
             }
@@ -44,7 +44,7 @@ impl ContextWindowManager {
 
     /// Returns the tokens of these messages, and a prompt budget that holds them. Returns `None` if none was
     /// found.
-    fn holding(
+    fn budget_that_holds(
         &self,
         plan: &ContextPlan,
         request: &PlanRequest<'_>,
@@ -85,19 +85,19 @@ fn left_out(plan: &ContextPlan, ids: &[ItemId]) -> Vec<ItemId> {
 
 /// Maximum number of latest messages that are examined. In a longer run without an answer, no answer is
 /// expected.
-const MOST: usize = 1_000;
+const MAX_EXAMINED: usize = 1_000;
 
 /// Returns the user messages after the last message of anybody else. Returns an empty list if nobody else
 /// ever speaks, or if they come from several speakers, who answer each other.
 fn unanswered(log: &Conversation) -> Vec<ItemId> {
     let messages = log.messages();
     let is_users = |message: &Message| message.role() == Role::User || message.role().instructs();
-    let run = messages.iter().rev().take(MOST).take_while(|message| is_users(message)).count();
+    let run = messages.iter().rev().take(MAX_EXAMINED).take_while(|message| is_users(message)).count();
     let first = messages.len() - run;
     let asked = || messages[first..].iter().filter(|message| message.role() == Role::User);
     // Nobody else speaks, the run is too long, or several speakers answer each other.
     let is_answered_by_itself =
-        first == 0 || run == MOST || asked().map(Message::name).collect::<BTreeSet<_>>().len() > 1;
+        first == 0 || run == MAX_EXAMINED || asked().map(Message::name).collect::<BTreeSet<_>>().len() > 1;
     if is_answered_by_itself || asked().count() < 2 {
         return Vec::new();
     }

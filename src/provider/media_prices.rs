@@ -214,7 +214,7 @@ impl ImagePrice {
                 if detail == Detail::Low {
                     return exact(base);
                 }
-                let Some(pixels) = pixels else { return bound(base + MOST_TILES * tile) };
+                let Some(pixels) = pixels else { return bound(base + MAX_TILES * tile) };
                 let count = base + tiles(pixels) * tile;
                 if detail == Detail::High { exact(count) } else { bound(count) }
             }
@@ -242,14 +242,14 @@ impl ImagePrice {
                 }
             }
             Self::Crops { tokens } => {
-                let Some(Pixels { width, height }) = pixels else { return bound(USUAL_CROPS * tokens) };
+                let Some(Pixels { width, height }) = pixels else { return bound(DEFAULT_CROPS * tokens) };
                 // An image of up to 384 pixels per side is not cropped.
                 if width <= 384 && height <= 384 {
                     return exact(tokens);
                 }
                 let side = (width.min(height) * 2 / 3).clamp(256, 768);
                 let crops = width.div_ceil(side).saturating_mul(height.div_ceil(side));
-                bound(crops.min(MOST_CROPS) * tokens)
+                bound(crops.min(MAX_CROPS) * tokens)
             }
             Self::Resolution { low, medium, high, ultra_high } => bound(match detail {
                 Detail::Low => low,
@@ -262,14 +262,14 @@ impl ImagePrice {
 }
 
 /// The maximum number of tiles of an image that is scaled to at most 2,048 by 768 pixels: four by two.
-const MOST_TILES: u64 = 8;
+const MAX_TILES: u64 = 8;
 
 /// The maximum number of crops that are counted: an image of 4,096 by 4,096 pixels has six by six.
-const MOST_CROPS: u64 = 36;
+const MAX_CROPS: u64 = 36;
 
 /// The assumed number of crops of an image of unknown size: "256 + Pan & Scan (~2048)" tokens (ai.google.dev,
 /// media resolution).
-const USUAL_CROPS: u64 = 9;
+const DEFAULT_CROPS: u64 = 9;
 
 /// Returns the number of tiles of 512 pixels of an image after scaling. Pixels are rounded to the nearest
 /// number, halves down. Images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four

@@ -27,7 +27,7 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
         let _ = write!(text, " score=\"{}\"", item.score);
     }
     text.push_str(">\n");
-    push_fenced(&mut text, &item.text, "document");
+    push_delimited(&mut text, &item.text, "document");
     text.push_str("</document>\n");
     text
 }
@@ -38,7 +38,7 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
 pub fn state(id: &str, body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 32);
     let _ = writeln!(text, "<state id=\"{}\">", attribute(id));
-    push_fenced(&mut text, body, "state");
+    push_delimited(&mut text, body, "state");
     text.push_str("</state>");
     text
 }
@@ -56,7 +56,7 @@ pub fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> Str
     text.push_str(SUMMARY_NOTE);
     text.push('\n');
     if !body.trim().is_empty() {
-        push_fenced(&mut text, body.trim(), "summary");
+        push_delimited(&mut text, body.trim(), "summary");
     }
     for (id, addition) in additions {
         text.push_str(&state(id.as_str(), addition));
@@ -73,7 +73,7 @@ const SUMMARY_NOTE: &str = "A record of messages that are no longer sent, for re
 pub(crate) fn transcript(body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 40);
     text.push_str("<conversation>\n");
-    push_fenced(&mut text, body, "conversation");
+    push_delimited(&mut text, body, "conversation");
     text.push_str("</conversation>");
     text
 }
@@ -97,7 +97,7 @@ pub(crate) fn user_call(call: &ToolCall, number: Option<usize>) -> String {
     let mut text = String::from("<tool_call");
     push_number(&mut text, number);
     let _ = writeln!(text, " name=\"{}\">", attribute(&call.name));
-    push_fenced(&mut text, &call.arguments, "tool_call");
+    push_delimited(&mut text, &call.arguments, "tool_call");
     text.push_str("</tool_call>");
     text
 }
@@ -107,7 +107,7 @@ pub(crate) fn user_result(body: &str, failed: bool, number: Option<usize>) -> St
     let mut text = String::from("<tool_result");
     push_number(&mut text, number);
     text.push_str(if failed { " failed=\"true\">\n" } else { ">\n" });
-    push_fenced(&mut text, body, "tool_result");
+    push_delimited(&mut text, body, "tool_result");
     text.push_str("</tool_result>");
     text
 }
@@ -147,20 +147,20 @@ pub fn system_note(body: &str) -> String {
     if is_system_note(body) {
         return body.into();
     }
-    fenced_note(body)
+    delimited_note(body)
 }
 
 /// Returns true if the whole text already is such a note.
 pub(crate) fn is_system_note(text: &str) -> bool {
     let inside = text.strip_prefix("<system_note>\n").and_then(|rest| rest.strip_suffix("\n</system_note>"));
     // Building the note again catches a text with a second delimiter inside.
-    inside.is_some_and(|inside| fenced_note(inside) == text)
+    inside.is_some_and(|inside| delimited_note(inside) == text)
 }
 
-fn fenced_note(body: &str) -> String {
+fn delimited_note(body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 40);
     text.push_str("<system_note>\n");
-    push_fenced(&mut text, body, "system_note");
+    push_delimited(&mut text, body, "system_note");
     text.push_str("</system_note>");
     text
 }
@@ -187,7 +187,7 @@ pub(crate) fn call_as_text(call: &ToolCall) -> String {
 pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.collect();
     let mut text = format!("<result call=\"{}\">\n", attribute(id));
-    push_fenced(&mut text, &texts.join("\n"), "result");
+    push_delimited(&mut text, &texts.join("\n"), "result");
     text.push_str("</result>");
     text
 }
@@ -216,7 +216,7 @@ fn attribute(text: &str) -> String {
 
 /// Writes `body` so that it contains no `<tag` or `</tag` in any case, and ends its last line. A backslash
 /// breaks each occurrence.
-fn push_fenced(text: &mut String, body: &str, tag: &str) {
+fn push_delimited(text: &mut String, body: &str, tag: &str) {
     let mut rest = body;
     while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at(at + 1);

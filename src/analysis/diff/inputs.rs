@@ -67,7 +67,7 @@ impl<'a> ComparisonInputs<'a> {
         let one_log = std::ptr::eq(a.log, b.log);
         match input {
             Input::Model => !manager.is_for_the_target_of(other),
-            Input::Config => manager.asked_config() != other.asked_config(),
+            Input::Config => manager.requested_config() != other.requested_config(),
             Input::Budget => a.limits != b.limits || a.calibration != b.calibration,
             Input::Items => {
                 let texts = |request: &PlanRequest<'_>| {
@@ -158,7 +158,8 @@ impl<'a> ComparisonInputs<'a> {
         let from = |input| if after.contains(&input) { b } else { a };
         let (log, rag) = self.mixed(after);
         let managers = |input| if after.contains(&input) { self.after.0 } else { self.before.0 };
-        let manager = managers(Input::Model).with_config(managers(Input::Config).asked_config().clone())?;
+        let manager =
+            managers(Input::Model).with_config(managers(Input::Config).requested_config().clone())?;
         let items = from(Input::Items);
         let mut request = PlanRequest::new(&log)
             .with_rag(rag)

@@ -12,11 +12,11 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 mod states;
-mod thoughts;
+mod reasoning;
 mod tools;
 mod inputs;
 
-pub use thoughts::ReasoningChange;
+pub use reasoning::ReasoningChange;
 pub use tools::ToolsChange;
 
 use inputs::{ComparisonInputs, Input};
@@ -198,7 +198,7 @@ impl Diff {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
         let sides = ComparisonInputs { before, after };
-        let thoughts = thoughts::changes(&plans.0, &plans.1);
+        let thoughts = reasoning::changes(&plans.0, &plans.1);
         let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
         let prefix = plans.1.prefix(&plans.0.anchor());
         let states = (States::from_plan(&plans.0, before.1), States::from_plan(&plans.1, after.1));
@@ -257,7 +257,7 @@ struct Snapshot {
     /// A hash of the text that is sent for the item; `None` if the item is not included.
     sent: Option<String>,
     /// True for a placeholder that no participant wrote.
-    made_up: bool,
+    is_synthetic: bool,
 }
 
 impl Snapshot {
@@ -266,12 +266,12 @@ impl Snapshot {
             Some(Decision::Included(row)) => Self {
                 state: ItemState::Included(row.reason),
                 sent: Some(row.hash()),
-                made_up: row.source == Source::Synthetic,
+                is_synthetic: row.source == Source::Synthetic,
             },
             Some(Decision::Excluded(row)) => {
-                Self { state: ItemState::Excluded(row.reason.code()), sent: None, made_up: false }
+                Self { state: ItemState::Excluded(row.reason.code()), sent: None, is_synthetic: false }
             }
-            None => Self { state: ItemState::Absent, sent: None, made_up: false },
+            None => Self { state: ItemState::Absent, sent: None, is_synthetic: false },
         }
     }
 }
@@ -279,7 +279,7 @@ impl Snapshot {
 fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     match input {
         // Repairs come first: a placeholder is absent from one of the plans, but nobody added or removed it.
-        Input::Items if from.made_up || to.made_up => Cause::Repair,
+        Input::Items if from.is_synthetic || to.is_synthetic => Cause::Repair,
         Input::Items if to.state == ItemState::Absent => Cause::RemovedItem,
         Input::Items if from.state == to.state => Cause::ChangedItem,
         Input::Items => Cause::NewItem,

@@ -109,7 +109,7 @@ impl Explainer<'_> {
             Kind::Reasoning => match self.with_options(|config| {
                 config.conversation.reasoning = ReasoningPolicy::Drop;
             })? {
-                Some(changed) => found(AdvisedChange::DropReasoning, *tokens, tokens_of(&changed, kind)),
+                Some(changed) => to_advice(AdvisedChange::DropReasoning, *tokens, tokens_of(&changed, kind)),
                 None => None,
             },
             Kind::User | Kind::Assistant => self.with_compaction(plan)?,
@@ -120,14 +120,14 @@ impl Explainer<'_> {
 
     fn with_results_cleared(&self, before: u64) -> Result<Option<Advice>, Error> {
         // With this option the provider clears results by itself.
-        if self.manager.asked_config().conversation.tool_results == ToolResults::Provider {
+        if self.manager.requested_config().conversation.tool_results == ToolResults::Provider {
             return Ok(None);
         }
         let changed = self.with_options(|config| config.conversation.tool_results = ToolResults::Clear)?;
         Ok(changed.and_then(|changed| {
             let results = changed.notices.iter().find(|notice| notice.code == NoticeCode::ResultsCleared)?;
             let change = AdvisedChange::ClearResults { results: results.ids.len() as u64 };
-            found(change, before, tokens_of(&changed, &Kind::ToolResults(String::new())))
+            to_advice(change, before, tokens_of(&changed, &Kind::ToolResults(String::new())))
         }))
     }
 
@@ -140,14 +140,14 @@ impl Explainer<'_> {
         let changed = self.with_options(|config| config.rag.max_items = Some(max_items))?;
         Ok(changed.and_then(|changed| {
             let after = tokens_of(&changed, &Kind::Documents(String::new()));
-            found(AdvisedChange::LimitDocuments { max_items }, before, after)
+            to_advice(AdvisedChange::LimitDocuments { max_items }, before, after)
         }))
     }
 
     /// Returns the plan with other options. Returns `None` if the options stay the same, or if the prompt
     /// overflows.
     fn with_options(&self, change: impl FnOnce(&mut Config)) -> Result<Option<ContextPlan>, Error> {
-        let asked = self.manager.asked_config();
+        let asked = self.manager.requested_config();
         let mut config = asked.clone();
         change(&mut config);
         if config == *asked {
@@ -170,7 +170,7 @@ impl Explainer<'_> {
         let compacted = PlanRequest { log: &log, ..self.request.clone() };
         let after = self.manager.plan(&compacted)?;
         let change = AdvisedChange::Compact { messages: record.messages_archived };
-        Ok(found(change, plan.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
+        Ok(to_advice(change, plan.estimated_tokens_total.tokens, after.estimated_tokens_total.tokens)
             .filter(|_| after.overflow.is_none()))
     }
 }
@@ -182,7 +182,7 @@ fn tokens_of(plan: &ContextPlan, kind: &Kind) -> u64 {
 }
 
 /// Returns the change as advice if it saves at least a tenth of the tokens.
-fn found(change: AdvisedChange, before: u64, after: u64) -> Option<Advice> {
+fn to_advice(change: AdvisedChange, before: u64, after: u64) -> Option<Advice> {
     let worth_it = after <= before.saturating_sub(before.div_ceil(10));
     worth_it.then_some(Advice { change, before, after })
 }

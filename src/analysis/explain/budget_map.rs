@@ -1,6 +1,6 @@
 //! The prompt at every budget, as a list of changes from one budget to the next.
 
-use super::{Explainer, gathered::Rounds, key::Key, stays::Stays, sweep::Sweep};
+use super::{Explainer, gathered::Rounds, key::Key, retained_texts::RetainedTexts, sweep::Sweep};
 use crate::{
     error::Error,
     item::{ItemId, Section},
@@ -187,13 +187,13 @@ impl Explainer<'_> {
         let budget = present.prompt_budget;
         let context = manager.context(request)?;
         let rounds = Rounds::from_request(manager, request, &context)?;
-        let stays = Stays::new(&rounds);
+        let retained_texts = RetainedTexts::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
         // Only messages that the provider requires are goals. A goal of another item would join ranges of
         // budgets that differ in the rest of the prompt.
-        let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
-        let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required)?;
+        let requested: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
+        let sweep = Sweep::new(manager, &context, (&rounds, &retained_texts), &requested, required)?;
         let mut items = Items::default();
         let (mut above, mut at) = (Vec::new(), budget);
         while above.len() < most_steps.max(1) {
@@ -203,7 +203,7 @@ impl Explainer<'_> {
             let plan = sweep.plan_at(to)?;
             let (to, plan) = if is_clipped(&plan) && to > at { (at, sweep.plan_at(at)?) } else { (to, plan) };
             above.push(items.seen((at, to), lowest(&sweep, (at, to), &plan)?, plan));
-            if to >= sweep.most {
+            if to >= sweep.largest_budget {
                 break;
             }
             at = to + 1;
@@ -220,7 +220,7 @@ impl Explainer<'_> {
         below.reverse();
         Ok(BudgetMap {
             prompt_budget: budget,
-            largest_budget: sweep.most,
+            largest_budget: sweep.largest_budget,
             steps: steps(below.into_iter().chain(above)),
             items: items.all,
         })

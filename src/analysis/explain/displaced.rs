@@ -10,7 +10,7 @@ use crate::{
 
 /// Returns the ids of the items that are included instead of an excluded row: see
 /// [`super::Explanation::displaced_by`]. `tokens` is the token count of the row.
-pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
+pub(super) fn displaced_by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
         ExcludedReason::Budget { limited_by: LimitedBy::Overflow, .. } => {

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub(super) struct Gathered<'r> {
     pub(super) first: Candidates<'r>,
     /// The candidates without the documents of the last prompt; `None` if it had none.
-    pub(super) anew: Option<Candidates<'r>>,
+    pub(super) reranked: Option<Candidates<'r>>,
 }
 
 impl<'r> Gathered<'r> {
@@ -32,8 +32,9 @@ impl<'r> Gathered<'r> {
     ) -> Result<Self, Error> {
         let [kept, given_up] = [false, true].map(|gives_up| replan.with_documents_given_up(gives_up));
         let first = manager.candidates(request, sticky, &kept)?;
-        let anew = first.index().kept_documents.map(|_| manager.candidates(request, sticky, &given_up));
-        Ok(Self { anew: anew.transpose()?, first })
+        let reranked =
+            first.index().sticky_document_count.map(|_| manager.candidates(request, sticky, &given_up));
+        Ok(Self { reranked: reranked.transpose()?, first })
     }
 
     /// Returns the competing documents by id, including those that compete only without the documents of the
@@ -41,7 +42,7 @@ impl<'r> Gathered<'r> {
     fn documents(&self) -> impl Iterator<Item = (&ItemId, Key)> {
         // The result is collected into a map, where later entries win. A document that competes together with
         // those of the last prompt takes precedence.
-        let both = self.anew.iter().chain([&self.first]);
+        let both = self.reranked.iter().chain([&self.first]);
         let competing = both.flat_map(|candidates| {
             let slots = Slot::each(candidates.index().document_slots());
             slots.map(move |slot| (candidates, slot))
@@ -64,7 +65,7 @@ pub(super) struct Rounds<'r> {
     pub(super) sticky: Sticky<'r>,
     /// True if each budget may lose reasoning or retained texts of its own (rules K1, S10). Then each budget
     /// is planned in its own rounds.
-    pub(super) may_lose: bool,
+    pub(super) can_lose_texts: bool,
 }
 
 impl<'r> Rounds<'r> {
@@ -75,9 +76,10 @@ impl<'r> Rounds<'r> {
     ) -> Result<Self, Error> {
         let sticky = manager.sticky(request, context);
         let first = Gathered::in_round(manager, request, sticky, &manager.first_replan(request.log))?;
-        let may_lose = manager.may_lose_reasoning(request) || first.first.retained().has_repeats();
-        let last = may_lose.then(|| Gathered::in_round(manager, request, sticky, &manager.settled(request)?));
-        Ok(Self { last: last.transpose()?, first, sticky, may_lose })
+        let can_lose_texts = manager.may_lose_reasoning(request) || first.first.retained().has_repeats();
+        let last = can_lose_texts
+            .then(|| Gathered::in_round(manager, request, sticky, &manager.final_adjustments(request)?));
+        Ok(Self { last: last.transpose()?, first, sticky, can_lose_texts })
     }
 
     /// Returns the last round at the present budget.
@@ -91,7 +93,7 @@ impl<'r> Rounds<'r> {
         // request gets a key, which later entries may replace. The order is reversed so that the first of
         // several documents with one id wins.
         let rag = &self.first.first.request().rag;
-        let brought = rag.iter().enumerate().rev().filter(|_| self.may_lose);
+        let brought = rag.iter().enumerate().rev().filter(|_| self.can_lose_texts);
         let brought = brought.map(|(at, item)| (&item.id, Key::Document(at)));
         let last = self.last.iter().flat_map(Gathered::documents);
         brought.chain(self.first.documents()).chain(last).collect()
@@ -99,7 +101,7 @@ impl<'r> Rounds<'r> {
 
     /// Returns true if some budget may rank documents differently: without those of the last prompt, or with
     /// those that left.
-    pub(super) fn may_rank_anew(&self) -> bool {
-        self.first.anew.is_some() || self.may_lose
+    pub(super) fn can_rank_differently(&self) -> bool {
+        self.first.reranked.is_some() || self.can_lose_texts
     }
 }

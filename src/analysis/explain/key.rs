@@ -8,8 +8,8 @@ pub(super) enum Key {
     /// A candidate other than a document.
     Item(CandidateId),
     /// A text that stays where it was sent, or is sent again after it left (retained texts, rule S10). The
-    /// number is that of [`super::stays::Stays`].
-    Stays(u32),
+    /// number is that of [`super::retained_texts::RetainedTexts`].
+    RetainedTexts(u32),
     /// A document by its position in the request. Its rank cannot be the key, because documents rank
     /// differently once those of the last prompt are given up (sticky documents, rule S5).
     Document(usize),

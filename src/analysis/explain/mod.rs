@@ -22,7 +22,7 @@ mod slack;
 mod many_budgets;
 mod budget_range;
 mod gathered;
-mod stays;
+mod retained_texts;
 mod reach;
 mod ranked;
 mod sweep;
@@ -35,8 +35,8 @@ pub use budget_map::{BudgetMap, BudgetStep, EnteringItem, MappedItem, MappedSect
 use gathered::Rounds;
 use key::Key;
 pub use relief::ConfirmedRemedy;
-use stays::Stays;
-use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
+use retained_texts::RetainedTexts;
+use subject::{Subject, Subjects, is_excluded_for_room, near, row_of};
 use sweep::Sweep;
 use tracks::{BudgetTracks, Track};
 
@@ -207,18 +207,24 @@ impl Explainer<'_> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
         let rounds = Rounds::from_request(manager, request, &context)?;
-        let stays = Stays::new(&rounds);
+        let retained_texts = RetainedTexts::new(&rounds);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
-        let ids = Subjects::from_request(request, &rounds, &stays, &required_by_provider);
+        let ids = Subjects::from_request(request, &rounds, &retained_texts, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
         // All rows share one sweep over the budgets, because each of its steps solves the request again.
-        let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
+        let requested: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.requested).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
-        let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required_by_provider.clone())?;
-        let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &asked, &present)?;
+        let sweep = Sweep::new(
+            manager,
+            &context,
+            (&rounds, &retained_texts),
+            &requested,
+            required_by_provider.clone(),
+        )?;
+        let tracks = BudgetTracks::search(&sweep, plan.prompt_budget, &requested, &present)?;
         subjects.iter().map(|subject| answer(plan, &sweep, &tracks, subject)).collect()
     }
 }
@@ -230,7 +236,7 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
+    let track = subject.requested.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,
@@ -300,7 +306,7 @@ fn answer(
                 tokens,
                 certainty: count.map_or(explanation.certainty, |count| count.certainty),
                 run_tokens: is_run.then_some(row.token_estimate),
-                displaced_by: displaced::by(plan, row, tokens),
+                displaced_by: displaced::displaced_by(plan, row, tokens),
                 never,
                 ..explanation
             }
@@ -310,14 +316,14 @@ fn answer(
 
 /// Returns the reason why no budget includes the item.
 fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<Never, Error> {
-    if !is_for_want_of_room(&row.reason) {
+    if !is_excluded_for_room(&row.reason) {
         return Ok(Never::Reason(row.reason.clone()));
     }
     // A message that no walk examined may have no content to send.
     if let Some(reason) = subject.key.map(|key| sweep.ineligible(key)).transpose()?.flatten() {
         return Ok(Never::Reason(reason));
     }
-    Ok(Never::UpTo { reason: row.reason.clone(), largest_budget: sweep.most })
+    Ok(Never::UpTo { reason: row.reason.clone(), largest_budget: sweep.largest_budget })
 }
 
 fn reason_of(row: Decision<'_>) -> Reason {

@@ -8,7 +8,7 @@ use super::{
     gathered::Gathered,
     key::Key,
     many_budgets::{AddedTokens, ManyBudgets, PinSlots, SequenceCosts},
-    stays::Stays,
+    retained_texts::RetainedTexts,
 };
 use crate::{
     error::Error,
@@ -17,7 +17,7 @@ use crate::{
         assemble::{BRIDGE, CONTINUE, LEAD},
         candidates::{CandidateId, Candidates},
         manager::ContextWindowManager,
-        replan::TRIES,
+        replan::MAX_TRIES,
         select::{Included, OneBudget},
         solve::{Solution, Solver},
     },
@@ -32,7 +32,7 @@ pub(super) struct Rankings<'p> {
     pub(super) first: Ranked<'p>,
     /// The candidates without the documents of the last prompt (sticky documents, rule S5); `None` if it had
     /// none.
-    pub(super) anew: Option<Ranked<'p>>,
+    pub(super) reranked: Option<Ranked<'p>>,
 }
 
 impl<'p> Rankings<'p> {
@@ -40,21 +40,21 @@ impl<'p> Rankings<'p> {
         gathered: &'p Gathered<'p>,
         manager: &'p ContextWindowManager,
         goal: Option<CandidateId>,
-        most: u64,
+        largest_budget: u64,
     ) -> Self {
         let ranked = |candidates: &'p Candidates<'p>| {
             // All tries share one list of pins, because selections with the same pins are compared by their
             // differences.
             let pins = Rc::new(PinSlots::new(&candidates.index().pins));
-            let walker = || ManyBudgets::new(most, goal, Rc::clone(&pins));
+            let walker = || ManyBudgets::new(largest_budget, goal, Rc::clone(&pins));
             let tries = std::array::from_fn(|_| Try {
-                solver: manager.solver(candidates).for_many_budgets(walker(), most),
+                solver: manager.solver(candidates).for_many_budgets(walker(), largest_budget),
                 sequence: OnceCell::new(),
             });
-            let whole = manager.solver(candidates).for_many_budgets(OneBudget, most);
+            let whole = manager.solver(candidates).for_many_budgets(OneBudget, largest_budget);
             Ranked { candidates, manager, tries, whole }
         };
-        Self { first: ranked(&gathered.first), anew: gathered.anew.as_ref().map(ranked) }
+        Self { first: ranked(&gathered.first), reranked: gathered.reranked.as_ref().map(ranked) }
     }
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Ranked<'p> {
     candidates: &'p Candidates<'p>,
     manager: &'p ContextWindowManager,
     /// The first try under each budget, and the further tries with fewer tokens.
-    tries: [Try<'p>; TRIES as usize + 1],
+    tries: [Try<'p>; MAX_TRIES as usize + 1],
     /// The solver of whole plans.
     pub(super) whole: Solver<'p>,
 }
@@ -90,9 +90,9 @@ impl<'p> Ranked<'p> {
         released_before: u32,
         mut included: Included<ManyBudgets>,
         required_by_provider: Vec<Key>,
-        stays: &Stays,
+        retained_texts: &RetainedTexts,
     ) -> BudgetRange<'p> {
-        let mut others = stays.within(self.candidates, included.all_ids(), released_before);
+        let mut others = retained_texts.within(self.candidates, included.all_ids(), released_before);
         others.extend(required_by_provider);
         let documents = Documents::Slots(std::mem::take(&mut included.documents), self.candidates);
         BudgetRange { from, to, kept: included, others, documents }

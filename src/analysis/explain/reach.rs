@@ -9,7 +9,7 @@ use crate::planner::{
 
 /// Returns the largest number of available tokens, up to `most`, at which every decision is as in this
 /// solution.
-pub(super) fn up(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
+pub(super) fn highest_same(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
     let holds = holds(solution, |slack| &slack.growth, |now, then| then - now);
     let available = solution.available;
     available + gallop((most - available).max(0), |step| holds(available + step))
@@ -17,7 +17,7 @@ pub(super) fn up(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
 
 /// Returns the smallest number of available tokens, down to `least`, at which every decision is as in this
 /// solution.
-pub(super) fn down(solution: &Solution<'_, ManyBudgets>, least: i128) -> i128 {
+pub(super) fn lowest_same(solution: &Solution<'_, ManyBudgets>, least: i128) -> i128 {
     let holds = holds(solution, |slack| &slack.fall, |now, then| now - then);
     let available = solution.available;
     available - gallop((available - least).max(0), |step| holds(available - step))
@@ -39,7 +39,7 @@ fn holds<'s>(
     move |available| {
         solution.trials.iter().zip(&now).all(|(trial, now)| {
             let then = values(&trial.selector, &trial.budgets, available);
-            let slack = side(&trial.heard);
+            let slack = side(&trial.records);
             (0..now.len()).all(|variable| moved(now[variable], then[variable]) < i128::from(slack[variable]))
         })
     }
@@ -52,7 +52,7 @@ fn values(
     like: &Budgets,
     available: i128,
 ) -> [i128; BudgetVariable::ALL.len()] {
-    let budgets = selector.demands.at(available, like, selector.config);
+    let budgets = selector.demands.budgets_at(available, like, selector.config);
     BudgetVariable::ALL.map(|variable| budgets.value(variable, selector.config))
 }
 

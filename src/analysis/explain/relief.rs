@@ -76,7 +76,7 @@ impl Explainer<'_> {
                 log.unpin(id.clone());
                 return manager.plan(&PlanRequest { log: &log, ..changed }).map(Some);
             }
-            Remedy::Shorten { id, by } => return self.with_less(id, *by, rows),
+            Remedy::Shorten { id, by } => return self.with_shorter_item(id, *by, rows),
         }
         // Planned as if the last prompt had been made under the changed limits (sticky window, rule S5).
         let sticky = manager.sticky(request, &manager.context(request)?);
@@ -85,7 +85,12 @@ impl Explainer<'_> {
 
     /// Returns the plan with the text of an item cut at its end. Returns `None` if no text has the id, or if
     /// it has too few tokens.
-    fn with_less(&self, id: &ItemId, by: u64, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
+    fn with_shorter_item(
+        &self,
+        id: &ItemId,
+        by: u64,
+        rows: &[PlannedItem],
+    ) -> Result<Option<ContextPlan>, Error> {
         let Self { manager, request } = *self;
         let state = request.state.iter().position(|(name, _)| name == id);
         let is_focus = rows.iter().any(|row| row.id == *id && row.kind == ItemKind::FocusHint);

@@ -1,7 +1,7 @@
 //! The subjects of explanations: rows of a plan, found by ids as people write them, and the candidates of
 //! these rows.
 
-use super::{gathered::Rounds, key::Key, stays::Stays};
+use super::{gathered::Rounds, key::Key, retained_texts::RetainedTexts};
 use crate::{
     conversation::Conversation,
     item::{ItemId, ItemKind, Section, Source},
@@ -21,7 +21,7 @@ pub(super) struct Subject<'a> {
     /// The key of the row's candidate; `None` if the row has no candidate.
     pub(super) key: Option<Key>,
     /// The same key, but `None` if no budget changes the decision on the row.
-    pub(super) asked: Option<Key>,
+    pub(super) requested: Option<Key>,
 }
 
 impl Subject<'_> {
@@ -39,15 +39,15 @@ pub(super) struct Subjects<'a> {
     /// Messages that the provider requires (placeholder messages, rule H5), by id, with their numbers in the
     /// present plan.
     required_by_provider: BTreeMap<&'a ItemId, u32>,
-    stays: &'a Stays,
-    may_rank_anew: bool,
+    retained_texts: &'a RetainedTexts,
+    can_rank_differently: bool,
 }
 
 impl<'a> Subjects<'a> {
     pub(super) fn from_request(
         request: &'a PlanRequest<'_>,
         rounds: &'a Rounds<'_>,
-        stays: &'a Stays,
+        retained_texts: &'a RetainedTexts,
         required_by_provider: &'a [ItemId],
     ) -> Self {
         let notes = request.log.note_entries().iter().map(|(number, note)| (&note.item.id, number)).collect();
@@ -56,30 +56,30 @@ impl<'a> Subjects<'a> {
             documents: rounds.documents(),
             notes,
             required_by_provider: required_by_provider.iter().zip(0..).collect(),
-            stays,
-            may_rank_anew: rounds.may_rank_anew(),
+            retained_texts,
+            can_rank_differently: rounds.can_rank_differently(),
         }
     }
 
     pub(super) fn subject<'p>(&self, row: Decision<'p>, id: ItemId) -> Subject<'p> {
         let key = self.key(row, &id);
-        Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
+        Subject { key, requested: key.filter(|_| self.can_move(row)), id, row }
     }
 
     /// Checks if the budget decides about a row. An archived message is included if a pin brings it, and then
     /// it has a key. If documents may rank differently, others may come first, and a duplicate no longer
     /// repeats one.
-    fn moves(&self, row: Decision<'_>) -> bool {
+    fn can_move(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
         // A pin without room may fall together with its question (pinned exchanges, rule S3). With more room
         // it does not.
         let may_have_fallen = row.section == Section::SystemPinned
             && row.kind == ItemKind::Message
             && matches!(row.reason, ExcludedReason::TtlExpired { .. });
-        is_for_want_of_room(&row.reason)
+        is_excluded_for_room(&row.reason)
             || may_have_fallen
             || matches!(row.reason, ExcludedReason::Archived { .. })
-            || self.may_rank_anew && matches!(row.reason, ExcludedReason::Duplicate { .. })
+            || self.can_rank_differently && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 
     /// Returns the key of a row's candidate, or `None` if the row has no candidate.
@@ -95,7 +95,7 @@ impl<'a> Subjects<'a> {
         };
         if let Decision::Included(row) = row
             && !competes(row)
-            && let Some(key) = self.stays.key(id, row.kind.is_document())
+            && let Some(key) = self.retained_texts.key(id, row.kind.is_document())
         {
             return Some(key);
         }
@@ -122,7 +122,7 @@ impl<'a> Subjects<'a> {
 
 /// Checks if an item is excluded for lack of budget, or by a policy that counts items or tokens. Another
 /// budget may change that.
-pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
+pub(super) fn is_excluded_for_room(reason: &ExcludedReason) -> bool {
     use PolicyRule::{MaxItems, MaxSourceTokens};
     matches!(
         reason,

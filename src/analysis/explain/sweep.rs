@@ -26,7 +26,7 @@ use super::{
     many_budgets::ManyBudgets,
     ranked::{Ranked, Rankings},
     reach,
-    stays::Stays,
+    retained_texts::RetainedTexts,
 };
 use crate::{
     error::Error,
@@ -38,7 +38,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Rank},
         eligibility::Eligibility,
         manager::ContextWindowManager,
-        replan::{Faults, Replan, TRIES, tokens_to_withhold},
+        replan::{Faults, MAX_TRIES, Replan, tokens_to_withhold},
         solve::Solution,
     },
     tokens::TokenCount,
@@ -50,7 +50,7 @@ pub(super) struct Sweep<'p> {
     manager: &'p ContextWindowManager,
     context: &'p PlanContext<'p>,
     rounds: &'p Rounds<'p>,
-    stays: &'p Stays,
+    retained_texts: &'p RetainedTexts,
     /// The first round with its solvers.
     first: Rankings<'p>,
     /// The largest number of tokens that any budget leaves.
@@ -59,7 +59,7 @@ pub(super) struct Sweep<'p> {
     /// no known bound.
     most_added: Option<u64>,
     /// The largest budget of the sweep.
-    pub(super) most: u64,
+    pub(super) largest_budget: u64,
     minimum: BTreeSet<Key>,
     /// The ids of the messages that the provider requires in the present plan. Empty if no explanation is
     /// about one of them.
@@ -75,7 +75,7 @@ type Reach<'r> = dyn Fn(&Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 /// A range with the facts that decide if another solution is needed.
 struct Solved<'p> {
     /// True if the documents of the last prompt do not fit and were given up.
-    gave_up: bool,
+    gives_up_documents: bool,
     /// The faults of its prompt; `None` if it cannot lose anything.
     faults: Option<Faults>,
     range: BudgetRange<'p>,
@@ -85,33 +85,37 @@ impl<'p> Sweep<'p> {
     pub(super) fn new(
         manager: &'p ContextWindowManager,
         context: &'p PlanContext<'p>,
-        (rounds, stays): (&'p Rounds<'p>, &'p Stays),
-        asked: &BTreeSet<Key>,
+        (rounds, retained_texts): (&'p Rounds<'p>, &'p RetainedTexts),
+        requested: &BTreeSet<Key>,
         required_by_provider: Vec<ItemId>,
     ) -> Result<Self, Error> {
-        let most = context.largest_budget();
+        let largest_budget = context.largest_budget();
         let index = rounds.first.first.index();
         let most_added = manager.most_added(!index.document_slots().is_empty())?;
         // A goal keeps ranges long, but ignores the comparisons of the walk. That is safe only if nothing
         // else changes the plan. Added tokens may displace a candidate that is included after the goal.
         // Losses depend on everything before the goal.
-        let goal = match asked.first() {
-            Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) && !rounds.may_lose => Some(*id),
+        let goal = match requested.first() {
+            Some(Key::Item(id))
+                if requested.len() == 1 && most_added == Some(0) && !rounds.can_lose_texts =>
+            {
+                Some(*id)
+            }
             _ => None,
         };
-        let goal = goal.filter(|id| index.is_decided_by_the_walk(*id));
-        let available = budget::clamped(context.total(most));
+        let goal = goal.filter(|id| index.is_decided_by_walk(*id));
+        let available = budget::clamped(context.total(largest_budget));
         let present = rounds.present().first.index();
-        let is_asked = asked.iter().any(|key| matches!(key, Key::RequiredByProvider(_)));
+        let is_asked = requested.iter().any(|key| matches!(key, Key::RequiredByProvider(_)));
         Ok(Self {
             manager,
             context,
             rounds,
-            stays,
+            retained_texts,
             first: Rankings::from_gathered(&rounds.first, manager, goal, available),
             available,
             most_added,
-            most,
+            largest_budget,
             minimum: index.minimum().into_iter().map(|(id, ..)| Key::Item(id)).collect(),
             required_by_provider: if is_asked { required_by_provider } else { Vec::new() },
             ranks: present.documents().map(|(rank, document)| (document.at, rank)).collect(),
@@ -124,7 +128,7 @@ impl<'p> Sweep<'p> {
     }
 
     /// Returns a range that includes nothing.
-    pub(super) fn nothing(&self) -> BudgetRange<'p> {
+    pub(super) fn empty_range(&self) -> BudgetRange<'p> {
         BudgetRange::empty(self.candidates())
     }
 
@@ -140,7 +144,7 @@ impl<'p> Sweep<'p> {
             Key::RequiredByProvider(nth) => {
                 self.required_by_provider.get(nth as usize).cloned().into_iter().collect()
             }
-            Key::Stays(number) => vec![self.stays.id(number)],
+            Key::RetainedTexts(number) => vec![self.retained_texts.id(number)],
             Key::Document(at) => vec![candidates.request().rag[at].id.clone()],
             Key::Item(CandidateId::Note(at)) => {
                 vec![candidates.log().note_entries().get(at).item.id.clone()]
@@ -157,7 +161,7 @@ impl<'p> Sweep<'p> {
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
         // The solvers of the first round are valid for the last one only if no round can lose anything.
-        if !self.rounds.may_lose {
+        if !self.rounds.can_lose_texts {
             return self.first.first.solver(0).cost(id, self.available).map(Some);
         }
         self.manager.solver(self.candidates()).cost(id, self.available).map(Some)
@@ -176,7 +180,7 @@ impl<'p> Sweep<'p> {
         match key {
             Key::Item(id) => Some(id),
             Key::Document(at) => self.ranks.get(&at).map(|rank| CandidateId::Document(*rank)),
-            Key::Stays(_) | Key::RequiredByProvider(_) => None,
+            Key::RetainedTexts(_) | Key::RequiredByProvider(_) => None,
         }
     }
 
@@ -184,8 +188,8 @@ impl<'p> Sweep<'p> {
     /// same.
     pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
         self.at(budget, &|solution, withheld| {
-            let most = self.context.total(self.most) - withheld;
-            let available = reach::up(solution, most) + withheld;
+            let largest_budget = self.context.total(self.largest_budget) - withheld;
+            let available = reach::highest_same(solution, largest_budget) + withheld;
             (budget, self.highest_with(available, budget))
         })
     }
@@ -195,7 +199,7 @@ impl<'p> Sweep<'p> {
     pub(super) fn below(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
         self.at(budget, &|solution, withheld| {
             let least = self.context.total(1) - withheld;
-            let available = reach::down(solution, least) + withheld;
+            let available = reach::lowest_same(solution, least) + withheld;
             (self.lowest_with(available, budget), budget)
         })
     }
@@ -218,7 +222,7 @@ impl<'p> Sweep<'p> {
     /// range then contains the budgets at which every round stays the same.
     fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
         let Solved { mut faults, range, .. } = self.solve_round(&self.first, budget, reach)?;
-        if !self.rounds.may_lose {
+        if !self.rounds.can_lose_texts {
             return Ok(range);
         }
         // Each round has candidates of its own, so documents are compared by keys and no longer by slots.
@@ -226,8 +230,8 @@ impl<'p> Sweep<'p> {
         let (manager, request) = (self.manager, self.candidates().request());
         let mut replan = manager.first_replan(request.log);
         while let Some(found) = faults.take() {
-            // `mend` returns a value if no further round follows.
-            if replan.mend(found, manager.reasoning_policy()).is_some() {
+            // `adjust_to` returns a value if no further round follows.
+            if replan.adjust_to(found, manager.reasoning_policy()).is_some() {
                 break;
             }
             let gathered = Gathered::in_round(manager, request, self.rounds.sticky, &replan)?;
@@ -247,8 +251,10 @@ impl<'p> Sweep<'p> {
         reach: &Reach<'_>,
     ) -> Result<Solved<'s>, Error> {
         let found = self.solve_at(&rankings.first, budget, reach)?;
-        let Some(anew) = rankings.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found) };
-        let other = self.solve_at(anew, budget, reach)?;
+        let Some(reranked) = rankings.reranked.as_ref().filter(|_| found.gives_up_documents) else {
+            return Ok(found);
+        };
+        let other = self.solve_at(reranked, budget, reach)?;
         // The first solution decides that the documents are given up, so both solutions have to hold.
         let (from, to) = (found.range.from.max(other.range.from), found.range.to.min(other.range.to));
         Ok(Solved { range: BudgetRange { from, to, ..other.range }, ..other })
@@ -258,7 +264,7 @@ impl<'p> Sweep<'p> {
         let solution = ranked.solver(0).solve(self.context, budget, 0)?;
         let (from, to) = reach(&solution, 0);
         let is_asked = !self.required_by_provider.is_empty();
-        let needs_plan = is_asked || self.rounds.may_lose;
+        let needs_plan = is_asked || self.rounds.can_lose_texts;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
             // The range ends at the smallest budget at which the remaining tokens still cover everything that
@@ -270,7 +276,7 @@ impl<'p> Sweep<'p> {
             return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         // The quick way has no faults to return, so it is only for requests that cannot lose anything.
-        if !self.rounds.may_lose
+        if !self.rounds.can_lose_texts
             && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
             return Ok(solved);
@@ -286,10 +292,11 @@ impl<'p> Sweep<'p> {
         solution: Solution<'s, ManyBudgets>,
         required: Vec<Key>,
     ) -> Solved<'s> {
-        let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+        let (gives_up_documents, released_before) =
+            (solution.chosen.set_does_not_fit, solution.released_before());
         let included = solution.chosen.included;
-        let range = ranked.range(range, released_before, included, required, self.stays);
-        Solved { gave_up, faults: None, range }
+        let range = ranked.range(range, released_before, included, required, self.retained_texts);
+        Solved { gives_up_documents, faults: None, range }
     }
 
     /// Solves for a budget as planning does, but computes the tokens of each prompt from the neighbours of
@@ -309,7 +316,7 @@ impl<'p> Sweep<'p> {
             let Some((added, required)) = additions else { return Ok(None) };
             let total = self.context.prompt_total(solution.used() + added.tokens);
             let excess = total.saturating_sub(budget);
-            if excess == 0 || solution.is_minimal() || number == TRIES {
+            if excess == 0 || solution.is_minimal() || number == MAX_TRIES {
                 if !solution.is_minimal() {
                     range.0 = range.0.max(total);
                     depends_on_every_token |= total > budget;
@@ -345,7 +352,7 @@ impl<'p> Sweep<'p> {
         let mut replan = Replan::default();
         loop {
             let solution = solver.solve_in_detail(&context, budget, replan.tokens_withheld())?;
-            let (selector, budgets) = solution.taken();
+            let (selector, budgets) = solution.final_trial();
             let (costs, chosen) = (&selector.costs, &solution.chosen);
             let prompt =
                 LaidOut::new(&context, solver.candidates(), costs, self.manager.meter(), (&budgets, chosen))?;
@@ -353,7 +360,8 @@ impl<'p> Sweep<'p> {
             if !solution.is_minimal() && replan.withhold_tokens(excess, placeholders) {
                 continue;
             }
-            let faults = self.rounds.may_lose.then(|| self.manager.faults(&prompt, request)).transpose()?;
+            let faults =
+                self.rounds.can_lose_texts.then(|| self.manager.faults(&prompt, request)).transpose()?;
             let (total, required) = (prompt.tokens(), self.required_by(prompt.rows()));
             drop(prompt);
             let range = match (solution.is_minimal(), replan.tokens_withheld()) {
@@ -362,10 +370,11 @@ impl<'p> Sweep<'p> {
                 // The tokens withheld depend on every token of the budget.
                 _ => (budget, budget),
             };
-            let (gave_up, released_before) = (solution.chosen.gave_up_the_set, solution.released_before());
+            let (gives_up_documents, released_before) =
+                (solution.chosen.set_does_not_fit, solution.released_before());
             let included = solution.chosen.included.for_walker();
-            let range = ranked.range(range, released_before, included, required, self.stays);
-            return Ok(Solved { gave_up, faults, range });
+            let range = ranked.range(range, released_before, included, required, self.retained_texts);
+            return Ok(Solved { gives_up_documents, faults, range });
         }
     }
 
@@ -373,8 +382,8 @@ impl<'p> Sweep<'p> {
     fn required_by(&self, rows: &[PlannedItem]) -> Vec<Key> {
         let required = rows.iter().filter(|row| row.kind.is_required_by_provider());
         let there: BTreeSet<&ItemId> = required.map(|row| &row.id).collect();
-        let asked = self.required_by_provider.iter().zip(0..).filter(|(id, _)| there.contains(id));
-        asked.map(|(_, nth)| Key::RequiredByProvider(nth)).collect()
+        let requested = self.required_by_provider.iter().zip(0..).filter(|(id, _)| there.contains(id));
+        requested.map(|(_, nth)| Key::RequiredByProvider(nth)).collect()
     }
 
     /// Returns the smallest budget, up to `budget`, that leaves at least `available` tokens.
@@ -397,10 +406,10 @@ impl<'p> Sweep<'p> {
     fn highest_with(&self, available: i128, budget: u64) -> u64 {
         if self.context.calibration.is_none() {
             let highest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
-            return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
+            return highest.unwrap_or(u64::MAX).clamp(budget, self.largest_budget.max(budget));
         }
         // Rounds up, because the range may end at `low`: a middle equal to `low` would never end the loop.
-        let (mut low, mut high) = (budget, self.most.max(budget));
+        let (mut low, mut high) = (budget, self.largest_budget.max(budget));
         while low < high {
             let middle = low + (high - low).div_ceil(2);
             if self.context.total(middle) <= available { low = middle } else { high = middle - 1 }

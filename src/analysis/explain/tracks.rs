@@ -51,25 +51,25 @@ impl BudgetTracks {
     pub(super) fn search(
         sweep: &Sweep<'_>,
         budget: u64,
-        asked: &BTreeSet<Key>,
+        requested: &BTreeSet<Key>,
         present: &BTreeSet<Key>,
     ) -> Result<Self, Error> {
-        let mut found = Self { tracks: asked.iter().map(|key| (*key, Track::default())).collect() };
-        if asked.is_empty() {
+        let mut found = Self { tracks: requested.iter().map(|key| (*key, Track::default())).collect() };
+        if requested.is_empty() {
             return Ok(found);
         }
         let now = sweep.below(budget)?;
-        let all: BTreeSet<Key> = now.without(&sweep.nothing()).into_iter().collect();
+        let all: BTreeSet<Key> = now.without(&sweep.empty_range()).into_iter().collect();
         let more: Vec<Key> = present.iter().copied().filter(|key| !all.contains(key)).collect();
-        found.note_only_at_present(budget, &more);
-        found.upwards(sweep, budget, &now, &more)?;
-        found.downwards(sweep, now, &all)?;
+        found.record_present_only(budget, &more);
+        found.search_upwards(sweep, budget, &now, &more)?;
+        found.search_downwards(sweep, now, &all)?;
         Ok(found)
     }
 
     /// Records items that the plan includes and the sweep does not. This happens if results are clipped,
     /// where the sweep counts only the minimum (counterfactual budgets, rule E1).
-    fn note_only_at_present(&mut self, budget: u64, more: &[Key]) {
+    fn record_present_only(&mut self, budget: u64, more: &[Key]) {
         for key in more {
             if let Some(track) = self.tracks.get_mut(key) {
                 track.since = Some(budget);
@@ -79,14 +79,14 @@ impl BudgetTracks {
         }
     }
 
-    fn upwards(
+    fn search_upwards(
         &mut self,
         sweep: &Sweep<'_>,
         budget: u64,
         present: &BudgetRange<'_>,
         more: &[Key],
     ) -> Result<(), Error> {
-        let mut before = sweep.nothing();
+        let mut before = sweep.empty_range();
         let mut at = budget;
         loop {
             let range = sweep.above(at)?;
@@ -97,7 +97,7 @@ impl BudgetTracks {
                     // Only the first entry above the present budget is described. The excluded items are
                     // found once for all items that enter there.
                     if track.intervals.is_empty() && at > budget {
-                        let gone = gone.get_or_insert_with(|| gone_by(&range, present, more, sweep));
+                        let gone = gone.get_or_insert_with(|| find_left_keys(&range, present, more, sweep));
                         track.leaves_then.clone_from(gone);
                     }
                 }
@@ -107,7 +107,7 @@ impl BudgetTracks {
                     track.close(Some(at - 1));
                 }
             }
-            if range.to >= sweep.most {
+            if range.to >= sweep.largest_budget {
                 break;
             }
             at = range.to + 1;
@@ -118,7 +118,7 @@ impl BudgetTracks {
         Ok(())
     }
 
-    fn downwards<'p>(
+    fn search_downwards<'p>(
         &mut self,
         sweep: &Sweep<'p>,
         present: BudgetRange<'p>,
@@ -143,10 +143,15 @@ impl BudgetTracks {
 }
 
 /// Returns the keys that the present plan includes and a range does not.
-fn gone_by(range: &BudgetRange<'_>, present: &BudgetRange<'_>, more: &[Key], sweep: &Sweep<'_>) -> Vec<Key> {
+fn find_left_keys(
+    range: &BudgetRange<'_>,
+    present: &BudgetRange<'_>,
+    more: &[Key],
+    sweep: &Sweep<'_>,
+) -> Vec<Key> {
     let mut gone = present.without(range);
     if !more.is_empty() {
-        let held: BTreeSet<Key> = range.without(&sweep.nothing()).into_iter().collect();
+        let held: BTreeSet<Key> = range.without(&sweep.empty_range()).into_iter().collect();
         gone.extend(more.iter().copied().filter(|key| !held.contains(key)));
     }
     gone

@@ -98,10 +98,10 @@ impl Writer<'_, '_> {
             let rank = self.candidates.index().rank_at(place);
             let candidate = CandidateId::Document(rank);
             let item = self.candidates.document(rank);
-            let fenced = self.meter.fenced(item);
+            let fenced = self.meter.delimited_document(item);
             let tokens = self.costs.whole(candidate)?;
             if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-                self.draft.asked_documents.extend(ids.iter().cloned());
+                self.draft.documents_to_confirm.extend(ids.iter().cloned());
                 self.draft.notices.extend(ids.into_iter().map(ask_about_document));
             }
             pieces += tokens;

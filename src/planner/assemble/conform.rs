@@ -13,7 +13,7 @@ use crate::{
     plan::{Notice, NoticeCode, Overhead, PlannedItem, reason::IncludedReason},
     planner::candidates::Candidates,
     provider::{
-        conform::{Inserted, Missing, Normalized, TurnPosition},
+        conform::{Inserted, Normalized, Placeholder, TurnPosition},
         meter::{self, DeclarationNote, Meter, and_more},
         render,
     },
@@ -50,13 +50,13 @@ pub(super) fn conform(
     draft.row_messages = row_messages(draft, &normalized);
     inserted(draft, meter, &normalized)?;
     // The ids of all placeholders are known only now.
-    candidates.check_ids(&draft.made_up)?;
+    candidates.check_ids(&draft.placeholder_ids)?;
     draft.prompt.messages = normalized.messages;
     tools(draft, meter)?;
     draft.prompt.wire_format = Some(meter.profile().wire_format());
-    draft.prompt.wants = meter.profile().wants();
+    draft.prompt.requirements = meter.profile().requirements();
     #[cfg(feature = "chat-template")]
-    meter.neutralise(&mut draft.prompt);
+    meter.neutralize(&mut draft.prompt);
     about_the_calls(draft, &normalized.renamed);
     about_the_messages(draft);
     Ok(())
@@ -76,7 +76,7 @@ fn account(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result<
         let tokens = meter.joins(joined.text(), std::iter::once(apart))?;
         draft.line(meter, Overhead::Joins, tokens);
     }
-    for message in normalized.messages.iter().filter(|message| meter.profile().joins_thoughts(message)) {
+    for message in normalized.messages.iter().filter(|message| meter.profile().joins_reasoning(message)) {
         let texts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
         let apart: Result<Vec<u64>, Error> =
             texts.iter().map(|text| Ok(meter.counter().count(text)?.tokens)).collect();
@@ -116,20 +116,20 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
     for (more, Inserted { why, before, message }) in normalized.inserted.iter().enumerate() {
         let row = draft.first_rows.get(*before).map_or(draft.rows.len(), |first| first + more);
         let (kind, id, text) = match why {
-            Missing::Lead => (
+            Placeholder::Lead => (
                 ItemKind::Lead,
                 LEAD.to_owned(),
                 format!("placeholder user message added: {provider} requires a user message first"),
             ),
             // The id contains that of the row before it, because a document may have the name of a message.
-            Missing::Bridge => (
+            Placeholder::Bridge => (
                 ItemKind::Bridge,
                 format!("{BRIDGE}{}", draft.rows[draft.first_rows[before - 1] + more].id),
                 format!(
                     "placeholder assistant message added: {provider} takes no user message right after results"
                 ),
             ),
-            Missing::Continue => (
+            Placeholder::Continue => (
                 ItemKind::Continue,
                 CONTINUE.to_owned(),
                 format!("placeholder user message added: {provider} requires a final user message"),
@@ -138,7 +138,7 @@ fn inserted(draft: &mut Draft, meter: &Meter, normalized: &Normalized) -> Result
         let id = ItemId::from(id);
         let tokens = meter.message(message, TurnPosition::Live, u64::MAX)?.in_full();
         draft.bytes += meter::bytes(message);
-        draft.made_up.push(id.clone());
+        draft.placeholder_ids.push(id.clone());
         draft.notices.push(Notice { code: NoticeCode::PlaceholderMessage, ids: vec![id.clone()], text });
         let planned = PlannedItem {
             id,

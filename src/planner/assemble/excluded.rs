@@ -78,7 +78,8 @@ fn exactly(
         (Some(note), _) => vec![(Cow::Borrowed(&note.message), TurnPosition::Preamble)],
         (None, Some(first)) => {
             let run = first..first + u32::try_from(row.count).unwrap_or(u32::MAX);
-            run.map(|position| (candidates.said(position), candidates.turn_position_of(position))).collect()
+            run.map(|position| (candidates.full_message(position), candidates.turn_position_of(position)))
+                .collect()
         }
         // A system text or state entry without content has no tokens to count.
         (None, None) => return Ok(row.token_estimate),

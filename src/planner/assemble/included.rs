@@ -15,7 +15,7 @@ use crate::{
         candidates::{CandidateId, Candidates, Costs},
         eligibility::Eligibility,
         rendering::ToolResultRendering,
-        repair::{self, Piece},
+        repair::{self, SentMessage},
         select::{self, Selection},
     },
     provider::{
@@ -38,9 +38,9 @@ pub(super) struct Draft {
     pub(super) overhead: Vec<LedgerLine>,
     pub(super) notices: Vec<Notice>,
     /// Items of the conversation that the notices ask the user about.
-    pub(super) asked: BTreeSet<ItemId>,
+    pub(super) items_to_confirm: BTreeSet<ItemId>,
     /// Documents that the notices ask the user about.
-    pub(super) asked_documents: BTreeSet<ItemId>,
+    pub(super) documents_to_confirm: BTreeSet<ItemId>,
     /// Original document ids by row id, for rows whose id belongs to another document.
     pub(super) renamed: BTreeMap<ItemId, ItemId>,
     /// Results that are sent as stubs.
@@ -50,7 +50,7 @@ pub(super) struct Draft {
     /// Bytes of all rows except documents and state (see `meter::bytes`).
     pub(super) bytes: u64,
     /// Ids of placeholders that repairs added.
-    pub(super) made_up: Vec<ItemId>,
+    pub(super) placeholder_ids: Vec<ItemId>,
     /// The index of the first row of each message.
     pub(super) first_rows: Vec<usize>,
     /// The index of the finished message of each row.
@@ -65,7 +65,7 @@ pub(super) struct Draft {
 /// Returns the notice codes of the changes that a target needs to one message (rules H4, H6, H7).
 fn codes(changes: Changes) -> impl Iterator<Item = NoticeCode> {
     let codes = [
-        (changes.fenced, NoticeCode::InstructionsAsNote),
+        (changes.becomes_note, NoticeCode::InstructionsAsNote),
         (changes.parts, NoticeCode::PartReplaced),
         (changes.arguments, NoticeCode::ArgumentsWrapped),
         (changes.functions, NoticeCode::FunctionRenamed),
@@ -99,7 +99,7 @@ pub(super) fn draft(
             rows: Vec::with_capacity(expected_rows),
             prompt: Prompt {
                 messages: Vec::with_capacity(expected_rows),
-                tools: candidates.retained().tools_on_top().to_vec(),
+                tools: candidates.retained().head_tools().to_vec(),
                 ..Prompt::default()
             },
             first_rows: Vec::with_capacity(expected_rows),
@@ -159,7 +159,7 @@ fn places(
         places.push(PromptPlace::Mark);
         places.extend((index.state_comes_last || question.is_none()).then_some(PromptPlace::State));
     }
-    places.extend(candidates.retained().is_on().then_some(PromptPlace::Mark));
+    places.extend(candidates.retained().retains_texts().then_some(PromptPlace::Mark));
     places
 }
 
@@ -320,7 +320,7 @@ impl Writer<'_, '_> {
             CandidateId::UserMessage(_) => {
                 self.ask(candidate)?;
                 let members = candidates.members(candidate);
-                self.say_of_calls(&members);
+                self.add_user_call_notice(&members);
                 members.into_iter().try_for_each(|position| self.message(candidate, position))
             }
             CandidateId::Exchange(at) => self.exchange(candidate, at),
@@ -331,14 +331,14 @@ impl Writer<'_, '_> {
     fn message(&mut self, candidate: CandidateId, position: u32) -> Result<(), Error> {
         let log = self.candidates.log();
         let source = source_of(log.message(position).role());
-        let message = self.candidates.said(position);
+        let message = self.candidates.full_message(position);
         let priority = log.pin_priorities().get(&position).copied().unwrap_or_default();
         let row = Row::new(log.message_id(position), ItemKind::Message, source);
         self.push(candidate, Row { priority, position: Some(position), ..row }, &message)
     }
 
     /// Adds a notice of tool calls by the user, which are sent as text together with their results (rule H9).
-    fn say_of_calls(&mut self, members: &[u32]) {
+    fn add_user_call_notice(&mut self, members: &[u32]) {
         let log = self.candidates.log();
         if members.first().is_some_and(|head| !log.message(*head).tool_calls().is_empty()) {
             self.draft.notices.push(Notice {
@@ -359,13 +359,13 @@ impl Writer<'_, '_> {
         }
         let open = self.candidates.open == Some(at);
         self.draft.notices.extend(repair::notices(log, exchange, open));
-        for piece in repair::sound(log, exchange) {
+        for piece in repair::repaired_messages(log, exchange) {
             let priority = piece.position.and_then(|position| log.pin_priorities().get(&position));
             let priority = priority.copied().unwrap_or_default();
             let (kind, source) = match piece.position {
                 Some(_) => (ItemKind::Message, source_of(piece.message.role())),
                 None => {
-                    self.draft.made_up.push(piece.id.clone());
+                    self.draft.placeholder_ids.push(piece.id.clone());
                     let of = log.message_id(exchange.at);
                     (ItemKind::PlaceholderResult { of }, Source::Synthetic)
                 }
@@ -379,14 +379,14 @@ impl Writer<'_, '_> {
 
     /// Returns a message of an exchange as it is sent: a result may be cleared or clipped (rule S7), and
     /// reasoning withheld.
-    fn as_sent(&mut self, piece: &Piece) -> Message {
+    fn as_sent(&mut self, piece: &SentMessage) -> Message {
         let is_result = piece.message.role() == Role::Tool;
         let position = piece.position.filter(|_| is_result);
         // A clipped result belongs to the open exchange, which is never cleared.
         let clipped = position.is_some_and(|at| self.rendering.clipped.contains_key(&at));
         let cleared = !clipped && position.is_some_and(|at| self.candidates.is_cleared(at, self.rendering));
         let Some(position) = position.filter(|_| clipped || cleared) else {
-            let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning_of(at));
+            let withheld = piece.position.is_some_and(|at| self.candidates.withholds_reasoning(at));
             return if withheld { piece.message.without_reasoning() } else { piece.message.clone() };
         };
         let list = if clipped { &mut self.draft.clipped } else { &mut self.draft.cleared };
@@ -407,7 +407,7 @@ impl Writer<'_, '_> {
             return Ok(());
         }
         if let Eligibility::Asks(ids) = self.candidates.eligibility(candidate)? {
-            self.draft.asked.extend(ids.iter().cloned());
+            self.draft.items_to_confirm.extend(ids.iter().cloned());
             self.draft.notices.extend(ids.into_iter().map(ask_about));
         }
         Ok(())
@@ -419,7 +419,7 @@ impl Writer<'_, '_> {
         let kept = self.chosen.included.get(candidate);
         let turn_position = self.candidates.turn_position(candidate);
         let profile = self.meter.profile();
-        let (sent, changes) = profile.adapted(message, turn_position);
+        let (sent, changes) = profile.adapt(message, turn_position);
         if let Cow::Owned(_) = sent {
             self.draft.changed.extend(codes(changes).map(|code| (code, id.clone())));
         }

@@ -162,20 +162,20 @@ impl<'r> LaidOut<'r> {
         let rendering = costs.rendering();
         notices.extend(draft.notices);
         notices.extend(about_reasoning);
-        let (window_start, anchored) = window(candidates, chosen);
+        let (window_start, anchored_at) = window(candidates, chosen);
         let carryover = Carryover {
             row_messages: draft.row_messages,
             released_through: candidates.retained().released_through(rendering),
             sender: candidates.request().sender.clone(),
-            documents_stay: candidates.retained().is_on(),
+            documents_stay: candidates.retained().retains_texts(),
             documents_come_last: candidates.index().documents_come_last,
             new_state: candidates.retained().new_state().clone(),
             renamed: draft.renamed,
             live: candidates.live_id(),
-            anchored,
+            anchored_at,
             before,
-            asked: draft.asked,
-            asked_documents: draft.asked_documents,
+            items_to_confirm: draft.items_to_confirm,
+            documents_to_confirm: draft.documents_to_confirm,
             usage_options: context.usage,
             archives: candidates.log().archive_events(),
             settings,
@@ -221,12 +221,12 @@ fn window(candidates: &Candidates<'_>, chosen: &Selection) -> (Option<ItemId>, O
         first.map(|position| candidates.log().message_id(position))
     };
     let start = chosen.window.start.and_then(first_id);
-    let anchored = start.clone().or_else(|| match chosen.window.found {
+    let anchored_at = start.clone().or_else(|| match chosen.window.found {
         Window::Fresh => None,
         Window::Sticky => candidates.index().window_start.and_then(first_id),
         Window::Cut { .. } => candidates.live_id(),
     });
-    (start, anchored)
+    (start, anchored_at)
 }
 
 /// Returns the budget and use of each section.
@@ -269,11 +269,11 @@ fn before(candidates: &Candidates<'_>, draft: &Draft) -> Option<LastPrompt> {
     let mut now = tools.iter().chain(draft.rows.iter().map(|row| &row.id));
     let parted =
         anchor.prompt.iter().flat_map(|prompt| prompt.iter()).find(|was| now.next() != Some(&was.id));
-    let parts_at_a_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
+    let changed_at_message = parted.is_some_and(|was| candidates.log().position_of(&was.id).is_some());
     // The conversation remembers rows only for its own anchor, not for one that the request brings.
     let own = candidates.request().previous.is_none();
     let rows = candidates.log().sent_rows().filter(|_| own).cloned();
-    Some(LastPrompt { anchor: Arc::new(anchor.clone()), parts_at_a_message, rows })
+    Some(LastPrompt { anchor: Arc::new(anchor.clone()), changed_at_message, rows })
 }
 
 /// Counts the prompts that are laid out, in tests only.

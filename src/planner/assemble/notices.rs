@@ -113,11 +113,11 @@ fn about_the_window(candidates: &Candidates<'_>, window: Window) -> Option<Notic
 fn about_released_texts(candidates: &Candidates<'_>, rendering: &ToolResultRendering) -> Option<Notice> {
     let ids: Vec<ItemId> =
         candidates.retained().released_by(rendering).filter(|_| rendering.releases).collect();
-    let why = match candidates.retained().retention_cost().filter(|upkeep| upkeep.leave) {
-        Some(upkeep) => format!(
+    let why = match candidates.retained().retention_cost().filter(|cost| cost.leave) {
+        Some(cost) => format!(
             "reading them again has cost {}, as much as sending the prompt without them ({})",
-            dollars(upkeep.spent),
-            dollars(upkeep.leaving)
+            dollars(cost.spent),
+            dollars(cost.leaving)
         ),
         None => "the prompt would not fit its budget with them".into(),
     };

@@ -112,7 +112,7 @@ fn own_tokens(row: &PlannedItem, candidates: &Candidates<'_>, meter: &Meter) -> 
         }
         _ => {
             let position = candidates.log().position_of(&row.id);
-            let fenced = position.filter(|position| candidates.is_call_of_a_user(*position));
+            let fenced = position.filter(|position| candidates.is_user_call(*position));
             fenced.map_or(row.body.text(), |position| candidates.log().message(position).text())
         }
     };

@@ -18,10 +18,10 @@ use crate::{
 use std::{collections::BTreeSet, ops::Range};
 
 /// Bytes per token to assume if the plan has too little text to measure.
-const BYTES_A_TOKEN: u64 = 4;
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// Minimum number of bytes that a plan needs to measure bytes per token.
-const TELLING: u64 = 200;
+const MIN_MEASURED_BYTES: u64 = 200;
 
 impl LaidOut<'_> {
     /// Returns the usage of the context window (rule U2). Items that are excluded for lack of budget are
@@ -33,7 +33,7 @@ impl LaidOut<'_> {
     pub(super) fn usage(&self) -> Result<ContextUsage, Error> {
         let Self { context, candidates, .. } = *self;
         let total = self.total;
-        let volatile_tokens = if candidates.retained().is_on() { 0 } else { volatile_tokens(self) };
+        let volatile_tokens = if candidates.retained().retains_texts() { 0 } else { volatile_tokens(self) };
         let mut notes = candidates.log().note_entries().iter().map(|(_, note)| note);
         let dropped = self.excluded()?.iter().map(|row| bytes_left_out(row, candidates, &mut notes)).sum();
         let dropped_tokens = tokens_of_bytes(self, dropped);
@@ -81,7 +81,7 @@ fn reported(sent: &LaidOut<'_>, fixed_tokens: u64) -> Option<u64> {
     for row in sent.rows() {
         // New documents and state are part of the conversation only if they stay in it.
         if is_apart(row) {
-            let is_new = candidates.retained().is_on() && is_new(row, candidates);
+            let is_new = candidates.retained().retains_texts() && is_new(row, candidates);
             tokens = tokens.saturating_add(if is_new { row.token_estimate.tokens } else { 0 });
             continue;
         }
@@ -166,7 +166,7 @@ fn tokens_of_bytes(sent: &LaidOut<'_>, bytes: u64) -> u64 {
     let of_rows =
         || sent.rows().iter().filter(|row| !is_apart(row)).map(|row| row.token_estimate.tokens).sum();
     let (tokens, of): (u64, u64) =
-        if measured < TELLING { (1, BYTES_A_TOKEN) } else { (of_rows(), measured) };
+        if measured < MIN_MEASURED_BYTES { (1, BYTES_PER_TOKEN) } else { (of_rows(), measured) };
     // Rounded up: an estimate that is too low would delay compaction.
     let tokens = (u128::from(bytes) * u128::from(tokens)).div_ceil(u128::from(of));
     u64::try_from(tokens).unwrap_or(u64::MAX)

@@ -55,7 +55,7 @@ impl Available {
     }
 
     /// Returns the maximum tokens of one question's documents. `limit` is per mille (rule S10).
-    pub(crate) fn for_a_question(&self, limit: u16) -> u64 {
+    pub(crate) fn question_limit(&self, limit: u16) -> u64 {
         per_mille(self.to_divide(), limit)
     }
 

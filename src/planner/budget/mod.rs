@@ -144,7 +144,7 @@ impl SectionDemands {
         }
         // A sum that saturates exceeds every budget anyway.
         let minimum = minimums.iter().fold(0, |sum: u64, m| sum.saturating_add(*m));
-        let merges = index.merges_in_the_minimum();
+        let merges = index.merges_in_minimum();
         let documents_stay = index.documents_stay;
         let mut demands = Self { minimums, minimum, demands: minimums, merges, documents_stay };
         // Under an overflow nothing beyond the minimum is included, so demands are not counted.
@@ -250,7 +250,7 @@ impl SectionDemands {
     }
 
     /// Returns the budgets for another total at which the decisions on the minimum and on pins are the same.
-    pub(crate) fn at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
+    pub(crate) fn budgets_at(&self, tokens: i128, like: &Budgets, config: &Config) -> Budgets {
         let budgets = Budgets { available: Available { tokens, ..like.available }, ..*like };
         let fits = self.minimum.saturating_add(like.pins) <= budgets.available.to_divide();
         if fits { self.divided(&budgets, config) } else { budgets }
@@ -283,7 +283,7 @@ impl Budgets {
     }
 
     /// Returns the tokens for the minimum alone, with those that merging state saves in it.
-    pub(crate) fn for_the_minimum(&self) -> u64 {
+    pub(crate) fn minimum_budget(&self) -> u64 {
         self.available.to_divide().saturating_add(self.merged_minimum)
     }
 
@@ -313,7 +313,7 @@ impl Budgets {
             BudgetVariable::DocumentShare => self.document_share(),
             BudgetVariable::FullDocumentShare => self.full_document_share(),
             BudgetVariable::PinsLimit => self.available.for_pins(config.sections.pins_limit),
-            BudgetVariable::QuestionLimit => self.available.for_a_question(config.rag.question_limit),
+            BudgetVariable::QuestionLimit => self.available.question_limit(config.rag.question_limit),
             BudgetVariable::Free => return self.available.tokens,
         })
     }

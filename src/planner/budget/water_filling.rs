@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_section_hungry_gets_its_share() {
+    fn unmet_demands_divide_by_share() {
         let hungry = [(150, 0, 9_000), (550, 0, 9_000), (300, 0, 9_000)];
         assert_eq!(budgets(hungry, 1_000), [150, 550, 300]);
         // The last token goes to the section with the most share for it: 550/550.5 is more than 300/300.5.
@@ -131,7 +131,7 @@ mod tests {
 
     /// By largest remainder the third section would get 1 of 5 tokens, and 0 of 6.
     #[test]
-    fn a_section_never_gets_less_of_more() {
+    fn larger_total_never_lowers_a_budget() {
         let hungry = [(450, 0, 9_000), (450, 0, 9_000), (100, 0, 9_000)];
         let third: Vec<u64> = (0..12).map(|total| budgets(hungry, total)[2]).collect();
         assert!(third.is_sorted(), "{third:?}");
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_nothing_stays_at_its_minimum() {
+    fn zero_share_gets_its_minimum() {
         assert_eq!(budgets([(1000, 0, 10), (0, 5, 500), (0, 0, 500)], 1_000), [10, 5, 0]);
     }
 
     #[test]
-    fn the_extremes_do_not_wrap() {
+    fn largest_demands_do_not_wrap() {
         let all = [(150, 0, u64::MAX), (550, 0, u64::MAX), (300, 0, u64::MAX)];
         let sum: u128 = budgets(all, u64::MAX).map(u128::from).iter().sum();
         assert_eq!(sum, u128::from(u64::MAX));

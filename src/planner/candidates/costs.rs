@@ -55,7 +55,7 @@ impl<'a> Costs<'a> {
         (self.rendering, self.known.into_inner())
     }
 
-    /// Returns the same costs for many budgets, none of which leaves more than `most` tokens.
+    /// Returns the same costs for many budgets, none of which leaves more than `largest_budget` tokens.
     pub(crate) fn for_many_budgets(self, most: Option<u64>) -> Self {
         Self { many_budgets: most, ..self }
     }
@@ -66,7 +66,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Returns the largest number of tokens that any cost is compared with. Returns `None` for one budget.
-    pub(crate) fn most(&self) -> Option<u64> {
+    pub(crate) fn largest_budget(&self) -> Option<u64> {
         self.many_budgets
     }
 
@@ -138,14 +138,15 @@ impl<'a> Costs<'a> {
             }
             CandidateId::UserMessage(_) => self.sum(id, &[], limit),
             CandidateId::Exchange(at) => {
-                let made_up = repair::synthetic_results(candidates.log, candidates.log.turns().exchange(at));
-                self.sum(id, &made_up, limit)
+                let placeholders =
+                    repair::synthetic_results(candidates.log, candidates.log.turns().exchange(at));
+                self.sum(id, &placeholders, limit)
             }
         }
     }
 
     /// Counts the messages of a candidate with the texts retained before it and its placeholder results.
-    fn sum(&self, id: CandidateId, made_up: &[Message], limit: u64) -> Result<Weight, Error> {
+    fn sum(&self, id: CandidateId, placeholders: &[Message], limit: u64) -> Result<Weight, Error> {
         let mut sum = 0;
         let turn_position = self.candidates.turn_position(id);
         let members =
@@ -156,7 +157,7 @@ impl<'a> Costs<'a> {
         let before =
             place.map(|at| self.candidates.retained().messages_before(at, released)).unwrap_or_default();
         let before = before.into_iter().map(Cow::Owned);
-        for message in before.chain(members).chain(made_up.iter().map(Cow::Borrowed)) {
+        for message in before.chain(members).chain(placeholders.iter().map(Cow::Borrowed)) {
             match self.meter.message(&message, turn_position, limit - sum)? {
                 Weight::Exactly(n) => sum += n,
                 Weight::Over => return Ok(Weight::Over),

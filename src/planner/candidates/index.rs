@@ -40,7 +40,7 @@ pub(crate) struct CandidateIndex<'a> {
     pub(super) competing: Vec<Rank>,
     /// The number of documents in the set that stays for the question of the last prompt (rule S5). They are
     /// the first ones.
-    pub(crate) kept_documents: Option<u32>,
+    pub(crate) sticky_document_count: Option<u32>,
     /// True if other documents may join the set. False if the model checks the prompt before its reasoning.
     pub(crate) others_join: bool,
     /// The start of the last prompt's window, if it still holds (rule S5).
@@ -83,7 +83,7 @@ impl CandidateIndex<'_> {
     }
 
     /// Checks if state is merged into the live question while only the minimum is included (rule O1).
-    pub(crate) fn merges_in_the_minimum(&self) -> bool {
+    pub(crate) fn merges_in_minimum(&self) -> bool {
         let Some(exchanges) = self.exchanges_after_the_question() else { return false };
         let follows = |id: CandidateId| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at));
         !self.minimum().into_iter().any(|(id, ..)| follows(id))
@@ -133,13 +133,13 @@ impl CandidateIndex<'_> {
     }
 
     /// Checks if all pins are notes. Then each is counted by itself, and none brings a user message.
-    pub(crate) fn pins_are_notes(&self) -> bool {
+    pub(crate) fn has_only_pinned_notes(&self) -> bool {
         self.pins_are_notes
     }
 
     /// Checks if only the walk of rules S4 and S5 decides on a candidate, once everything newer is included:
     /// no other item competes for free tokens.
-    pub(crate) fn is_decided_by_the_walk(&self, id: CandidateId) -> bool {
+    pub(crate) fn is_decided_by_walk(&self, id: CandidateId) -> bool {
         let walked = matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
         let alone =
             self.competing.is_empty() && self.states == 0 && self.pins.iter().all(|pin| pin.undroppable);
@@ -158,7 +158,7 @@ impl CandidateIndex<'_> {
 
     /// Returns the documents that compete: those of the set that stays, or all.
     pub(crate) fn competing_documents(&self) -> impl Iterator<Item = (Rank, &Document)> {
-        let kept = self.kept_documents.unwrap_or(u32::MAX);
+        let kept = self.sticky_document_count.unwrap_or(u32::MAX);
         // The documents of the set have the first ranks.
         let ranks = self.competing.iter().take_while(move |rank| rank.number() < kept);
         ranks.map(|rank| (*rank, &self.documents[rank.to_usize()]))

@@ -36,7 +36,7 @@ mod required;
 mod pins;
 mod index;
 mod map;
-mod said;
+mod full_messages;
 mod results;
 mod costs;
 mod shorten;
@@ -176,7 +176,7 @@ impl<'a> Candidates<'a> {
         // Documents at the end join the retained ones, so no set has to stay together.
         let set = if documents_come_last { &[] } else { sticky.rag };
         let competing = retained.competing_documents();
-        let (documents, kept_documents) =
+        let (documents, sticky_document_count) =
             documents::in_order(&request.rag, competing, set, &config.rag, &rules, meter)?;
 
         let summaries = summaries::find_summaries(log, target);
@@ -204,13 +204,13 @@ impl<'a> Candidates<'a> {
             ineligible_pins,
             competing: ranks.filter(|(_, one)| one.out.is_none()).map(|(rank, _)| rank).collect(),
             documents,
-            kept_documents,
+            sticky_document_count,
             others_join: !sticky.checks,
             window_start,
             live_turn: log.live_turn(),
             states: state.len() as u64,
             has_late: state.iter().any(|(_, message)| message.role().instructs()),
-            state_comes_last: profile.takes_state_last(),
+            state_comes_last: profile.accepts_state_last(),
             documents_come_last,
             documents_stay: retains,
             summary_follows_the_question: summaries::follow_the_question(&summaries, log),

@@ -25,7 +25,7 @@ impl Candidates<'_> {
         let leave = self
             .retained
             .unanswered()
-            .filter(|_| self.retained.retention_cost().is_some_and(|upkeep| upkeep.leave));
+            .filter(|_| self.retained.retention_cost().is_some_and(|cost| cost.leave));
         let left = leave.and_then(|question| self.retained.release_before(question, &kept));
         // These texts leave because of their cost, not for lack of tokens, so the window is not cut.
         left.map_or(kept, |left| ToolResultRendering { cuts: false, ..left })
@@ -37,7 +37,7 @@ impl Candidates<'_> {
             return Cow::Owned(clipped.clone());
         }
         let cleared = (position < rendering.cleared_before).then(|| stub(self, position)).flatten();
-        cleared.map_or_else(|| self.said(position), Cow::Owned)
+        cleared.map_or_else(|| self.full_message(position), Cow::Owned)
     }
 
     /// Checks if a rendering sends a stub in place of a message.

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Minimum number of bytes that a clipped result keeps. A shorter one carries no useful information.
-const LEAST_KEPT: usize = 200;
+const MIN_CLIPPED_BYTES: usize = 200;
 
 impl Costs<'_> {
     /// Returns a rendering that clears all results but the newest `keep_results`. Returns `None` if that
@@ -124,7 +124,7 @@ impl Costs<'_> {
         let longest = longest.unwrap_or_default();
         // Binary search for the longest clips that fit. Each step counts the open exchange once.
         let mut best = None;
-        let (mut low, mut high) = (LEAST_KEPT, longest);
+        let (mut low, mut high) = (MIN_CLIPPED_BYTES, longest);
         while low <= high {
             let middle = usize::midpoint(low, high);
             let tried = self.clipped_to(&texts, middle);
@@ -133,7 +133,7 @@ impl Costs<'_> {
                 best = Some(tried);
                 low = middle + 1;
             } else {
-                // `middle` is at least `LEAST_KEPT`, so this does not wrap.
+                // `middle` is at least `MIN_CLIPPED_BYTES`, so this does not wrap.
                 high = middle - 1;
             }
         }
@@ -144,7 +144,7 @@ impl Costs<'_> {
     /// smaller by this amount.
     pub(crate) fn clips_could_save(&self) -> Result<u64, Error> {
         let Some(open) = self.clippable() else { return Ok(0) };
-        let shortest = self.with(self.clipped_to(&self.texts_of(open), LEAST_KEPT));
+        let shortest = self.with(self.clipped_to(&self.texts_of(open), MIN_CLIPPED_BYTES));
         let id = CandidateId::Exchange(open);
         Ok(self.whole(id)?.saturating_sub(shortest.whole(id)?))
     }

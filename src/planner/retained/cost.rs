@@ -32,7 +32,7 @@ pub(crate) fn retention_cost(
         return None;
     }
     let prompt = last.prompt.as_deref()?;
-    let same_target = last.target.as_ref().is_some_and(|target| target.is(&Target::from_model(model)));
+    let same_target = last.target.as_ref().is_some_and(|target| target.matches(&Target::from_model(model)));
     // Without a known price of cached input, its price is not assumed to be that of other input.
     let rates = model
         .price
@@ -47,7 +47,8 @@ pub(crate) fn retention_cost(
     }
     let replies = log.turns().exchanges(turn).start.to_usize() as u64;
     // One pass over the last prompt. The first retained text starts the part that would be written again.
-    let (mut items, mut tokens, mut read_again, mut behind, mut thought) = (0u64, 0u64, 0u128, 0u64, 0u64);
+    let (mut items, mut tokens, mut read_again, mut behind, mut reasoning_total) =
+        (0u64, 0u64, 0u128, 0u64, 0u64);
     for piece in prompt {
         let is_message = log.position_of(&piece.id).is_some();
         let sent_with = log.sent_with();
@@ -65,17 +66,17 @@ pub(crate) fn retention_cost(
         } else if items > 0 {
             behind += piece.tokens;
             let message = log.position_of(&piece.id).filter(|_| piece.has_reasoning());
-            thought += message.map_or(0, |at| reasoning_tokens(log.message(at), piece.tokens));
+            reasoning_total += message.map_or(0, |at| reasoning_tokens(log.message(at), piece.tokens));
         }
     }
     if items == 0 {
         return None;
     }
-    let thought = if model.thinking.is_some() { thought } else { 0 };
+    let reasoning_total = if model.thinking.is_some() { reasoning_total } else { 0 };
     let spent = billionths(read_again * u128::from(rates.cache_read));
     // Only the extra price counts: otherwise these tokens would be read from the cache.
-    let written_anew = u128::from(behind) * u128::from(rates.cache_write.saturating_sub(rates.cache_read));
-    let leaving = billionths(written_anew + u128::from(thought) * u128::from(rates.output));
+    let written_again = u128::from(behind) * u128::from(rates.cache_write.saturating_sub(rates.cache_read));
+    let leaving = billionths(written_again + u128::from(reasoning_total) * u128::from(rates.output));
     Some(RetentionCost { items, tokens, spent, leaving, leave: spent > 0 && spent >= leaving })
 }
 

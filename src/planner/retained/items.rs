@@ -29,13 +29,13 @@ pub(crate) struct RetainedItems<'a> {
     /// Parts of the head that are sent at the end (rule S12).
     late: LateAdditions<'a>,
     /// True if texts are retained at all.
-    is_on: bool,
+    retains_texts: bool,
     /// Position before which texts are no longer sent.
     released_before: u32,
     /// True if new documents come last, because their question was sent without them.
     documents_come_last: bool,
     /// The costs of the retained texts of earlier questions (rule S11).
-    upkeep: Option<RetentionCost>,
+    retention_cost: Option<RetentionCost>,
     /// The live question, until it has a reply. The texts before it are selected again.
     unanswered: Option<u32>,
     /// Documents that the request repeats, with the positions of the messages after them.
@@ -56,7 +56,7 @@ impl<'a> RetainedItems<'a> {
         request: &'a PlanRequest<'a>,
         target: &Target,
         meter: &Meter,
-        is_on: bool,
+        retains_texts: bool,
         sticky: Sticky<'_>,
         again: &SentAgain,
     ) -> Self {
@@ -70,12 +70,12 @@ impl<'a> RetainedItems<'a> {
         let mut retained = Self {
             request,
             profile,
-            late: LateAdditions::new(request, target, &profile, is_on),
-            is_on,
-            released_before: released.filter(|_| is_on).unwrap_or_default(),
+            late: LateAdditions::new(request, target, &profile, retains_texts),
+            retains_texts,
+            released_before: released.filter(|_| retains_texts).unwrap_or_default(),
             documents_come_last: false,
-            upkeep: sticky.upkeep.filter(|_| is_on),
-            unanswered: live.filter(|_| is_on && !is_answered),
+            retention_cost: sticky.retention_cost.filter(|_| retains_texts),
+            unanswered: live.filter(|_| retains_texts && !is_answered),
             documents: BTreeMap::new(),
             new_documents: BTreeSet::new(),
             competing: Vec::new(),
@@ -87,10 +87,10 @@ impl<'a> RetainedItems<'a> {
             && !sticky.rag.is_empty()
             && !sticky.rag.iter().any(|id| retained.documents_with_id(id).next().is_some());
         let has_documents = live.is_some_and(|live| !log.sent_with().documents(live).is_empty());
-        retained.documents_come_last = is_on
+        retained.documents_come_last = retains_texts
             && is_answered
             && (sticky.question_sent || has_documents)
-            && profile.takes_state_last()
+            && profile.accepts_state_last()
             && !brings_the_set;
         retained.match_documents(meter, again);
         retained
@@ -102,14 +102,14 @@ impl<'a> RetainedItems<'a> {
         self.competing.reserve(self.request.rag.len());
         for (at, item) in self.request.rag.iter().enumerate() {
             // Compared as sent, with delimiters: only an identical text is a repeat.
-            let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.fenced(item);
+            let is_it = |(_, sent): &(u32, &SentText)| sent.text == meter.delimited_document(item);
             let place = self.documents_with_id(&item.id).find(is_it).map(|(place, _)| place);
             if let Some(place) = place.filter(|_| !again.documents.contains(&item.id)) {
                 self.documents.insert(item.id.clone(), place);
                 continue;
             }
             // A retained document gets another row id only if a new document has its id.
-            if self.is_on && log.sent_with().documents_with_id(&item.id).next().is_some() {
+            if self.retains_texts && log.sent_with().documents_with_id(&item.id).next().is_some() {
                 self.new_documents.insert(item.id.clone());
             }
             self.competing.push(at);
@@ -121,8 +121,8 @@ impl<'a> RetainedItems<'a> {
     }
 
     /// Checks if texts are retained for this request at all.
-    pub(crate) fn is_on(&self) -> bool {
-        self.is_on
+    pub(crate) fn retains_texts(&self) -> bool {
+        self.retains_texts
     }
 
     /// Returns the position before which texts are no longer sent.
@@ -137,7 +137,7 @@ impl<'a> RetainedItems<'a> {
 
     /// Returns the costs of the retained texts of earlier questions (rule S11).
     pub(crate) fn retention_cost(&self) -> Option<RetentionCost> {
-        self.upkeep
+        self.retention_cost
     }
 
     /// Returns the live question, until it has a reply.
@@ -156,12 +156,12 @@ impl<'a> RetainedItems<'a> {
     /// Checks if the texts before a message are sent in a rendering that releases those before
     /// `released_before`.
     pub(crate) fn is_sent_at(&self, position: u32, released_before: u32) -> bool {
-        self.is_on && position >= released_before && self.is_retained_at(position)
+        self.retains_texts && position >= released_before && self.is_retained_at(position)
     }
 
     /// Returns the retained documents of an id with their places, newest first.
     fn documents_with_id<'l>(&'l self, id: &'l ItemId) -> impl Iterator<Item = (u32, &'l SentText)> {
-        let places = self.log().sent_with().documents_with_id(id).filter(|_| self.is_on);
+        let places = self.log().sent_with().documents_with_id(id).filter(|_| self.retains_texts);
         places.filter(|(at, _)| self.is_retained_at(*at))
     }
 
@@ -240,7 +240,7 @@ impl<'a> RetainedItems<'a> {
 
     /// Returns the messages that are sent before those of a question or an exchange.
     pub(crate) fn messages_before(&self, position: u32, released_before: u32) -> Vec<Message> {
-        if !self.is_on {
+        if !self.retains_texts {
             return Vec::new();
         }
         let documents = self.documents_before(position, released_before);
@@ -253,7 +253,7 @@ impl<'a> RetainedItems<'a> {
     /// tools in the head.
     pub(crate) fn texts_before(&self, position: u32) -> (Vec<SentText>, Vec<SentText>) {
         let sent_with = self.log().sent_with();
-        if !self.is_on || !self.is_retained_at(position) {
+        if !self.retains_texts || !self.is_retained_at(position) {
             return (Vec::new(), Vec::new());
         }
         let is_state =
@@ -274,7 +274,7 @@ impl<'a> RetainedItems<'a> {
 
     /// Checks if state is retained. This needs a target that takes it at the end of a prompt.
     pub(crate) fn retains_state(&self) -> bool {
-        self.is_on && self.profile.takes_state_last()
+        self.retains_texts && self.profile.accepts_state_last()
     }
 
     /// Records a state entry of the request. Returns its row and message, or `None` if it is retained
@@ -346,8 +346,8 @@ impl<'a> RetainedItems<'a> {
     }
 
     /// Returns the tools that are declared before the messages.
-    pub(crate) fn tools_on_top(&self) -> &'a [Tool] {
-        self.late.on_top(self.request.tools)
+    pub(crate) fn head_tools(&self) -> &'a [Tool] {
+        self.late.in_head(self.request.tools)
     }
 
     /// Returns the retained texts that the request repeats and that have no row in a prompt.
@@ -377,7 +377,7 @@ impl<'a> RetainedItems<'a> {
         rendering: &ToolResultRendering,
     ) -> Option<ToolResultRendering> {
         let before = rendering.released_before;
-        if !self.is_on || position <= before {
+        if !self.retains_texts || position <= before {
             return None;
         }
         let mut within = self.log().sent_with().within(before..position);

@@ -35,12 +35,12 @@ impl<'a> LateAdditions<'a> {
         request: &'a PlanRequest<'a>,
         target: &Target,
         profile: &TargetProfile,
-        is_on: bool,
+        retains_texts: bool,
     ) -> Self {
         let log = request.log;
         let takes_more =
             log.messages().last().is_some_and(|last| matches!(last.role(), Role::User | Role::Tool));
-        if !is_on || !profile.takes_late_instructions() {
+        if !retains_texts || !profile.accepts_late_instructions() {
             return Self::default();
         }
         // After a compaction or a rewind, the beginning of the prompt changes anyway.
@@ -48,13 +48,13 @@ impl<'a> LateAdditions<'a> {
         // An anchor of the caller counts only if it is the conversation's own: otherwise the log has no
         // record of the sent texts.
         let same = |own: &&Anchor| request.previous.as_ref().is_none_or(|given| given.prompt == own.prompt);
-        let last = own.filter(same).filter(|last| last.target.as_ref().is_some_and(|of| of.is(target)));
+        let last = own.filter(same).filter(|last| last.target.as_ref().is_some_and(|of| of.matches(target)));
         let last = last.and_then(|last| last.prompt.as_deref());
-        let on_top = match last {
-            Some(last) if profile.takes_late_tools() => on_top(request.tools, last, profile),
+        let in_head = match last {
+            Some(last) if profile.accepts_late_tools() => in_head(request.tools, last, profile),
             _ => request.tools.len(),
         };
-        let late = Self { last, tools: &request.tools[on_top..], takes_more };
+        let late = Self { last, tools: &request.tools[in_head..], takes_more };
         let id = ItemId::from(TOOLS);
         let sent = log.sent_with().state_with_id(&id).map(|(_, sent)| sent.text.as_str());
         // If new tools cannot be sent at the end now, all tools are declared before the messages.
@@ -70,7 +70,7 @@ impl<'a> LateAdditions<'a> {
     }
 
     /// Returns the tools that are declared before the messages.
-    pub(crate) fn on_top(&self, tools: &'a [Tool]) -> &'a [Tool] {
+    pub(crate) fn in_head(&self, tools: &'a [Tool]) -> &'a [Tool] {
         &tools[..tools.len() - self.tools.len()]
     }
 
@@ -89,7 +89,7 @@ impl<'a> LateAdditions<'a> {
     ) -> Option<String> {
         let sent: Vec<Value> =
             sent.flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default()).collect();
-        let declared = self.tools.iter().filter(|tool| profile.takes_tool(tool));
+        let declared = self.tools.iter().filter(|tool| profile.accepts_tool(tool));
         let new: Vec<Value> = declared.map(stored).filter(|tool| !sent.contains(tool)).collect();
         (!new.is_empty()).then(|| Value::Array(new).to_string())
     }
@@ -98,21 +98,21 @@ impl<'a> LateAdditions<'a> {
 /// Returns the number of tools that the last prompt began with: the longest beginning of the list with the
 /// hash of that prompt. Returns all of them if there is none, because a changed tool cannot be sent at the
 /// end.
-fn on_top(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
+fn in_head(tools: &[Tool], last: &[PromptPiece], profile: &TargetProfile) -> usize {
     let Some(declared) = last.first().filter(|piece| piece.id.as_str() == TOOLS) else {
         // Anthropic requires at least one tool before the messages.
         return if profile.wire_format() == WireFormat::OpenAiResponses { 0 } else { tools.len() };
     };
     let mut hash = ToolsHash::default();
-    let mut on_top = None;
+    let mut in_head = None;
     // The longest match counts: tools that the target does not take leave the hash unchanged.
     for (at, tool) in tools.iter().enumerate() {
-        if profile.takes_tool(tool) {
+        if profile.accepts_tool(tool) {
             hash.add(&profile.tool(tool));
         }
-        on_top = (hash.text() == *declared.hash).then_some(at + 1).or(on_top);
+        in_head = (hash.text() == *declared.hash).then_some(at + 1).or(in_head);
     }
-    on_top.unwrap_or(tools.len())
+    in_head.unwrap_or(tools.len())
 }
 
 /// Returns a tool as the log remembers it.

@@ -33,15 +33,15 @@ impl<W: Walker> Selector<'_, W> {
     ) -> Result<(), Error> {
         let room = Room::new(budgets.budget(Section::Rag), BudgetVariable::Rag);
         let room = self.room_for_documents(room, &budgets.available, chosen);
-        let Some(kept) = self.index.kept_documents else {
+        let Some(kept) = self.index.sticky_document_count else {
             return self.offer_to_documents(room, 0, chosen);
         };
-        let mut offer = self.offer_to_the_set(kept, room, chosen)?;
+        let mut offer = self.offer_to_sticky_documents(kept, room, chosen)?;
         if !offer.has_room_for_all() {
             let share = Room::new(budgets.document_share(), BudgetVariable::DocumentShare);
-            offer = self.offer_to_the_set(kept, share, chosen)?;
+            offer = self.offer_to_sticky_documents(kept, share, chosen)?;
         }
-        offer.include_the_set(self.index, chosen);
+        offer.include_sticky_documents(self.index, chosen);
         Ok(())
     }
 
@@ -57,40 +57,45 @@ impl<W: Walker> Selector<'_, W> {
         if !chosen.has_documents() {
             chosen.offered_to_documents = chosen.offered_to_documents.max(room.tokens());
         }
-        let Some(kept) = self.index.kept_documents else {
+        let Some(kept) = self.index.sticky_document_count else {
             if !self.walker.offer_documents(self, room, chosen)? {
                 let slots = self.index.document_slots();
                 self.offer_by_rank(room, self.config.rag.fill, slots, chosen)?.include(chosen);
             }
             return Ok(());
         };
-        let set = self.offer_to_the_set(kept, room, chosen)?;
+        let set = self.offer_to_sticky_documents(kept, room, chosen)?;
         let (all, is_included) = (set.has_room_for_all(), chosen.has_documents());
         if all && set.fitting.is_empty() && is_included && self.index.others_join {
             let left = left_of(share, Section::Rag, chosen);
-            return self.fill_up_the_share(room.at_most(left, BudgetVariable::FullDocumentShare), chosen);
+            return self.fill_share(room.at_most(left, BudgetVariable::FullDocumentShare), chosen);
         }
         if all || !is_included {
             // If no document of the set is included yet, include as many as fit from the front. If none fits,
             // give up the set.
-            chosen.gave_up_the_set = set.fitting.is_empty() && !is_included;
-            set.include_the_set(self.index, chosen);
+            chosen.set_does_not_fit = set.fitting.is_empty() && !is_included;
+            set.include_sticky_documents(self.index, chosen);
         } else {
-            hold_the_others(self.index, room.tokens(), set.excluded, chosen);
+            exclude_other_documents(self.index, room.tokens(), set.excluded, chosen);
         }
         Ok(())
     }
 
     /// Includes other documents by rank after those of the last prompt, while all documents take at most
     /// their share.
-    fn fill_up_the_share(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
+    fn fill_share(&self, room: Room, chosen: &mut Selection<W>) -> Result<(), Error> {
         let offer = self.offer_by_rank(room, self.config.rag.fill, self.index.document_slots(), chosen)?;
-        offer.include_the_set(self.index, chosen);
+        offer.include_sticky_documents(self.index, chosen);
         Ok(())
     }
 
     /// Offers a room to the documents of the last prompt, which are the first `kept` ranks, from the front.
-    fn offer_to_the_set(&self, kept: u32, room: Room, chosen: &Selection<W>) -> Result<Offer, Error> {
+    fn offer_to_sticky_documents(
+        &self,
+        kept: u32,
+        room: Room,
+        chosen: &Selection<W>,
+    ) -> Result<Offer, Error> {
         let Range { start, end } = self.index.document_slots();
         let of_the_set = Slot::each(start..end).take_while(|slot| self.index.rank_at(*slot).number() < kept);
         let slots = start..Slot::new(of_the_set.count() as u32);
@@ -202,17 +207,17 @@ impl Offer {
 
     /// Includes the documents that fit, in addition to those of the last prompt. All others are held back by
     /// these.
-    fn include_the_set<W: Walker>(self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
+    fn include_sticky_documents<W: Walker>(self, index: &CandidateIndex<'_>, chosen: &mut Selection<W>) {
         for (slot, tokens) in self.fitting {
             chosen.included.keep_document(slot, tokens);
         }
-        hold_the_others(index, self.left, self.excluded, chosen);
+        exclude_other_documents(index, self.left, self.excluded, chosen);
     }
 }
 
 /// Records that the included documents hold back the others. A policy in `excluded` takes precedence as the
 /// reason.
-fn hold_the_others<W: Walker>(
+fn exclude_other_documents<W: Walker>(
     index: &CandidateIndex<'_>,
     left: u64,
     excluded: Vec<(Rank, ExcludedReason)>,

@@ -47,7 +47,7 @@ impl<W: Walker> Selector<'_, W> {
         if !self.index.documents_stay {
             return room;
         }
-        let most = available.for_a_question(self.config.rag.question_limit);
+        let most = available.question_limit(self.config.rag.question_limit);
         let left = most.saturating_sub(chosen.included.used_by(Section::Rag));
         room.at_most(left, BudgetVariable::QuestionLimit)
     }
@@ -81,7 +81,7 @@ pub(crate) fn saved_by_merging<W: Walker>(
 }
 
 /// Maximum number of exchanges that are looked up one by one.
-const FEW: u32 = 64;
+const MAX_SINGLE_LOOKUPS: u32 = 64;
 
 /// Checks if state is merged into the live question, which needs that nothing follows the question (rule O1).
 pub(crate) fn merges_state<W: Walker>(index: &CandidateIndex<'_>, chosen: &Selection<W>) -> bool {
@@ -93,7 +93,7 @@ pub(crate) fn merges_state<W: Walker>(index: &CandidateIndex<'_>, chosen: &Selec
         return false;
     };
     let count = exchanges.end.number() - exchanges.start.number();
-    if count <= FEW {
+    if count <= MAX_SINGLE_LOOKUPS {
         return !ExchangeIndex::each(exchanges).any(|at| chosen.has(CandidateId::Exchange(at)));
     }
     // With many exchanges it is faster to go through the included ones, whose number the budget limits.

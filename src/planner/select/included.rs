@@ -6,7 +6,7 @@
 //!
 //! Invariant: a candidate that is included is never excluded again.
 
-use super::{Kept, OneBudget, SlotSet, Walker};
+use super::{Inclusion, OneBudget, SlotSet, Walker};
 use crate::{
     item::Section,
     plan::reason::IncludedReason,
@@ -16,7 +16,7 @@ use crate::{
 /// The included candidates, and the tokens that they take.
 pub(crate) struct Included<W: Walker = OneBudget> {
     /// Single candidates in the order in which they were included.
-    each: Vec<(CandidateId, Kept)>,
+    each: Vec<(CandidateId, Inclusion)>,
     /// The index of each candidate in `each`.
     places: CandidateMap<u32>,
     /// Documents, by their slots among the competing ones.
@@ -50,9 +50,9 @@ impl<W: Walker> Included<W> {
     }
 
     /// Includes a candidate. Adds its tokens to its section if it was not included before.
-    pub(super) fn keep(&mut self, id: CandidateId, kept: Kept, tokens: u64) {
-        if self.insert(id, kept) {
-            self.pay(kept.section, tokens);
+    pub(super) fn keep(&mut self, id: CandidateId, inclusion: Inclusion, tokens: u64) {
+        if self.insert(id, inclusion) {
+            self.pay(inclusion.section, tokens);
         }
     }
 
@@ -76,14 +76,14 @@ impl<W: Walker> Included<W> {
     }
 
     /// Includes a candidate without adding its tokens. Returns true if it is new in `each`.
-    pub(crate) fn insert(&mut self, id: CandidateId, kept: Kept) -> bool {
+    pub(crate) fn insert(&mut self, id: CandidateId, inclusion: Inclusion) -> bool {
         let place = self.each.len() as u32;
         // One lookup in the common case of a new candidate; only a known one is written back.
         match self.places.insert(id, place) {
-            None => self.each.push((id, kept)),
+            None => self.each.push((id, inclusion)),
             Some(before) => {
                 self.places.insert(id, before);
-                self.each[before as usize].1 = kept;
+                self.each[before as usize].1 = inclusion;
             }
         }
         self.each.len() as u32 > place
@@ -93,7 +93,7 @@ impl<W: Walker> Included<W> {
     pub(crate) fn insert_walked(&mut self, ids: impl ExactSizeIterator<Item = CandidateId>) {
         self.each.reserve(ids.len());
         for id in ids {
-            self.insert(id, Kept::WALKED);
+            self.insert(id, Inclusion::WALKED);
         }
     }
 
@@ -125,7 +125,10 @@ impl<W: Walker> Included<W> {
 
     /// Returns the candidates that were included as pins.
     pub(super) fn pinned(&self) -> impl Iterator<Item = CandidateId> {
-        self.each.iter().filter(|(_, kept)| kept.reason == IncludedReason::Pinned).map(|(id, _)| *id)
+        self.each
+            .iter()
+            .filter(|(_, inclusion)| inclusion.reason == IncludedReason::Pinned)
+            .map(|(id, _)| *id)
     }
 
     /// Checks if a candidate other than a document was included one by one.
@@ -139,7 +142,7 @@ impl<W: Walker> Included<W> {
     }
 
     /// Returns the section and reason of a candidate. Returns `None` if it is not included.
-    pub(crate) fn find(&self, id: CandidateId) -> Option<Kept> {
+    pub(crate) fn find(&self, id: CandidateId) -> Option<Inclusion> {
         let single = self.places.get(id).map(|place| self.each[place as usize].1);
         single.or_else(|| W::find(&self.shared, id))
     }
@@ -149,9 +152,9 @@ impl<W: Walker> Included<W> {
     /// # Panics
     ///
     /// Panics if the candidate is not included.
-    pub(crate) fn get(&self, id: CandidateId) -> Kept {
+    pub(crate) fn get(&self, id: CandidateId) -> Inclusion {
         match self.find(id) {
-            Some(kept) => kept,
+            Some(inclusion) => inclusion,
             None => unreachable!("{id:?} is in"),
         }
     }

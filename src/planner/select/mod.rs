@@ -56,19 +56,19 @@ pub(crate) struct Selection<W: Walker = OneBudget> {
     pub(crate) window: WindowState,
     /// True if none of the documents kept from the last prompt fits, so that all documents must be ranked
     /// again.
-    pub(crate) gave_up_the_set: bool,
+    pub(crate) set_does_not_fit: bool,
     /// The largest offer to documents, in tokens, while none was included.
     pub(crate) offered_to_documents: u64,
 }
 
 /// The section that pays for an included candidate, and the reason to include it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept {
+pub(crate) struct Inclusion {
     pub(crate) section: Section,
     pub(crate) reason: IncludedReason,
 }
 
-impl Kept {
+impl Inclusion {
     /// A candidate that the walk through the conversation includes.
     pub(crate) const WALKED: Self = Self { section: Section::Conversation, reason: IncludedReason::Recent };
 
@@ -125,7 +125,7 @@ pub(crate) enum Window {
 
 /// Payment for pins of the last window that do not fit their own budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pins {
+pub(crate) enum PinPayment {
     /// They may fit into free tokens, and the window relies on that.
     Awaited,
     /// The conversation pays for them, as for ordinary messages.
@@ -146,7 +146,7 @@ impl<W: Walker> Selection<W> {
             included: Included::new(index),
             reasons: ExclusionReasons::default(),
             window: WindowState::default(),
-            gave_up_the_set: false,
+            set_does_not_fit: false,
             offered_to_documents: 0,
         }
     }
@@ -202,7 +202,7 @@ impl<W: Walker> Selector<'_, W> {
     pub(crate) fn minimum(&self) -> Result<Selection<W>, Error> {
         let mut chosen = Selection::new(self.index);
         for (id, section, reason) in self.index.minimum() {
-            chosen.included.keep(id, Kept { section, reason }, self.costs.whole(id)?);
+            chosen.included.keep(id, Inclusion { section, reason }, self.costs.whole(id)?);
         }
         Ok(chosen)
     }
@@ -248,7 +248,7 @@ impl<W: Walker> Selector<'_, W> {
         };
         // Pins of the last window that did not fit their own budget may fit into free tokens. If all of them
         // do, the conversation does not pay for them, and the window starts where the last one did.
-        if self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Awaited, chosen)? {
+        if self.resume(start, self.room_for_resuming(budgets, chosen), PinPayment::Awaited, chosen)? {
             return Ok(None);
         }
         let shorter = self.shorter_old_results(start, budgets)?;
@@ -269,14 +269,14 @@ impl<W: Walker> Selector<'_, W> {
             return Ok(());
         }
         self.fill(budgets, chosen)?;
-        let Some(start) = self.index.window_start.filter(|_| !chosen.gave_up_the_set) else { return Ok(()) };
-        if !self.waits_in_vain(chosen)? {
+        let Some(start) = self.index.window_start.filter(|_| !chosen.set_does_not_fit) else { return Ok(()) };
+        if !self.lacks_awaited_pins(chosen)? {
             return Ok(());
         }
         // Everything after the first pins depends on the window, so the selection starts again from there.
         *chosen = self.pins_first(&budgets.available)?.0;
         self.offer_to_pins(within(budgets, Section::SystemPinned, chosen), chosen)?;
-        if !self.resume(start, self.room_for_resuming(budgets, chosen), Pins::Paid, chosen)? {
+        if !self.resume(start, self.room_for_resuming(budgets, chosen), PinPayment::Paid, chosen)? {
             self.cut_window(budgets, chosen)?;
         }
         self.fill(budgets, chosen)
@@ -295,7 +295,7 @@ impl<W: Walker> Selector<'_, W> {
             let room = self.free(Section::Rag, &available, chosen);
             let room = self.room_for_documents(room, &budgets.available, chosen);
             self.offer_to_documents(room, budgets.full_document_share(), chosen)?;
-            if chosen.gave_up_the_set {
+            if chosen.set_does_not_fit {
                 return Ok(());
             }
             if chosen.included.count() == before {
@@ -310,8 +310,8 @@ impl<W: Walker> Selector<'_, W> {
     }
 
     /// Checks if a pin is excluded that the window relies on.
-    fn waits_in_vain(&self, chosen: &mut Selection<W>) -> Result<bool, Error> {
-        Ok(self.walker.waits_in_vain(self, chosen)?
+    fn lacks_awaited_pins(&self, chosen: &mut Selection<W>) -> Result<bool, Error> {
+        Ok(self.walker.lacks_awaited_pins(self, chosen)?
             || chosen.window.awaited.iter().any(|pin| !chosen.has(*pin)))
     }
 
@@ -322,8 +322,8 @@ impl<W: Walker> Selector<'_, W> {
             Some(released) => Ok(Some(released)),
             // The length of a clipped result depends on the exact budget. With many budgets, an overflow is
             // therefore reported for the minimum only (E1).
-            None if self.costs.most().is_some() => Ok(None),
-            None => self.costs.clipped(budgets.minimum, budgets.for_the_minimum()),
+            None if self.costs.largest_budget().is_some() => Ok(None),
+            None => self.costs.clipped(budgets.minimum, budgets.minimum_budget()),
         }
     }
 

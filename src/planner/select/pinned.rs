@@ -14,7 +14,7 @@
 //!   the minimum exceeds the budget (S6).
 //! - A pin that has expired or can never be sent is in `CandidateIndex::ineligible_pins`, and is never tried.
 
-use super::{Kept, Room, Selection, Selector, Walker};
+use super::{Inclusion, Room, Selection, Selector, Walker};
 use crate::{
     error::Error,
     plan::reason::{ExcludedReason, LimitedBy},
@@ -48,7 +48,7 @@ impl<W: Walker> Selector<'_, W> {
                     followed |= follows;
                     for (id, tokens) in ids.into_iter().zip(costs) {
                         spent += tokens;
-                        chosen.included.keep(id, Kept::PINNED, tokens);
+                        chosen.included.keep(id, Inclusion::PINNED, tokens);
                     }
                 }
                 None => {

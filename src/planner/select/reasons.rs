@@ -31,7 +31,7 @@ impl Selector<'_, OneBudget> {
                 *reason = first;
             }
         }
-        if !chosen.gave_up_the_set {
+        if !chosen.set_does_not_fit {
             self.survey(chosen)?;
         }
         if budgets.overflow {
@@ -80,7 +80,7 @@ impl Selector<'_, OneBudget> {
     fn survey(&self, chosen: &mut Selection) -> Result<(), Error> {
         let (mut start, mut ineligible) = (None, BTreeMap::new());
         let of_the_window = |id: CandidateId| {
-            chosen.included.find(id).is_some_and(|kept| kept.section == Section::Conversation)
+            chosen.included.find(id).is_some_and(|inclusion| inclusion.section == Section::Conversation)
         };
         for turn in TurnIndex::each(self.index.turns()).rev() {
             let head = self.index.head(turn);

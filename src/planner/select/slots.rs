@@ -30,28 +30,28 @@ impl SlotSet {
     }
 
     pub(crate) fn has(&self, slot: Slot) -> bool {
-        self.holds(slot.number())
+        self.contains(slot.number())
     }
 
-    fn holds(&self, slot: u32) -> bool {
-        self.runs.get(self.first_ending_behind(slot)).is_some_and(|run| run.start <= slot)
+    fn contains(&self, slot: u32) -> bool {
+        self.runs.get(self.first_run_ending_after(slot)).is_some_and(|run| run.start <= slot)
     }
 
     /// Returns the index of the first run that contains this slot, or later slots only.
-    fn first_ending_behind(&self, slot: u32) -> usize {
+    fn first_run_ending_after(&self, slot: u32) -> usize {
         // Runs ascend, so this is a binary search.
         self.runs.partition_point(|run| run.end <= slot)
     }
 
     /// Checks if all of these slots are in the set.
     pub(crate) fn covers(&self, slots: &Range<u32>) -> bool {
-        let run = self.runs.get(self.first_ending_behind(slots.start));
+        let run = self.runs.get(self.first_run_ending_after(slots.start));
         slots.is_empty() || run.is_some_and(|run| run.start <= slots.start && slots.end <= run.end)
     }
 
     /// Returns the first run of these slots that is in the set.
     pub(crate) fn first_of(&self, slots: Range<u32>) -> Option<Range<u32>> {
-        let run = self.runs.get(self.first_ending_behind(slots.start))?;
+        let run = self.runs.get(self.first_run_ending_after(slots.start))?;
         let (start, end) = (run.start.max(slots.start), run.end.min(slots.end));
         (start < end).then_some(start..end)
     }
@@ -59,7 +59,7 @@ impl SlotSet {
     /// Adds a slot. Returns true if it was not in the set before.
     pub(crate) fn insert(&mut self, slot: Slot) -> bool {
         let at = slot.number();
-        if self.holds(at) {
+        if self.contains(at) {
             return false;
         }
         self.insert_run(at..at + 1);
@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_a_set(
+        fn slot_set_behaves_like_a_btree_set(
             here in prop::collection::vec((0u32..30, 0u32..6), 0..8),
             there in prop::collection::vec((0u32..30, 0u32..6), 0..8),
         ) {

@@ -12,7 +12,7 @@
 //! `shorter_old_results` for the window, by [`Walker::compared`] for minimums. A comparison that is not
 //! reported makes `explain` wrong.
 
-use super::{Kept, Pins, Room, Selection, Selector};
+use super::{Inclusion, PinPayment, Room, Selection, Selector};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
@@ -29,13 +29,13 @@ pub(crate) trait Walker: Sized {
     type Shared: Default;
 
     /// The facts about decisions that the walker recorded.
-    type Heard;
+    type Records;
 
     /// Creates a walker of the same kind for other costs.
     fn for_other_costs(&self) -> Self;
 
     /// Returns the facts recorded since the last call.
-    fn take_heard(&self) -> Self::Heard;
+    fn take_records(&self) -> Self::Records;
 
     /// Returns the limit up to which a candidate is counted that is offered `left` tokens. It is higher than
     /// `left` if the excess of a candidate matters.
@@ -79,7 +79,7 @@ pub(crate) trait Walker: Sized {
     }
 
     /// Returns the section and reason of a candidate that is included in the shared form.
-    fn find(_shared: &Self::Shared, _id: CandidateId) -> Option<Kept> {
+    fn find(_shared: &Self::Shared, _id: CandidateId) -> Option<Inclusion> {
         None
     }
 
@@ -137,14 +137,14 @@ pub(crate) trait Walker: Sized {
         _selector: &Selector<'_, Self>,
         _start: CandidateId,
         _room: Room,
-        _pins: Pins,
+        _pins: PinPayment,
         _chosen: &mut Selection<Self>,
     ) -> Result<Option<bool>, Error> {
         Ok(None)
     }
 
     /// Checks if the window in the shared form relies on pins that are not included.
-    fn waits_in_vain(
+    fn lacks_awaited_pins(
         &self,
         _selector: &Selector<'_, Self>,
         _chosen: &mut Selection<Self>,
@@ -172,11 +172,11 @@ pub(crate) struct OneBudget;
 
 impl Walker for OneBudget {
     type Shared = ();
-    type Heard = ();
+    type Records = ();
 
     fn for_other_costs(&self) -> Self {
         Self
     }
 
-    fn take_heard(&self) {}
+    fn take_records(&self) {}
 }

@@ -19,7 +19,7 @@
 //! - A candidate that can never be sent (expired, or without a result) is passed over and does not stop the
 //!   walk.
 
-use super::{Pins, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
+use super::{PinPayment, Room, Selection, Selector, Walk, Walker, Window, left_of, within};
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
     error::Error,
@@ -169,14 +169,14 @@ impl<W: Walker> Selector<'_, W> {
         &self,
         start: CandidateId,
         room: Room,
-        pins: Pins,
+        pins: PinPayment,
         chosen: &mut Selection<W>,
     ) -> Result<bool, Error> {
         if let Some(fits) = self.walker.resume(self, start, room, pins, chosen)? {
             return Ok(fits);
         }
         let is_awaited = |id: CandidateId, chosen: &Selection<W>| {
-            pins == Pins::Awaited && chosen.reasons.pins.contains_key(&id)
+            pins == PinPayment::Awaited && chosen.reasons.pins.contains_key(&id)
         };
         let (mut new, mut awaited) = (Vec::with_capacity(self.costs.weighed()), Vec::new());
         let mut left = room.tokens();
@@ -271,7 +271,7 @@ impl<W: Walker> Selector<'_, W> {
         let lives = |at: ExchangeIndex| -> Result<bool, Error> {
             let id = CandidateId::Exchange(at);
             Ok(match chosen.included.find(id) {
-                Some(kept) => kept.section == Section::Conversation,
+                Some(inclusion) => inclusion.section == Section::Conversation,
                 None => self.costs.ineligible(id)?.is_none(),
             })
         };

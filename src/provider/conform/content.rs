@@ -19,7 +19,7 @@ const THINK_END: &str = "</think>";
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Changes {
     /// True if a later system message becomes a note (later system messages, rule H4).
-    pub(crate) fenced: bool,
+    pub(crate) becomes_note: bool,
     /// True if the developer role becomes the system role.
     renamed_role: bool,
     /// True if parts are dropped or replaced (preserved parts, rule H6).
@@ -43,14 +43,14 @@ pub(crate) struct Changes {
     /// True if function names are changed to characters that the target accepts (preserved parts, rule H6).
     pub(crate) functions: bool,
     /// True if several pieces of reasoning become one text, because the wire format has one field for them.
-    thoughts: bool,
+    joins_reasoning: bool,
     /// True if several texts become one, because the wire format has no list of texts there.
     joined: bool,
 }
 
 /// The replacement of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Instead {
+enum Replacement {
     Same,
     Text(String),
     Nothing,
@@ -59,25 +59,25 @@ enum Instead {
 impl TargetProfile {
     /// Returns the message as this target accepts it, unchanged if possible.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
-        self.adapted(message, turn_position).0
+        self.adapt(message, turn_position).0
     }
 
     /// Returns the message as this target accepts it, with the changes that were made.
-    pub(crate) fn adapted<'m>(
+    pub(crate) fn adapt<'m>(
         &self,
         message: &'m Message,
         turn_position: TurnPosition,
     ) -> (Cow<'m, Message>, Changes) {
-        if self.takes_as_it_is(message) {
+        if self.accepts_unchanged(message) {
             return (Cow::Borrowed(message), Changes::default());
         }
         let changes = self.changes(message, turn_position);
-        (self.changed(message, turn_position, changes), changes)
+        (self.apply(message, turn_position, changes), changes)
     }
 
     /// Returns true if a message needs no examination. Most messages are plain text, which every target
     /// accepts.
-    fn takes_as_it_is(&self, message: &Message) -> bool {
+    fn accepts_unchanged(&self, message: &Message) -> bool {
         let text_alone = || {
             let is_text = message.is_plain() && !message.text().trim_start().is_empty();
             is_text && !message.role().instructs() && !self.may_have_think_tags(message)
@@ -86,7 +86,7 @@ impl TargetProfile {
     }
 
     /// Returns the message with `changes` applied. They must be the changes of this message.
-    fn changed<'m>(
+    fn apply<'m>(
         &self,
         message: &'m Message,
         turn_position: TurnPosition,
@@ -97,7 +97,7 @@ impl TargetProfile {
         }
         // All numbers of parts count the text, if it is not empty, as part 0.
         let all = || (0..message.parts().len() + usize::from(!message.text().is_empty())).collect();
-        let (text, parts, no_parts) = if changes.fenced {
+        let (text, parts, no_parts) = if changes.becomes_note {
             (wording::system_note(&self.one_text(message)).into(), Vec::new(), all())
         } else if changes.empty_result {
             (wording::EMPTY_RESULT.into(), Vec::new(), all())
@@ -109,18 +109,18 @@ impl TargetProfile {
             (message.text().into(), message.parts().to_vec(), Vec::new())
         };
         let (text, parts) =
-            if changes.think_tags { without_thought(message, text, parts) } else { (text, parts) };
+            if changes.think_tags { without_reasoning_tags(message, text, parts) } else { (text, parts) };
         let name = message.name().and_then(|name| self.name_of(message.role(), name)).map(Into::into);
         let (mut reasonings, mut no_reasonings) = (Vec::new(), Vec::new());
         for (at, reasoning) in message.reasoning().iter().enumerate() {
-            if self.takes_back(message, at, turn_position) {
+            if self.accepts_reasoning_item(message, at, turn_position) {
                 reasonings.push(reasoning.clone());
             } else {
                 no_reasonings.push(at);
             }
         }
         // The wire format has one field for reasoning, so the separate pieces become paragraphs of one text.
-        if changes.thoughts && reasonings.len() > 1 {
+        if changes.joins_reasoning && reasonings.len() > 1 {
             let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
             reasonings = vec![Reasoning::text(texts.join("\n\n"))];
         }
@@ -153,7 +153,7 @@ impl TargetProfile {
         let noted =
             || accepts.inner_system && only_texts() && message.plain_texts().all(wording::is_system_note);
         let added = || message.has_opaque_parts() && adds_tools(message);
-        let fenced = role.instructs()
+        let becomes_note = role.instructs()
             && turn_position != TurnPosition::Preamble
             && has_one_place(accepts)
             && !noted()
@@ -164,19 +164,24 @@ impl TargetProfile {
         let empty = role == Role::Tool && blank(message.text()) && message.parts().iter().all(blank_part);
         let think_tags = turn_position == TurnPosition::Past
             && self.may_have_think_tags(message)
-            && message.plain_texts().next().is_some_and(|text| spoken(message, text).is_some());
+            && message.plain_texts().next().is_some_and(|text| text_after_reasoning(message, text).is_some());
         let left_out = |which: fn(&Reasoning) -> bool| {
             let mut all = message.reasoning().iter().enumerate();
-            all.any(|(at, reasoning)| which(reasoning) && !self.takes_back(message, at, turn_position))
+            all.any(|(at, reasoning)| {
+                which(reasoning) && !self.accepts_reasoning_item(message, at, turn_position)
+            })
         };
         Changes {
-            fenced,
+            becomes_note,
             // A note gets the user or system role anyway, so its developer role needs no separate change.
-            renamed_role: role == Role::Developer && !accepts.developer && !fenced,
-            parts: !fenced
-                && (message.parts().iter().any(|part| self.instead(role, part, message) != Instead::Same)
+            renamed_role: role == Role::Developer && !accepts.developer && !becomes_note,
+            parts: !becomes_note
+                && (message
+                    .parts()
+                    .iter()
+                    .any(|part| self.replacement(role, part, message) != Replacement::Same)
                     || !self.items_without_reasoning(message, turn_position).is_empty()),
-            blanks: !empty && self.leaves_out_blanks() && {
+            blanks: !empty && self.omits_blanks() && {
                 let text = message.text();
                 (!text.is_empty() && blank(text)) || message.parts().iter().any(blank_part)
             },
@@ -185,11 +190,11 @@ impl TargetProfile {
             reasoning: think_tags || left_out(|reasoning| !reasoning.is_empty()),
             think_tags,
             no_reasoning: left_out(Reasoning::is_empty),
-            empty_result: empty && !accepts.empty_results && !self.writes_around(message),
+            empty_result: empty && !accepts.empty_results && !self.has_written_message(message),
             arguments: self.wants_objects()
                 && message.tool_calls().iter().any(|call| !is_object(&call.arguments)),
             functions: message.tool_calls().iter().any(|call| *self.function(&call.name) != *call.name),
-            thoughts: self.joins_thoughts(message),
+            joins_reasoning: self.joins_reasoning(message),
             joined: self.joins_texts(role)
                 && !message.parts().is_empty()
                 && message.written_in(self.wire_format).is_none()
@@ -201,8 +206,8 @@ impl TargetProfile {
         match message.role() {
             // `sequence` decides later if the target accepts a system message here, because that depends on
             // its neighbours.
-            _ if changes.fenced && self.accepts.inner_system => Role::System,
-            _ if changes.fenced => Role::User,
+            _ if changes.becomes_note && self.accepts.inner_system => Role::System,
+            _ if changes.becomes_note => Role::User,
             Role::Developer if changes.renamed_role => Role::System,
             role => role,
         }
@@ -217,7 +222,7 @@ impl TargetProfile {
     }
 
     /// Returns true if a message has several pieces of reasoning, but the wire format has one field for them.
-    pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
+    pub(crate) fn joins_reasoning(&self, message: &Message) -> bool {
         let is_chunk = |at: usize| message.is_reasoning_written(at, self.wire_format);
         message.reasoning().len() > 1
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
@@ -250,7 +255,7 @@ impl TargetProfile {
     }
 
     /// Returns true if the target refuses blank text next to other content, or ignores it.
-    fn leaves_out_blanks(&self) -> bool {
+    fn omits_blanks(&self) -> bool {
         !matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
 
@@ -260,13 +265,13 @@ impl TargetProfile {
 
     /// Returns a part as it is sent in this message, or `None` if it is dropped.
     fn part_of(&self, message: &Message, part: &Part) -> Option<Part> {
-        if self.leaves_out_blanks() && matches!(part, Part::Text(text) if text.trim().is_empty()) {
+        if self.omits_blanks() && matches!(part, Part::Text(text) if text.trim().is_empty()) {
             return None;
         }
-        match self.instead(message.role(), part, message) {
-            Instead::Same => Some(self.unmarked_part(part).into_owned()),
-            Instead::Text(text) => Some(Part::Text(text)),
-            Instead::Nothing => None,
+        match self.replacement(message.role(), part, message) {
+            Replacement::Same => Some(self.unmarked_part(part).into_owned()),
+            Replacement::Text(text) => Some(Part::Text(text)),
+            Replacement::Nothing => None,
         }
     }
 
@@ -279,7 +284,7 @@ impl TargetProfile {
         let text = text_of(message);
         let first = usize::from(!message.text().is_empty());
         let mut no_parts: Vec<usize> =
-            if first == 1 && text.is_empty() && self.leaves_out_blanks() { vec![0] } else { Vec::new() };
+            if first == 1 && text.is_empty() && self.omits_blanks() { vec![0] } else { Vec::new() };
         let without_reasoning = self.items_without_reasoning(message, turn_position);
         let mut parts = Vec::with_capacity(message.parts().len());
         for (at, part) in message.parts().iter().enumerate().map(|(at, part)| (at + first, part)) {
@@ -299,21 +304,23 @@ impl TargetProfile {
         let own = |reasoning: &Reasoning| reasoning.wire_format == Some(self.wire_format);
         let mut all = message.reasoning().iter().enumerate();
         let is_lost = self.wire_format == WireFormat::OpenAiResponses
-            && all.any(|(at, reasoning)| own(reasoning) && !self.takes_back(message, at, turn_position));
+            && all.any(|(at, reasoning)| {
+                own(reasoning) && !self.accepts_reasoning_item(message, at, turn_position)
+            });
         if is_lost { message.items(self.wire_format) } else { Vec::new() }
     }
 
     /// Returns true if the provider wrote a JSON object around the content of the message.
-    fn writes_around(&self, message: &Message) -> bool {
+    fn has_written_message(&self, message: &Message) -> bool {
         message.written_in(self.wire_format).and_then(Written::around).is_some()
     }
 
     /// Returns true if an assistant message has content, but none that this target accepts.
-    pub(crate) fn takes_nothing_of(&self, message: &Message) -> bool {
+    pub(crate) fn accepts_nothing_of(&self, message: &Message) -> bool {
         let blank = |text: &str| text.trim().is_empty();
         let takes_none = |part: &Part| match part {
             Part::Text(text) => blank(text),
-            part => self.instead(message.role(), part, message) == Instead::Nothing,
+            part => self.replacement(message.role(), part, message) == Replacement::Nothing,
         };
         // The cheapest check first: most messages have no parts.
         !message.parts().is_empty()
@@ -325,7 +332,7 @@ impl TargetProfile {
     }
 
     /// Returns true if reasoning is sent back, that is, in its own wire format and while the target uses it.
-    fn takes_back(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
+    fn accepts_reasoning_item(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
         let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
             // Accepted only under the separate key in which the same server wrote it.
@@ -352,30 +359,31 @@ impl TargetProfile {
     /// Returns the replacement of a part that this target does not accept in a message of this role. An
     /// assistant message never gets replacement texts, because the model would read words that it did not
     /// write.
-    fn instead(&self, role: Role, part: &Part, message: &Message) -> Instead {
-        let named =
-            |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
+    fn replacement(&self, role: Role, part: &Part, message: &Message) -> Replacement {
+        let named = |text: String| {
+            if role == Role::Assistant { Replacement::Nothing } else { Replacement::Text(text) }
+        };
         match part {
-            Part::Text(_) => Instead::Same,
-            Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
+            Part::Text(_) => Replacement::Same,
+            Part::Image { url, .. } if self.accepts_image(role, url) => Replacement::Same,
             // Media of a result are sent back inside of its original object.
             Part::Image { .. }
                 if role == Role::Tool
                     && self.wire_format == WireFormat::Gemini
-                    && self.writes_around(message) =>
+                    && self.has_written_message(message) =>
             {
-                Instead::Same
+                Replacement::Same
             }
             Part::Image { .. } => named(wording::LEFT_OUT_IMAGE.into()),
             Part::Opaque { wire_format, json } => {
                 let value: Value = size::tree(json).unwrap_or_default();
                 let taken = *wire_format == self.wire_format && value.is_object();
-                if taken && self.takes_opaque(role, &value, message) {
-                    return Instead::Same;
+                if taken && self.accepts_opaque(role, &value, message) {
+                    return Replacement::Same;
                 }
                 let field = |key: &str| value.get(key).and_then(Value::as_str);
                 if let Some(refusal) = field("refusal").filter(|said| !said.trim().is_empty()) {
-                    return Instead::Text(refusal.into());
+                    return Replacement::Text(refusal.into());
                 }
                 named(wording::left_out_part(field("type").unwrap_or("unknown")))
             }
@@ -395,10 +403,10 @@ impl TargetProfile {
 
     /// Returns true if an opaque part is sent back unchanged.
     fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
-        matches!(part, Part::Opaque { .. }) && self.instead(role, part, message) == Instead::Same
+        matches!(part, Part::Opaque { .. }) && self.replacement(role, part, message) == Replacement::Same
     }
 
-    fn takes_image(&self, role: Role, url: &str) -> bool {
+    fn accepts_image(&self, role: Role, url: &str) -> bool {
         let here = match self.wire_format {
             WireFormat::Plain => true,
             WireFormat::Anthropic | WireFormat::OpenAiResponses => matches!(role, Role::User | Role::Tool),
@@ -435,7 +443,7 @@ fn in_object(text: &str) -> String {
 
 /// Returns the media type and the base64 data of a data URL, or `None` if providers do not accept the image.
 pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
-    const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+    const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let kind = match head.strip_suffix(";base64")? {
         // `image/jpg` is a common but invalid name of the type.
@@ -447,12 +455,12 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
     let sound =
         !body.is_empty() && body.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(&byte));
-    (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
+    (IMAGE_TYPES.contains(&kind) && padded && sound).then_some((kind, data))
 }
 
 /// Returns the text after the reasoning in tags at its beginning. Returns `None` if there is no such
 /// reasoning, or if nothing would remain of the message.
-fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
+fn text_after_reasoning<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
     let (thought, spoken) = text.split_once(THINK_END)?;
     // Some chat templates put the opening tag into the prompt, so the reply contains only the closing one.
     let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
@@ -463,16 +471,16 @@ fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
 }
 
 /// Returns the content without the reasoning in tags at the beginning of its first text.
-fn without_thought(message: &Message, text: Box<str>, mut parts: Vec<Part>) -> (Box<str>, Vec<Part>) {
+fn without_reasoning_tags(message: &Message, text: Box<str>, mut parts: Vec<Part>) -> (Box<str>, Vec<Part>) {
     if !text.is_empty() {
-        return (spoken(message, &text).map(Into::into).unwrap_or(text), parts);
+        return (text_after_reasoning(message, &text).map(Into::into).unwrap_or(text), parts);
     }
     let first = parts.iter_mut().find_map(|part| match part {
         Part::Text(text) => Some(text),
         Part::Image { .. } | Part::Opaque { .. } => None,
     });
     if let Some(first) = first
-        && let Some(spoken) = spoken(message, first).map(str::to_owned)
+        && let Some(spoken) = text_after_reasoning(message, first).map(str::to_owned)
     {
         *first = spoken;
     }

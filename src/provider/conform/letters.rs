@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// The maximum length in characters of a function name (mcp-use#90), an id (openclaw#117789) and the author's
 /// name of a message (`OpenAI`'s API reference).
-pub(super) const MOST: usize = 64;
+pub(super) const MAX_NAME_CHARS: usize = 64;
 
 /// The number of hash digits that replace truncated or changed characters.
 const DIGITS: usize = 16;
@@ -19,10 +19,10 @@ impl TargetProfile {
             return if self.wire_format == WireFormat::Plain { name.into() } else { "unnamed".into() };
         }
         let free = matches!(self.wire_format, WireFormat::ChatTemplate | WireFormat::Plain);
-        if free || name.len() <= MOST && name.chars().all(is_of_a_word) {
+        if free || name.len() <= MAX_NAME_CHARS && name.chars().all(is_of_a_word) {
             return name.into();
         }
-        hashed(&word(name), name, MOST).into()
+        hashed(&word(name), name, MAX_NAME_CHARS).into()
     }
 
     /// Returns the author's name as this target accepts it, or `None` if it accepts no names. `OpenAI`
@@ -32,11 +32,17 @@ impl TargetProfile {
             return None;
         }
         let refused = |c: char| c.is_whitespace() || "<|\\/>".contains(c);
-        let long = name.chars().count() > MOST;
+        let long = name.chars().count() > MAX_NAME_CHARS;
         if self.wire_format != WireFormat::OpenAiChat || !long && !name.contains(refused) {
             return Some(name.into());
         }
-        Some(name.chars().take(MOST).map(|c| if refused(c) { '_' } else { c }).collect::<String>().into())
+        Some(
+            name.chars()
+                .take(MAX_NAME_CHARS)
+                .map(|c| if refused(c) { '_' } else { c })
+                .collect::<String>()
+                .into(),
+        )
     }
 }
 

@@ -2,8 +2,8 @@
 //! for targets, H3 to H7). Messages that the target accepts are returned unchanged.
 
 use crate::{
-    message::{Mark, Message, Prompt, Role, Tool, Wants, WireFormat},
-    provider::model::{Accepts, Form, Model, SystemPlace},
+    message::{Mark, Message, Prompt, Role, TargetRequirements, Tool, WireFormat},
+    provider::model::{Accepts, Model, SystemPlace, WireFormatCosts},
 };
 use std::borrow::Cow;
 
@@ -13,12 +13,12 @@ mod letters;
 mod call_ids;
 mod schema;
 mod sequence;
-mod seams;
+mod adjacency;
 
+pub(crate) use adjacency::{AdjacencyChanges, AdjacencyCounts};
 pub(crate) use content::{Changes, inline_image, is_object};
 pub(crate) use schema::{Declared, DroppedSchema};
-pub(crate) use seams::{SeamChanges, Seams};
-pub(crate) use sequence::{Inserted, Missing, Normalized};
+pub(crate) use sequence::{Inserted, Normalized, Placeholder};
 
 /// A target: its wire format, and the constraints that hold in it.
 #[derive(Debug, Clone, Copy)]
@@ -46,13 +46,13 @@ impl TargetProfile {
         Self {
             wire_format: model.wire_format,
             accepts: model.accepts(),
-            late_tools: model.takes_late_tools(),
+            late_tools: model.accepts_late_tools(),
         }
     }
 
     /// Creates the profile of a target of which only the wire format is known.
-    pub(crate) fn unknown(wire_format: WireFormat) -> Self {
-        let form = Form::from_wire_format(wire_format);
+    pub(crate) fn for_wire_format(wire_format: WireFormat) -> Self {
+        let form = WireFormatCosts::from_wire_format(wire_format);
         Self { wire_format, accepts: form.constraints.decided(), late_tools: true }
     }
 
@@ -62,7 +62,7 @@ impl TargetProfile {
 
     /// Returns true if a tool is declared to this target. A provider-run tool is declared only in its own
     /// wire format.
-    pub(crate) fn takes_tool(&self, tool: &Tool) -> bool {
+    pub(crate) fn accepts_tool(&self, tool: &Tool) -> bool {
         tool.hosted.as_ref().is_none_or(|(wire_format, _)| *wire_format == self.wire_format)
     }
 
@@ -93,15 +93,15 @@ impl TargetProfile {
     /// Returns the tools that this target accepts, as they are declared.
     pub(crate) fn tools<'t>(&self, tools: &'t [Tool]) -> Cow<'t, [Tool]> {
         // The common case borrows the whole list: most prompts need no change to their tools.
-        if tools.iter().all(|tool| self.takes_tool(tool) && matches!(self.tool(tool), Cow::Borrowed(_))) {
+        if tools.iter().all(|tool| self.accepts_tool(tool) && matches!(self.tool(tool), Cow::Borrowed(_))) {
             return tools.into();
         }
-        tools.iter().filter(|tool| self.takes_tool(tool)).map(|tool| self.tool(tool).into_owned()).collect()
+        tools.iter().filter(|tool| self.accepts_tool(tool)).map(|tool| self.tool(tool).into_owned()).collect()
     }
 
     /// Returns the properties of the target that the renderer needs.
-    pub(crate) fn wants(&self) -> Wants {
-        Wants {
+    pub(crate) fn requirements(&self) -> TargetRequirements {
+        TargetRequirements {
             signed_calls: self.accepts.signed_calls,
             reasoning: self.accepts.fills_reasoning,
             breakpoints: self.accepts.breakpoints,
@@ -110,26 +110,27 @@ impl TargetProfile {
 
     /// Returns the placeholder messages that any prompt for this target may need (turn order, rule H5).
     /// Returns `None` if the number of placeholders depends on the number of tool results.
-    pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
-        let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
+    pub(crate) fn possible_placeholders(&self) -> Option<Vec<Message>> {
+        let ends =
+            [(self.accepts.user_first, Placeholder::Lead), (self.accepts.user_last, Placeholder::Continue)];
         let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, missing)| missing.message());
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
     /// Returns true if the end of the prompt may contain instructions that keep their role.
-    pub(crate) fn takes_late_instructions(&self) -> bool {
+    pub(crate) fn accepts_late_instructions(&self) -> bool {
         let anywhere = self.accepts.system == SystemPlace::Anywhere || self.accepts.inner_system;
-        anywhere && self.takes_state_last()
+        anywhere && self.accepts_state_last()
     }
 
     /// Returns true if tools may be added at the end of the prompt.
-    pub(crate) fn takes_late_tools(&self) -> bool {
-        self.late_tools && self.takes_late_instructions()
+    pub(crate) fn accepts_late_tools(&self) -> bool {
+        self.late_tools && self.accepts_late_instructions()
     }
 
     /// Returns true if state may be the last part of the prompt, after the messages that follow the last user
     /// message (prompt order, rule O1).
-    pub(crate) fn takes_state_last(&self) -> bool {
+    pub(crate) fn accepts_state_last(&self) -> bool {
         self.accepts.user_after_results
     }
 }
@@ -143,11 +144,11 @@ pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     if prompt.wire_format == Some(wire_format) || by_a_server {
         return Cow::Borrowed(prompt);
     }
-    let profile = TargetProfile::unknown(wire_format);
+    let profile = TargetProfile::for_wire_format(wire_format);
     let turn_positions = turn_positions(&prompt.messages);
     let each = prompt.messages.iter().zip(turn_positions).enumerate();
     // Messages that only another provider can read are dropped here.
-    let each = each.filter(|(_, (message, _))| !profile.takes_nothing_of(message));
+    let each = each.filter(|(_, (message, _))| !profile.accepts_nothing_of(message));
     let (given, messages): (Vec<usize>, Vec<Message>) = each
         .map(|(at, (message, turn_position))| (at, profile.message(message, turn_position).into_owned()))
         .unzip();
@@ -159,7 +160,7 @@ pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
         messages: normalized.messages,
         tools: profile.tools(&prompt.tools).into_owned(),
         wire_format: Some(wire_format),
-        wants: profile.wants(),
+        requirements: profile.requirements(),
         marks,
     })
 }

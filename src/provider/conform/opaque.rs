@@ -13,16 +13,16 @@ const COMPACTION: &str = "compaction";
 
 impl TargetProfile {
     /// Returns true if the target accepts an opaque part of its own wire format in a message of this role.
-    pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
+    pub(super) fn accepts_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
         let came = message.written_in(self.wire_format).is_some();
         let kind = value.get("type").and_then(Value::as_str);
         match (self.wire_format, role) {
             (WireFormat::Anthropic, Role::Assistant) if kind == Some(COMPACTION) => is_compaction(message),
             // The result may be in another message, so the pairs are checked later for the whole prompt.
             (WireFormat::Anthropic, Role::Assistant) => {
-                came || server_tool_id(value).is_some() && is_half(kind)
+                came || server_tool_id(value).is_some() && is_server_tool_part(kind)
             }
-            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_half(kind),
+            (WireFormat::Anthropic, Role::User | Role::Tool) => !is_server_tool_part(kind),
             (WireFormat::Anthropic, _) => came || adds_tools(message),
             _ if came => true,
             (WireFormat::OpenAiResponses, Role::User) => kind.is_some_and(|kind| kind.starts_with("input_")),
@@ -60,12 +60,12 @@ impl TargetProfile {
 /// blocks. Returns true if there were any marks.
 fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
     // Results and documents contain blocks, but these contain no further results or documents.
-    const DEEPEST: usize = 4;
+    const MAX_DEPTH: usize = 4;
     // A JSON key may contain escapes.
     let may_hold = |json: &str| json.contains(mark) || json.contains("\\u");
     let mut any = object.remove(mark);
     for key in ["content", "source"] {
-        let Some(json) = object.get(key).filter(|json| depth < DEEPEST && may_hold(json)) else {
+        let Some(json) = object.get(key).filter(|json| depth < MAX_DEPTH && may_hold(json)) else {
             continue;
         };
         let changed = if json.starts_with('[') {
@@ -122,22 +122,26 @@ pub(super) fn adds_tools(message: &Message) -> bool {
 }
 
 /// Returns true if a block is a call or a result of a provider-run tool.
-fn is_half(kind: Option<&str>) -> bool {
+fn is_server_tool_part(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
 }
 
 /// A call or a result of a provider-run tool, with the id of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Half {
+pub(super) enum ServerToolPart {
     Call(String),
     Result(String),
 }
 
 /// Returns the call or result that a part contains, or `None` for any other part.
-pub(super) fn half(part: &Part) -> Option<Half> {
-    let block = part.opaque().filter(|block| is_half(block["type"].as_str()))?;
+pub(super) fn server_tool_part(part: &Part) -> Option<ServerToolPart> {
+    let block = part.opaque().filter(|block| is_server_tool_part(block["type"].as_str()))?;
     let id = server_tool_id(&block)?;
-    Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
+    Some(if block.get("tool_use_id").is_none() {
+        ServerToolPart::Call(id)
+    } else {
+        ServerToolPart::Result(id)
+    })
 }
 
 /// Returns the id of a call of a provider-run tool, or the call id in the result of one.

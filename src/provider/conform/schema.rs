@@ -30,14 +30,14 @@ const TYPES: [(&str, &str); 14] = [
 ];
 
 /// The type names of JSON Schema.
-const OWN: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
+const JSON_TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
 /// The replacement for an unknown type. It is not a JSON Schema type: the schema then names no type.
 const ANY: &str = "any";
 const OBJECT: &str = "object";
 
 /// The keys whose value is a schema, a list of schemas, or an object of schemas by name.
-const ONE: [&str; 9] = [
+const SCHEMA_KEYWORDS: [&str; 9] = [
     "items",
     "additionalProperties",
     "additionalItems",
@@ -48,8 +48,9 @@ const ONE: [&str; 9] = [
     "then",
     "else",
 ];
-const LISTS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
-const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const SCHEMA_LIST_KEYWORDS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+const SCHEMA_MAP_KEYWORDS: [&str; 5] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// A JSON object that keeps the order of its keys.
 type Object = IndexMap<String, Box<RawValue>>;
@@ -115,7 +116,7 @@ impl TargetProfile {
             return Declared { text: NO_PARAMETERS.into(), dropped, ..as_it_is };
         }
         let mut renamed = None;
-        let object = spelt(&object, &mut renamed);
+        let object = with_json_types(&object, &mut renamed);
         let text = object.as_deref().map_or(Cow::Borrowed(text), |raw| Cow::Owned(raw.get().to_owned()));
         match kind_of(&text) {
             Kind::Object => Declared { text, renamed, ..as_it_is },
@@ -123,21 +124,21 @@ impl TargetProfile {
             Kind::None if text.trim_start_matches('{').trim_start().starts_with('}') => {
                 Declared { text: NO_PARAMETERS.into(), renamed, ..as_it_is }
             }
-            Kind::None if is_of_objects(&text) => {
+            Kind::None if may_describe_object(&text) => {
                 let rest = text.strip_prefix('{').unwrap_or(&text);
-                Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), renamed, ..as_it_is }
+                Declared { text: format!("{{{OBJECT_TYPE},{rest}").into(), renamed, ..as_it_is }
             }
             Kind::None | Kind::Other => {
                 // A call always has an object of arguments, so any other schema becomes its property `value`.
                 let text =
-                    format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
+                    format!(r#"{{{OBJECT_TYPE},"properties":{{"value":{text}}},"required":["value"]}}"#);
                 Declared { text: text.into(), renamed, wrapped: true, ..as_it_is }
             }
         }
     }
 }
 
-const OF_AN_OBJECT: &str = r#""type":"object""#;
+const OBJECT_TYPE: &str = r#""type":"object""#;
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The kind of value that a schema describes.
@@ -156,10 +157,10 @@ fn kind_of(schema: &str) -> Kind {
 
 /// Returns true if a schema without a type may describe an object: it has keys of objects, or all its choices
 /// describe objects.
-fn is_of_objects(schema: &str) -> bool {
-    const OF_OBJECTS: [&str; 6] =
+fn may_describe_object(schema: &str) -> bool {
+    const OBJECT_KEYWORDS: [&str; 6] =
         ["properties", "patternProperties", "additionalProperties", "required", "$ref", "allOf"];
-    const OF_OTHERS: [&str; 12] = [
+    const OTHER_KEYWORDS: [&str; 12] = [
         "enum",
         "const",
         "items",
@@ -175,7 +176,7 @@ fn is_of_objects(schema: &str) -> bool {
     ];
     let object: Object = serde_json::from_str(schema).unwrap_or_default();
     let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-    if has(&OF_OBJECTS) {
+    if has(&OBJECT_KEYWORDS) {
         return true;
     }
     // Recursion is bounded: `drop_reason` has refused schemas with more than 127 levels.
@@ -184,11 +185,11 @@ fn is_of_objects(schema: &str) -> bool {
         let choices: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
         choices.into_iter().all(|choice| match kind_of(choice.get()) {
             Kind::Object => true,
-            Kind::None => is_of_objects(choice.get()),
+            Kind::None => may_describe_object(choice.get()),
             Kind::Other => false,
         })
     };
-    !has(&OF_OTHERS) && choices.into_iter().all(|raw| of_objects(raw))
+    !has(&OTHER_KEYWORDS) && choices.into_iter().all(|raw| of_objects(raw))
 }
 
 /// Returns the type names of a schema, from a string or an array. The list is empty if the value is neither.
@@ -199,13 +200,13 @@ fn names(kind: &RawValue) -> Vec<String> {
 
 /// Returns the schema with the type names of JSON Schema, or `None` if it has no others. All other JSON stays
 /// as it was written.
-fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn with_json_types(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = schema.clone();
     let mut changed = false;
     for (key, raw) in schema {
         let key = key.as_str();
         let new = if key == "type" {
-            match spelt_type(raw, schema.contains_key("properties"), renamed) {
+            match json_type(raw, schema.contains_key("properties"), renamed) {
                 Type::AsItIs => None,
                 Type::Any => {
                     own.shift_remove(key);
@@ -214,13 +215,15 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
                 }
                 Type::Other(raw) => Some(raw),
             }
-        } else if NAMED.contains(&key) {
+        } else if SCHEMA_MAP_KEYWORDS.contains(&key) {
             let named: Object = serde_json::from_str(raw.get()).unwrap_or_default();
-            each(&named, renamed)
+            with_json_types_in_map(&named, renamed)
         } else {
             // `items` is one schema or, in older drafts, a list, so it is tried as both.
-            let one = ONE.contains(&key).then(|| below(raw, renamed)).flatten();
-            one.or_else(|| LISTS.contains(&key).then(|| list(raw, renamed)).flatten())
+            let one = SCHEMA_KEYWORDS.contains(&key).then(|| with_json_types_raw(raw, renamed)).flatten();
+            one.or_else(|| {
+                SCHEMA_LIST_KEYWORDS.contains(&key).then(|| with_json_types_in_list(raw, renamed)).flatten()
+            })
         };
         if let Some(new) = new {
             own.insert(key.to_owned(), new);
@@ -231,17 +234,17 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
 }
 
 /// Replaces the types of a nested schema.
-fn below(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn with_json_types_raw(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let object: Object = serde_json::from_str(raw.get()).ok()?;
-    spelt(&object, renamed)
+    with_json_types(&object, renamed)
 }
 
 /// Replaces the types of schemas by name.
-fn each(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn with_json_types_in_map(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = named.clone();
     let mut changed = false;
     for (name, raw) in named {
-        if let Some(new) = below(raw, renamed) {
+        if let Some(new) = with_json_types_raw(raw, renamed) {
             own.insert(name.clone(), new);
             changed = true;
         }
@@ -250,11 +253,11 @@ fn each(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<Ra
 }
 
 /// Replaces the types of a list of schemas.
-fn list(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
+fn with_json_types_in_list(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
     let mut changed = false;
     for raw in &mut own {
-        if let Some(new) = below(raw, renamed) {
+        if let Some(new) = with_json_types_raw(raw, renamed) {
             *raw = new;
             changed = true;
         }
@@ -271,7 +274,7 @@ enum Type {
 }
 
 /// Replaces the names of a type. `has_properties` decides the replacement of an unknown name.
-fn spelt_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String, String)>) -> Type {
+fn json_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String, String)>) -> Type {
     let names = names(raw);
     let mut own = names.clone();
     for name in &mut own {
@@ -303,7 +306,7 @@ fn spelt_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String
 /// without a qualification (`int, optional`, `List[str]`, `dict (of ids)`), as Python docstrings write types.
 fn known_type(name: &str) -> Option<&'static str> {
     let known = |name: &str| {
-        let own = OWN.iter().chain([&ANY]).find(|own| **own == name).copied();
+        let own = JSON_TYPES.iter().chain([&ANY]).find(|own| **own == name).copied();
         own.or_else(|| Some(TYPES.iter().find(|(other, _)| *other == name)?.1))
     };
     let lower = name.trim().to_lowercase();
@@ -320,7 +323,7 @@ mod tests {
     use serde_json::json;
 
     fn declared(wire_format: WireFormat, schema: &str) -> (Value, Declared<'_>) {
-        let declared = TargetProfile::unknown(wire_format).schema(schema);
+        let declared = TargetProfile::for_wire_format(wire_format).schema(schema);
         (serde_json::from_str(&declared.text).unwrap_or_default(), declared)
     }
 
@@ -471,7 +474,7 @@ mod tests {
                 |(at, kind): (usize, &&str)| format!(r#""p{at}": {{ "type":"{kind}", "minimum": 1.50 }}"#);
             let properties: Vec<String> = kinds.iter().enumerate().map(property).collect();
             let text = format!(r#"{{ "type": "{top}", "properties": {{ {} }} }}"#, properties.join(", "));
-            let profile = TargetProfile::unknown(WireFormat::Anthropic);
+            let profile = TargetProfile::for_wire_format(WireFormat::Anthropic);
             let once = profile.schema(&text);
             let twice = profile.schema(&once.text);
             prop_assert_eq!(&twice.text, &once.text);

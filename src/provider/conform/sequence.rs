@@ -3,7 +3,7 @@
 
 use super::{
     TargetProfile, call_ids, has_one_place,
-    opaque::{Half, adds_tools, half, is_compaction},
+    opaque::{ServerToolPart, adds_tools, is_compaction, server_tool_part},
 };
 use crate::{
     message::{Content, Mark, Message, Part, Role, WireFormat},
@@ -34,7 +34,7 @@ pub(crate) struct Normalized {
 #[derive(Debug)]
 pub(crate) struct Inserted {
     /// The reason for the message.
-    pub(crate) why: Missing,
+    pub(crate) why: Placeholder,
     /// The index of the given message that follows it, or the number of given messages if it is the last.
     pub(crate) before: usize,
     pub(crate) message: Message,
@@ -42,7 +42,7 @@ pub(crate) struct Inserted {
 
 /// A message that a target requires and a prompt lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum Placeholder {
     /// A first user message.
     Lead,
     /// An assistant message between tool results and a user message.
@@ -51,7 +51,7 @@ pub(crate) enum Missing {
     Continue,
 }
 
-impl Missing {
+impl Placeholder {
     /// Returns the placeholder message.
     pub(super) fn message(self) -> Message {
         match self {
@@ -66,7 +66,7 @@ impl TargetProfile {
     /// Returns the messages in the order and number that this target accepts. Accepted messages stay
     /// unchanged.
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Normalized {
-        let mut sent = Sent {
+        let mut sent = SequenceBuilder {
             profile: self,
             done: Normalized {
                 messages: Vec::with_capacity(messages.len()),
@@ -77,13 +77,13 @@ impl TargetProfile {
             run: Vec::new(),
             parts: 0,
         };
-        let lead = self.wants_lead(&messages);
+        let lead = self.needs_lead(&messages);
         let head = messages.iter().take_while(|message| message.role().instructs()).count();
         let mut messages = messages.into_iter();
         let instructions: Vec<Message> = messages.by_ref().take(head).collect();
         sent.instructions(instructions);
         if lead {
-            sent.supply(Missing::Lead);
+            sent.push_placeholder(Placeholder::Lead);
         }
         let messages: Vec<Message> = messages.collect();
         // `next[i]` is the role of the first message after `i` that is not an instruction. Filled from the
@@ -94,20 +94,20 @@ impl TargetProfile {
             next[at - 1] = if role.instructs() { next[at] } else { Some(role) };
         }
         for (message, next) in messages.into_iter().zip(next) {
-            let message = sent.in_its_place(message, next);
-            let message = sent.called_once(message);
-            if self.wants_bridge(sent.last(), &message) {
-                sent.supply(Missing::Bridge);
+            let message = sent.with_accepted_role(message, next);
+            let message = sent.without_broken_server_calls(message);
+            if self.needs_bridge(sent.last(), &message) {
+                sent.push_placeholder(Placeholder::Bridge);
             }
-            sent.give(message);
+            sent.push_given(message);
         }
-        sent.end();
+        sent.finish();
         sent.done.renamed = call_ids::fit(&mut sent.done.messages, self.accepts.call_ids);
         sent.done
     }
 
     /// Returns true if the prompt needs a placeholder user message at its beginning (turn order, rule H5).
-    fn wants_lead(&self, messages: &[Message]) -> bool {
+    fn needs_lead(&self, messages: &[Message]) -> bool {
         let first = messages.iter().find(|message| !message.role().instructs());
         self.accepts.user_first
             && !messages.is_empty()
@@ -116,14 +116,14 @@ impl TargetProfile {
 
     /// Returns true if a placeholder assistant message must separate `before` from this user message (turn
     /// order, rule H5).
-    fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
+    fn needs_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
         !self.accepts.user_after_results
             && message.role() == Role::User
             && before.is_some_and(|before| before.role() == Role::Tool)
     }
 
     /// Returns true if the messages must end with a placeholder user message.
-    fn wants_more(&self, messages: &[Message]) -> bool {
+    fn needs_user_end(&self, messages: &[Message]) -> bool {
         self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
     }
 }
@@ -152,14 +152,14 @@ impl ServerTools {
                 Role::User | Role::System | Role::Developer => waiting.clear(),
                 Role::Assistant => {
                     last = halves.len();
-                    for half in message.parts().iter().filter_map(half) {
+                    for half in message.parts().iter().filter_map(server_tool_part) {
                         let at = halves.len();
                         halves.push(false);
                         match half {
                             // An id that was paired once is used up: each may occur once per prompt.
-                            Half::Call(id) if !used.contains(&id) => drop(waiting.insert(id, at)),
-                            Half::Call(_) => {}
-                            Half::Result(id) => {
+                            ServerToolPart::Call(id) if !used.contains(&id) => drop(waiting.insert(id, at)),
+                            ServerToolPart::Call(_) => {}
+                            ServerToolPart::Result(id) => {
                                 if let Some(call) = waiting.remove(&id) {
                                     halves[call] = true;
                                     halves[at] = true;
@@ -184,14 +184,14 @@ impl ServerTools {
     }
 
     /// Advances to the next call or result and returns true if it may be sent.
-    fn take(&mut self) -> bool {
+    fn take_next(&mut self) -> bool {
         self.next += 1;
         self.halves.get(self.next - 1).copied().unwrap_or_default()
     }
 }
 
 /// The messages sent so far, and the open run of messages of one role.
-struct Sent<'a> {
+struct SequenceBuilder<'a> {
     profile: &'a TargetProfile,
     done: Normalized,
     server_tools: ServerTools,
@@ -200,12 +200,12 @@ struct Sent<'a> {
     parts: usize,
 }
 
-impl Sent<'_> {
+impl SequenceBuilder<'_> {
     /// Sends the leading instructions, as one text if the target has one message for them.
     fn instructions(&mut self, instructions: Vec<Message>) {
         if self.profile.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
             for message in instructions {
-                self.give(message);
+                self.push_given(message);
             }
             return;
         }
@@ -218,7 +218,7 @@ impl Sent<'_> {
     /// Returns a later system message in the role that the target accepts at its place. It keeps the system
     /// role only after a user message or tool results, and only at the end or before the assistant. `next` is
     /// the role of the first message after the instructions.
-    fn in_its_place(&self, message: Message, next: Option<Role>) -> Message {
+    fn with_accepted_role(&self, message: Message, next: Option<Role>) -> Message {
         if !message.role().instructs() || !has_one_place(&self.profile.accepts) {
             return message;
         }
@@ -235,7 +235,7 @@ impl Sent<'_> {
     }
 
     /// Drops calls of provider-run tools without a result, results without a call, and repeated ids.
-    fn called_once(&mut self, message: Message) -> Message {
+    fn without_broken_server_calls(&mut self, message: Message) -> Message {
         if self.profile.wire_format != WireFormat::Anthropic || message.role() != Role::Assistant {
             return message;
         }
@@ -243,7 +243,7 @@ impl Sent<'_> {
         let first = usize::from(!message.text().is_empty());
         let mut numbers = Vec::new();
         for (at, part) in message.parts().iter().enumerate() {
-            if half(part).is_some() && !self.server_tools.take() {
+            if server_tool_part(part).is_some() && !self.server_tools.take_next() {
                 numbers.push(at + first);
             }
         }
@@ -264,13 +264,13 @@ impl Sent<'_> {
     }
 
     /// Sends a given message and records its place in the result.
-    fn give(&mut self, message: Message) {
+    fn push_given(&mut self, message: Message) {
         self.push(message);
         self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
     }
 
     /// Sends a placeholder message.
-    fn supply(&mut self, why: Missing) {
+    fn push_placeholder(&mut self, why: Placeholder) {
         let message = why.message();
         self.done.inserted.push(Inserted { why, before: self.done.places.len(), message: message.clone() });
         self.push(message);
@@ -308,23 +308,23 @@ impl Sent<'_> {
 
     /// Ends the prompt. Adds a user message if the assistant may not be last. Otherwise removes the parts of
     /// the last assistant message that the provider refuses there.
-    fn end(&mut self) {
-        if self.profile.wants_more(&self.run) {
-            self.supply(Missing::Continue);
+    fn finish(&mut self) {
+        if self.profile.needs_user_end(&self.run) {
+            self.push_placeholder(Placeholder::Continue);
         }
         self.end_run();
         if self.profile.wire_format == WireFormat::Anthropic
             && let Some(last) = self.done.messages.last_mut()
-            && let Some(begun) = begun_reply(last)
+            && let Some(continued) = continued_reply(last)
         {
-            self.done.rewritten.push((std::mem::replace(last, begun.clone()), begun));
+            self.done.rewritten.push((std::mem::replace(last, continued.clone()), continued));
         }
     }
 }
 
 /// Returns an assistant message that the model is to continue, without reasoning and without white space at
 /// its end. Returns `None` if it has neither.
-fn begun_reply(message: &Message) -> Option<Message> {
+fn continued_reply(message: &Message) -> Option<Message> {
     let trimmed = |text: &str| text.trim_end().len() == text.len();
     let last_text = match message.parts().last() {
         Some(Part::Text(text)) => trimmed(text),

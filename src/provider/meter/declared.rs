@@ -42,19 +42,20 @@ pub(super) fn notes(
     declared: &[Tool],
 ) -> Vec<(DeclarationNote, String)> {
     let mut notes = Vec::new();
-    let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
+    let (accepted, foreign): (Vec<&Tool>, Vec<&Tool>) =
+        given.iter().partition(|tool| profile.accepts_tool(tool));
     if !foreign.is_empty() {
         // Notes are for people, so long lists are shortened.
-        const SHOWN: usize = 12;
-        let names: Vec<_> = foreign.iter().take(SHOWN).map(|tool| short(&tool.name)).collect();
-        let more = and_more(foreign.len().saturating_sub(SHOWN));
+        const MAX_SHOWN: usize = 12;
+        let names: Vec<_> = foreign.iter().take(MAX_SHOWN).map(|tool| short(&tool.name)).collect();
+        let more = and_more(foreign.len().saturating_sub(MAX_SHOWN));
         notes.push((
             DeclarationNote::NotDeclared,
             format!("tools that only another provider runs are not declared: {}{more}", names.join(", ")),
         ));
     }
     // `declared` contains the accepted tools in the same order, so the two lists can be zipped.
-    let names = taken.iter().map(|tool| tool.name.as_str());
+    let names = accepted.iter().map(|tool| tool.name.as_str());
     let renamed: Vec<(&str, &str)> =
         names.zip(declared.iter().map(|tool| tool.name.as_str())).filter(|(from, to)| from != to).collect();
     if let [(from, to), rest @ ..] = &renamed[..] {
@@ -64,15 +65,15 @@ pub(super) fn notes(
             format!("tools are renamed to what the provider accepts: `{from}` to `{to}`{more}"),
         ));
     }
-    notes.extend(fields(profile, &taken).map(|text| (DeclarationNote::FieldsLeftOut, text)));
-    notes.extend(schemas(profile, &taken).into_iter().map(|text| (DeclarationNote::SchemaChanged, text)));
+    notes.extend(fields(profile, &accepted).map(|text| (DeclarationNote::FieldsLeftOut, text)));
+    notes.extend(schemas(profile, &accepted).into_iter().map(|text| (DeclarationNote::SchemaChanged, text)));
     notes
 }
 
 /// Returns a note on the fields that only another provider defines, or `None` if there are none.
-fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
-    const SHOWN: usize = 6;
-    let foreign = taken.iter().filter(|tool| tool.written_in(profile.wire_format()).is_none());
+fn fields(profile: &TargetProfile, accepted: &[&Tool]) -> Option<String> {
+    const MAX_SHOWN: usize = 6;
+    let foreign = accepted.iter().filter(|tool| tool.written_in(profile.wire_format()).is_none());
     let mut left_out: Vec<(String, &str)> = Vec::new();
     let mut more = 0;
     for (tool, name) in
@@ -83,7 +84,7 @@ fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
         if left_out.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        if left_out.len() < SHOWN { left_out.push((name, &tool.name)) } else { more += 1 }
+        if left_out.len() < MAX_SHOWN { left_out.push((name, &tool.name)) } else { more += 1 }
     }
     let named: Vec<String> =
         left_out.iter().map(|(name, tool)| format!("`{}` of `{}`", short(name), short(tool))).collect();
@@ -94,8 +95,8 @@ fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
 }
 
 /// Returns notes on changed parameter schemas. An added type `object` is not reported.
-fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
-    let own = taken.iter().filter(|tool| tool.hosted.is_none());
+fn schemas(profile: &TargetProfile, accepted: &[&Tool]) -> Vec<String> {
+    let own = accepted.iter().filter(|tool| tool.hosted.is_none());
     let schemas: Vec<(Cow<'_, str>, Declared<'_>)> =
         own.map(|tool| (short(&tool.name), profile.schema(&tool.schema))).collect();
     let renamed: Vec<_> =

@@ -11,7 +11,7 @@ use crate::{
     provider::{
         conform::{TargetProfile, TurnPosition, is_object},
         media_prices::MediaPrices,
-        model::{Form, Model},
+        model::{Model, WireFormatCosts},
         wording,
     },
     tokens::{Certainty, DocumentText, TokenCount, TokenCounter},
@@ -31,20 +31,20 @@ use {crate::message::Prompt, template::Rendered};
 
 /// The maximum tokens of an image for any model, and of any other medium: a document of 1,000 pages (figures:
 /// `config/models.toml`).
-const IMAGE_MOST: u64 = 48_169;
-const MEDIUM_MOST: u64 = 26_501_000;
+const MAX_IMAGE_TOKENS: u64 = 48_169;
+const MAX_MEDIUM_TOKENS: u64 = 26_501_000;
 /// Returns the maximum tokens of an image, or of another medium.
 #[cfg(test)]
 pub(crate) fn most_tokens(is_image: bool) -> u64 {
-    if is_image { IMAGE_MOST } else { MEDIUM_MOST }
+    if is_image { MAX_IMAGE_TOKENS } else { MAX_MEDIUM_TOKENS }
 }
 
 /// The maximum tokens that a wire format adds to a part, a call or a name.
-const FRAME_MOST: u64 = 3;
+const MAX_FRAME_TOKENS: u64 = 3;
 /// The maximum bytes of a text that this library adds to a message.
-const WORDS_MOST: u64 = 80;
+const MAX_WORDS_TOKENS: u64 = 80;
 /// The bytes of encrypted reasoning per token. The text is hidden, and base64 has four bytes for three.
-const SEALED_BYTES: u64 = 4;
+const BYTES_PER_HIDDEN_TOKEN: u64 = 4;
 
 /// The maximum size in bytes of arguments that are parsed when a message is added, to check that they are an
 /// object.
@@ -83,7 +83,7 @@ struct Frames {
 
 impl Frames {
     /// Creates the tokens of a wire format, or those of the counter's own rule.
-    fn from_form(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
+    fn from_costs(form: &WireFormatCosts, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {
             *frame = match counter.tokens_per_message() {
@@ -93,7 +93,7 @@ impl Frames {
             };
         }
         let priming = if counter.tokens_per_message().is_some() { 0 } else { form.priming };
-        let Form { part, call, calls_apart, name, tools, .. } = *form;
+        let WireFormatCosts { part, call, calls_apart, name, tools, .. } = *form;
         Ok(Self { roles, part, start: 0, priming, call, calls_apart, name, tools })
     }
 }
@@ -125,10 +125,10 @@ impl Meter {
         let rendered = model.template.as_ref();
         #[cfg(feature = "chat-template")]
         let rendered = rendered.map(|template| Rendered::new(template, &counter)).transpose()?;
-        let form = model.form();
+        let form = model.wire_format_costs();
         let frames = match model.wire_format {
             WireFormat::Plain => Frames::default(),
-            _ => Frames::from_form(&form, &counter)?,
+            _ => Frames::from_costs(&form, &counter)?,
         };
         #[cfg(feature = "chat-template")]
         let frames = match &rendered {
@@ -179,7 +179,7 @@ impl Meter {
 
     /// Returns the count of a message. Its certainty accounts for parts that are not text.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
-        TokenCount { tokens: n, certainty: self.certainty().max(self.not_text(message)) }
+        TokenCount { tokens: n, certainty: self.certainty().max(self.certainty_of_parts(message)) }
     }
 
     /// Returns an upper bound in tokens for `messages` messages of `bytes` bytes in total (see [`bytes`]).
@@ -271,7 +271,7 @@ impl Meter {
     }
 
     /// Returns a document between its delimiters, as it is sent.
-    pub(crate) fn fenced(&self, item: &RagItem) -> String {
+    pub(crate) fn delimited_document(&self, item: &RagItem) -> String {
         wording::document(item, self.header)
     }
 
@@ -288,7 +288,7 @@ impl Meter {
             origin: item.origin.as_ref().filter(|_| says_origin),
             score_bits: says_score.then_some(item.score.to_bits()),
         };
-        Ok(self.counter.count_document_within(document, limit, || self.fenced(item))?.into())
+        Ok(self.counter.count_document_within(document, limit, || self.delimited_document(item))?.into())
     }
 
     /// Counts a text that recurs from request to request. Without a limit the count is never `None`, so the
@@ -401,9 +401,9 @@ impl Meter {
 
     /// Breaks the control tokens in a prompt that is rendered (content is plain text, rule N2).
     #[cfg(feature = "chat-template")]
-    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+    pub(crate) fn neutralize(&self, prompt: &mut Prompt) {
         if let Some(rendered) = &self.rendered {
-            rendered.neutral(prompt);
+            rendered.neutralize(prompt);
         }
     }
 
@@ -415,8 +415,12 @@ impl Meter {
         // A template renders placeholders for media, so the tokens of the media themselves are added.
         let media = prompt.messages.iter().map(|message| self.media_tokens(message).tokens);
         let media = media.fold(0, u64::saturating_add);
-        let guessed =
-            prompt.messages.iter().map(|message| self.not_text(message)).max().unwrap_or(Certainty::Exact);
+        let guessed = prompt
+            .messages
+            .iter()
+            .map(|message| self.certainty_of_parts(message))
+            .max()
+            .unwrap_or(Certainty::Exact);
         let n = rendered.prompt(&self.counter, prompt)?.saturating_add(media);
         Ok(Some(TokenCount { tokens: n, certainty: self.counter.certainty().max(guessed) }))
     }
@@ -436,13 +440,13 @@ impl Meter {
         let calls = message.tool_calls().len() as u64;
         let is_none = self.frames.calls_apart && parts == 0 && message.role() == Role::Assistant;
         let own = if is_none { 0 } else { self.role_frame(message.role()) };
-        own + self.frames.part * parts + name + self.frames.call * calls + sealed(message)
+        own + self.frames.part * parts + name + self.frames.call * calls + hidden_reasoning_tokens(message)
     }
 
     /// Returns the certainty of a message's count with respect to its parts that are not text. They are
     /// counted by their upper bound or estimated.
-    fn not_text(&self, message: &Message) -> Certainty {
-        if sealed(message) > 0 {
+    fn certainty_of_parts(&self, message: &Message) -> Certainty {
+        if hidden_reasoning_tokens(message) > 0 {
             return Certainty::Estimate;
         }
         let others = if message.has_parts_without_media() { Certainty::UpperBound } else { Certainty::Exact };
@@ -467,10 +471,10 @@ impl Meter {
 
 /// Returns the tokens of hidden or only summarized reasoning. They are estimated from the bytes by which its
 /// signature is longer than its text. The signature of visible reasoning contains no further text.
-fn sealed(message: &Message) -> u64 {
+fn hidden_reasoning_tokens(message: &Message) -> u64 {
     let hidden = |reasoning: &Reasoning| {
         if let Some(tokens) = reasoning.tokens {
-            return tokens.saturating_sub((reasoning.text.len() as u64).div_ceil(SEALED_BYTES));
+            return tokens.saturating_sub((reasoning.text.len() as u64).div_ceil(BYTES_PER_HIDDEN_TOKEN));
         }
         let seal = reasoning.signature.as_ref().map_or(0, |seal| seal.len() as u64);
         let shown = reasoning.wire_format == Some(WireFormat::Anthropic) && !reasoning.redacted;
@@ -479,7 +483,7 @@ fn sealed(message: &Message) -> u64 {
         } else {
             seal.saturating_sub(reasoning.text.len() as u64)
         };
-        bytes.div_ceil(SEALED_BYTES)
+        bytes.div_ceil(BYTES_PER_HIDDEN_TOKEN)
     };
     message.reasoning().iter().map(hidden).sum()
 }
@@ -497,7 +501,7 @@ pub fn bytes(message: &Message) -> u64 {
         Part::Opaque { json, .. } => media::count(json),
         Part::Text(_) | Part::Image { .. } => 0,
     });
-    let media = images * IMAGE_MOST + others.sum::<u64>() * MEDIUM_MOST;
+    let media = images * MAX_IMAGE_TOKENS + others.sum::<u64>() * MAX_MEDIUM_TOKENS;
     let noted = message.role().instructs() && !message.is_empty();
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };
@@ -513,13 +517,13 @@ pub fn bytes(message: &Message) -> u64 {
         5 * escaped as u64 + 9
     };
     let wrapping: u64 = message.tool_calls().iter().map(wrapped).sum();
-    let fenced: u64 = if noted {
+    let delimiters: u64 = if noted {
         message.texts().map(|text| text.bytes().filter(|byte| *byte == b'<').count() as u64).sum()
     } else {
         0
     };
     let words = u64::from(noted) + u64::from(silent) + named;
-    text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
+    text_bytes(message) + wrapping + delimiters + media + framed * MAX_FRAME_TOKENS + words * MAX_WORDS_TOKENS
 }
 
 /// Returns an upper bound in bytes for a message that is sent in the user role (calls of the user, rule H9).
@@ -538,12 +542,14 @@ pub fn bytes_of_a_user(message: &Message) -> u64 {
     }
     let texts =
         message.texts().map(|text| text.bytes().filter(|byte| b"<\"&>".contains(byte)).count() as u64);
-    bytes(message) + 6 * texts.sum::<u64>() + (calls.len() as u64 + results) * (WORDS_MOST + FRAME_MOST)
+    bytes(message)
+        + 6 * texts.sum::<u64>()
+        + (calls.len() as u64 + results) * (MAX_WORDS_TOKENS + MAX_FRAME_TOKENS)
 }
 
 /// Returns the bytes of a message's texts and of its hidden reasoning, without anything around them.
 pub(crate) fn text_bytes(message: &Message) -> u64 {
-    message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
+    message.texts().map(|text| text.len() as u64).sum::<u64>() + hidden_reasoning_tokens(message)
 }
 
 #[cfg(test)]
@@ -554,9 +560,9 @@ mod tests {
     fn no_wire_form_adds_more_than_bounds_say() {
         use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
-            let form = Form::from_wire_format(wire_format);
+            let form = WireFormatCosts::from_wire_format(wire_format);
             assert!(
-                [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
+                [form.part, form.call, form.name].iter().all(|frame| *frame <= MAX_FRAME_TOKENS),
                 "{wire_format:?}"
             );
         }
@@ -564,11 +570,11 @@ mod tests {
         assert!(
             [longest.len(), wording::LEFT_OUT_IMAGE.len(), wording::system_note("").len()]
                 .iter()
-                .all(|length| *length as u64 <= WORDS_MOST)
+                .all(|length| *length as u64 <= MAX_WORDS_TOKENS)
         );
         let call = ToolCall::new("c", "", "");
         let longest =
             [wording::user_call(&call, Some(9_999_999)), wording::user_result("", true, Some(9_999_999))];
-        assert!(longest.iter().all(|text| text.len() as u64 <= WORDS_MOST), "{longest:?}");
+        assert!(longest.iter().all(|text| text.len() as u64 <= MAX_WORDS_TOKENS), "{longest:?}");
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The assumed tokens around a message, if the template refuses the prompt that would show them.
-const USUAL: u64 = 4;
+const DEFAULT_TOKENS: u64 = 4;
 
 /// A chat template that is ready to render.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ impl Rendered {
     }
 
     /// Breaks the control tokens in the texts of a prompt. The prompt is sent and counted in this form.
-    pub(super) fn neutral(&self, prompt: &mut Prompt) {
-        self.renderer.neutralise(prompt);
+    pub(super) fn neutralize(&self, prompt: &mut Prompt) {
+        self.renderer.neutralize(prompt);
     }
 
     /// Returns the tokens around messages of each role, around calls, and before the reply.
@@ -58,7 +58,7 @@ impl Rendered {
             let difference = longer?.saturating_sub(shorter?);
             Some(difference.saturating_sub(text))
         };
-        let usual = |found: Option<u64>| found.unwrap_or(USUAL);
+        let usual = |found: Option<u64>| found.unwrap_or(DEFAULT_TOKENS);
         let role = |role: Role| match role {
             Role::System | Role::Developer => usual(between(instructed, Some(one))),
             Role::User => usual(between(three, two)),
@@ -66,12 +66,13 @@ impl Rendered {
             Role::Tool => usual(between(answered, called)),
         };
         // The call itself contains `{}` in an assistant message, so both are subtracted from the difference.
-        let spelt = counter.count("{}")?.tokens + role(Role::Assistant);
+        let with_arguments = counter.count("{}")?.tokens + role(Role::Assistant);
         Ok(Frames {
             roles: ROLES.map(role),
             start: one.saturating_sub(role(Role::User) + text),
             priming: primed.saturating_sub(one),
-            call: between(called, Some(one)).map_or(USUAL, |tokens| tokens.saturating_sub(spelt)),
+            call: between(called, Some(one))
+                .map_or(DEFAULT_TOKENS, |tokens| tokens.saturating_sub(with_arguments)),
             ..Frames::default()
         })
     }

@@ -15,10 +15,11 @@ const PER_PROPERTY: u64 = 3;
 const PER_ENUM_VALUE: u64 = 3;
 
 /// The fields of a definition that control the provider's handling of a tool. The model never sees them.
-const UNSEEN: [&str; 5] = ["strict", "defer_loading", "allowed_callers", "eager_input_streaming", "behavior"];
+const NOT_COUNTED: [&str; 5] =
+    ["strict", "defer_loading", "allowed_callers", "eager_input_streaming", "behavior"];
 
 /// The keys of a schema for which the formula counts nothing.
-const FREE: [&str; 5] = ["type", "properties", "required", "additionalProperties", "$schema"];
+const FREE_KEYS: [&str; 5] = ["type", "properties", "required", "additionalProperties", "$schema"];
 
 /// Counts the tokens of tool definitions. The count is an estimate if a part is outside the formula.
 pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount, Error> {
@@ -43,7 +44,7 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
             sum.certainty = Certainty::Estimate;
             continue;
         }
-        for (name, value) in fields.iter().filter(|(name, _)| !UNSEEN.contains(&name.as_str())) {
+        for (name, value) in fields.iter().filter(|(name, _)| !NOT_COUNTED.contains(&name.as_str())) {
             sum.unknown(&format!("{name}:{value}"))?;
         }
         match serde_json::from_str(&tool.schema) {
@@ -76,7 +77,7 @@ impl Sum<'_> {
     }
 
     fn schema(&mut self, schema: &Map<String, Value>) -> Result<(), Error> {
-        for (key, value) in schema.iter().filter(|(key, _)| !FREE.contains(&key.as_str())) {
+        for (key, value) in schema.iter().filter(|(key, _)| !FREE_KEYS.contains(&key.as_str())) {
             self.unknown(&format!("{key}:{value}"))?;
         }
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {

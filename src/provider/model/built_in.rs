@@ -4,8 +4,8 @@ use super::{
     EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, ThinkingRule, WireFormat,
     constraints::ProviderEntry,
     fault,
-    form::Form,
-    names::{NameRules, Reading},
+    names::{NameReading, NameRules},
+    wire_format_costs::WireFormatCosts,
 };
 use crate::{
     error::{Error, Repr},
@@ -31,7 +31,7 @@ struct BuiltInFile {
     #[serde(default)]
     context_editing: BTreeMap<String, EditingRule>,
     media: MediaTable,
-    wire_format: BTreeMap<WireFormat, Form>,
+    wire_format: BTreeMap<WireFormat, WireFormatCosts>,
     provider: BTreeMap<String, ProviderEntry>,
     model: Vec<toml::Spanned<ModelEntry>>,
 }
@@ -77,11 +77,11 @@ pub(super) fn entries() -> Result<Vec<toml::Spanned<ModelEntry>>, Error> {
 }
 
 /// Returns the readings of a name: the name itself, then the names that the name rules derive from it.
-pub(super) fn readings(name: &str) -> Vec<Reading> {
+pub(super) fn readings(name: &str) -> Vec<NameReading> {
     BUILT_IN.as_ref().map(|file| file.names.readings(name)).unwrap_or_default()
 }
 
-impl Form {
+impl WireFormatCosts {
     /// Returns the token counts and constraints of a wire format.
     pub(crate) fn from_wire_format(wire_format: WireFormat) -> Self {
         let built_in = BUILT_IN.as_ref().ok();
@@ -128,9 +128,9 @@ pub(super) fn media_prices(name: &str, wire_format: WireFormat) -> MediaPrices {
 }
 
 /// Returns the reasoning rule for an unknown model, by its family and version, or `None` if no rule matches.
-pub(super) fn newer(readings: &[Reading]) -> Option<ThinkingRule> {
+pub(super) fn newer(readings: &[NameReading]) -> Option<ThinkingRule> {
     let newer = &BUILT_IN.as_ref().ok()?.newer;
-    let rule = |Reading { name, .. }: &Reading| {
+    let rule = |NameReading { name, .. }: &NameReading| {
         newer.iter().find(|newer| name.starts_with(&newer.begins) && version(name) >= Some(newer.from))
     };
     // The last reading has no provider in front of the name and no date at its end.

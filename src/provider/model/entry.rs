@@ -94,7 +94,7 @@ impl ModelEntry {
     }
 
     /// Returns the first fault of the figures, or `None` if they are valid.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(super) fn first_fault(&self) -> Option<String> {
         // An unknown context length excludes nothing, so it counts as unlimited here.
         let context = self.context_len.unwrap_or(u64::MAX);
         let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
@@ -110,6 +110,6 @@ impl ModelEntry {
                 ));
             }
         }
-        self.price.as_ref().and_then(super::Price::fault)
+        self.price.as_ref().and_then(super::Price::first_fault)
     }
 }

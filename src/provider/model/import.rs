@@ -283,7 +283,7 @@ impl Import {
                 let free = |alias: &&String| !self.names.contains_key(&alias.to_lowercase());
                 entry.aliases = known.aliases.iter().filter(free).cloned().collect();
             }
-            if entry.fault().is_none() {
+            if entry.first_fault().is_none() {
                 registry.push(entry);
             }
         }

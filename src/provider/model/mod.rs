@@ -10,7 +10,7 @@ use std::fmt;
 mod constraints;
 #[cfg(feature = "chat-template")]
 mod template;
-mod form;
+mod wire_format_costs;
 mod thinking;
 mod on_demand;
 mod editing;
@@ -30,7 +30,6 @@ pub(crate) use constraints::{Accepts, CallIds, KeptReasoning, ProviderConstraint
 pub(crate) use editing::EditingRule;
 pub use entry::ModelEntry;
 pub(crate) use entry::TokenizerFit;
-pub(crate) use form::Form;
 pub use limits::{Limits, LimitsSource, RequestLimits, StatedLimits};
 pub(crate) use on_demand::OnDemandRule;
 pub use price::Price;
@@ -38,6 +37,7 @@ pub use price::Price;
 pub use price::PriceStep;
 pub use registry::Registry;
 pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule};
+pub(crate) use wire_format_costs::WireFormatCosts;
 
 /// The model for which a plan is made: its limits, its tokenizer and its wire format.
 ///
@@ -216,7 +216,7 @@ impl Model {
     }
 
     /// Returns true if tools may be added at the end of a prompt.
-    pub(crate) fn takes_late_tools(&self) -> bool {
+    pub(crate) fn accepts_late_tools(&self) -> bool {
         let in_form = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         in_form && self.thinking.as_ref().is_some_and(|rule| rule.late_tools)
     }
@@ -240,8 +240,8 @@ impl Model {
     }
 
     /// Returns the tokens that are counted around texts in the model's wire format.
-    pub(crate) fn form(&self) -> Form {
-        Form::from_wire_format(self.wire_format)
+    pub(crate) fn wire_format_costs(&self) -> WireFormatCosts {
+        WireFormatCosts::from_wire_format(self.wire_format)
     }
 
     /// Returns the prices of images, documents, audio and video at its provider.
@@ -262,6 +262,6 @@ impl Model {
     pub(crate) fn accepts(&self) -> Accepts {
         let provider = built_in::provider_constraints(&self.provider, self.wire_format);
         // The most specific source wins: the model, then its provider, then the wire format.
-        self.constraints.over(provider).over(self.form().constraints).decided()
+        self.constraints.over(provider).over(self.wire_format_costs().constraints).decided()
     }
 }

@@ -8,10 +8,10 @@ use std::{
 };
 
 /// The maximum length in bytes of a name that the rules read. Paths of Vertex AI and ARNs have up to 250.
-const LONGEST: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 
 /// The maximum number of readings of a name. Names in use have fewer than 40.
-const MOST: usize = 256;
+const MAX_READINGS: usize = 256;
 
 /// The rules by which a name is read. In a pattern, `#` means one digit.
 #[derive(Debug, Default, Deserialize)]
@@ -45,7 +45,7 @@ struct LengthEnding {
 
 /// A name that the rules derive from the given name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct NameReading {
     /// The name in lower case.
     pub(super) name: String,
     /// The context length that a suffix set, in tokens.
@@ -57,11 +57,11 @@ pub(super) struct Reading {
 impl NameRules {
     /// Returns the readings of a name in the order of the number of rules applied. A name that is too long
     /// has none.
-    pub(super) fn readings(&self, name: &str) -> Vec<Reading> {
-        if name.len() > LONGEST {
+    pub(super) fn readings(&self, name: &str) -> Vec<NameReading> {
+        if name.len() > MAX_NAME_BYTES {
             return Vec::new();
         }
-        let given = Reading { name: name.trim().to_ascii_lowercase(), context_len: None, tagged: false };
+        let given = NameReading { name: name.trim().to_ascii_lowercase(), context_len: None, tagged: false };
         let mut seen = BTreeSet::from([given.name.clone()]);
         let mut waiting = VecDeque::from([given]);
         let mut readings = Vec::new();
@@ -69,7 +69,7 @@ impl NameRules {
         // cycles.
         while let Some(reading) = waiting.pop_front() {
             for next in self.steps(&reading) {
-                if seen.len() < MOST && !next.name.is_empty() && seen.insert(next.name.clone()) {
+                if seen.len() < MAX_READINGS && !next.name.is_empty() && seen.insert(next.name.clone()) {
                     waiting.push_back(next);
                 }
             }
@@ -79,9 +79,9 @@ impl NameRules {
     }
 
     /// Returns the names that each rule derives in one step.
-    fn steps(&self, reading: &Reading) -> Vec<Reading> {
+    fn steps(&self, reading: &NameReading) -> Vec<NameReading> {
         let name = reading.name.as_str();
-        let named = |name: &str| Reading { name: name.into(), ..reading.clone() };
+        let named = |name: &str| NameReading { name: name.into(), ..reading.clone() };
         // Other rules must not read an ARN: its account and region look like parts of a name.
         if name.starts_with("arn:") || name.contains("/arn:") {
             let resource = |kind: &String| name.split_once(kind.as_str()).map(|(_, name)| named(name));
@@ -97,7 +97,7 @@ impl NameRules {
             if let Some((rest, number)) = without_ending(name, ending) {
                 // A number that overflows sets no context length.
                 let context_len = number.and_then(|number| number.checked_mul(*times));
-                steps.push(Reading { context_len, ..named(rest) });
+                steps.push(NameReading { context_len, ..named(rest) });
             }
         }
         let endings = self.endings.iter().filter_map(|ending| without_ending(name, ending));
@@ -111,10 +111,10 @@ impl NameRules {
         if let Some((model, tag)) =
             name.rsplit_once(':').filter(|(model, tag)| !model.is_empty() && !tag.is_empty())
         {
-            steps.push(Reading { tagged: true, ..named(&format!("{model}-{tag}")) });
+            steps.push(NameReading { tagged: true, ..named(&format!("{model}-{tag}")) });
         }
         if reading.tagged {
-            let whole = |ending: &String| Reading { tagged: false, ..named(&format!("{name}{ending}")) };
+            let whole = |ending: &String| NameReading { tagged: false, ..named(&format!("{name}{ending}")) };
             steps.extend(self.untagged.iter().map(whole));
         }
         steps

@@ -95,7 +95,7 @@ impl Price {
     }
 
     /// Returns the first fault of the prices, or `None` if they are valid.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(super) fn first_fault(&self) -> Option<String> {
         let of_steps = self
             .steps
             .iter()
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_no_price_is_said() {
-        assert!(Price::new(1.0, f64::NAN).fault().is_some_and(|fault| fault.contains("NaN")));
+        assert!(Price::new(1.0, f64::NAN).first_fault().is_some_and(|fault| fault.contains("NaN")));
         let from = |day: Option<&str>| PriceStep {
             above: None,
             from: day.map(str::to_owned),
@@ -167,9 +167,11 @@ mod tests {
             cache_read: None,
             cache_write: None,
         };
-        let fault = |step| Price { steps: vec![step], ..Price::new(1.0, 1.0) }.fault();
-        assert!(fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day")));
-        assert!(fault(from(None)).is_some_and(|fault| fault.contains("neither")));
-        assert_eq!(fault(from(Some("2026-12-01"))), None);
+        let fault = |step| Price { steps: vec![step], ..Price::new(1.0, 1.0) }.first_fault();
+        assert!(
+            first_fault(from(Some("tomorrow"))).is_some_and(|fault| fault.contains("year, month and day"))
+        );
+        assert!(first_fault(from(None)).is_some_and(|fault| fault.contains("neither")));
+        assert_eq!(first_fault(from(Some("2026-12-01"))), None);
     }
 }

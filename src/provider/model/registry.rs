@@ -2,7 +2,7 @@
 
 use super::{
     Model, ModelEntry, built_in, fault,
-    names::{Reading, dashed},
+    names::{NameReading, dashed},
 };
 use crate::{
     error::{Error, Repr},
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 /// The maximum size in bytes of a registry file. All models of both public catalogues take half a megabyte.
-const MOST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// The number of readings of an unknown name for which a similar name is searched.
 const HINTS: usize = 8;
@@ -94,7 +94,7 @@ impl Registry {
         for entry in entries {
             let span = entry.span();
             let entry = entry.into_inner();
-            let wrong = entry.fault().or_else(|| registry.clash(&entry));
+            let wrong = entry.first_fault().or_else(|| registry.clash(&entry));
             if let Some(detail) = wrong {
                 let name = plain::short(&entry.name);
                 return Err(fault::at(text, origin, format!("model `{name}`: {detail}"), span));
@@ -112,7 +112,7 @@ impl Registry {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
-        let text = file::text(path, MOST, "models in TOML, written by hand or by `models import`");
+        let text = file::text(path, MAX_FILE_BYTES, "models in TOML, written by hand or by `models import`");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
         Self::from_toml(&text, &origin)
     }
@@ -158,11 +158,11 @@ impl Registry {
     }
 
     /// Returns the entry of a name, and the context length that the name sets, if any.
-    fn find(&self, name: &str, readings: &[Reading]) -> Option<(&ModelEntry, Option<u64>)> {
+    fn find(&self, name: &str, readings: &[NameReading]) -> Option<(&ModelEntry, Option<u64>)> {
         // The exact name comes first, because a user's file may contain any names, even too long ones.
         let own = self.by_name.get(&name.to_ascii_lowercase()).map(|at| (&self.model[*at], None));
         own.or_else(|| {
-            readings.iter().find_map(|Reading { name, context_len, .. }| {
+            readings.iter().find_map(|NameReading { name, context_len, .. }| {
                 // An exact match wins over one that differs in dots and dashes, which may be another model.
                 let exact = self.by_name.get(name.as_str());
                 let at = exact.or_else(|| self.by_dashed_name.get(&*dashed(name)))?;
@@ -230,9 +230,9 @@ impl Registry {
     /// Returns the error text if a name of the entry is already in use.
     fn clash(&self, entry: &ModelEntry) -> Option<String> {
         let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
-        let taken = names.find(|name| self.by_name.contains_key(&name.to_ascii_lowercase()))?;
-        let taken = plain::short(taken);
-        Some(format!("the name `{taken}` is used twice; expected one entry for each"))
+        let duplicate = names.find(|name| self.by_name.contains_key(&name.to_ascii_lowercase()))?;
+        let duplicate = plain::short(duplicate);
+        Some(format!("the name `{duplicate}` is used twice; expected one entry for each"))
     }
 
     /// Adds an entry. The first entry with a name keeps it.

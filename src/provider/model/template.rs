@@ -9,9 +9,9 @@ use serde_json::Value;
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 /// The maximum size in bytes of a template file.
-const MOST_BYTES: u64 = 1 << 24;
+const MAX_BYTES: u64 = 1 << 24;
 /// The maximum size in bytes of a `tokenizer.json` whose control tokens are read.
-const MOST_TOKENIZER_BYTES: u64 = 1 << 28;
+const MAX_TOKENIZER_BYTES: u64 = 1 << 28;
 
 /// The tokens that a tokenizer adds to its vocabulary, from either of the two files that list them.
 #[derive(Default, Deserialize)]
@@ -96,7 +96,7 @@ impl ChatTemplate {
         };
         let origin = path.display().to_string();
         let Some(source) = source else {
-            return Err(fault(
+            return Err(first_fault(
                 &origin,
                 "no chat template; expected chat_template.jinja beside it, or `chat_template` in it",
             ));
@@ -106,8 +106,8 @@ impl ChatTemplate {
         let settings_tokens: Tokens = serde_json::from_value(settings.clone()).unwrap_or_default();
         let tokenizer = folder.join("tokenizer.json");
         let tokenizer_tokens: Tokens = if tokenizer.exists() {
-            let text = file::text(&tokenizer, MOST_TOKENIZER_BYTES, "a tokenizer.json");
-            let text = text.map_err(|detail| fault(&tokenizer.display().to_string(), &detail))?;
+            let text = file::text(&tokenizer, MAX_TOKENIZER_BYTES, "a tokenizer.json");
+            let text = text.map_err(|detail| first_fault(&tokenizer.display().to_string(), &detail))?;
             serde_json::from_str(&text).unwrap_or_default()
         } else {
             Tokens::default()
@@ -206,11 +206,11 @@ fn marks_in(source: &str) -> impl Iterator<Item = String> {
         let close = if open == "<" { '>' } else { ']' };
         let length = source[at..].chars().take(42).position(|c| c == close)?;
         let inside: String = source[at..].chars().skip(1).take(length - 1).collect();
-        let spelt = |c: char| match open {
+        let is_name_char = |c: char| match open {
             "<" => !c.is_whitespace() && !"'\"{}<>=()".contains(c),
             _ => c.is_ascii_uppercase() || c == '_' || c == '/',
         };
-        let sound = inside.chars().count() > 1 && inside.chars().all(spelt);
+        let sound = inside.chars().count() > 1 && inside.chars().all(is_name_char);
         sound.then(|| format!("{open}{inside}{close}"))
     };
     source.match_indices(['<', '[']).filter_map(marker)
@@ -226,15 +226,15 @@ fn in_settings(settings: &Value) -> Option<&str> {
 }
 
 fn read(path: &Path, expected: &str) -> Result<String, Error> {
-    file::text(path, MOST_BYTES, expected).map_err(|detail| fault(&path.display().to_string(), &detail))
+    file::text(path, MAX_BYTES, expected).map_err(|detail| first_fault(&path.display().to_string(), &detail))
 }
 
 fn read_json(path: &Path) -> Result<Value, Error> {
     let text = read(path, "JSON")?;
-    serde_json::from_str(&text).map_err(|error| fault(&path.display().to_string(), &error.to_string()))
+    serde_json::from_str(&text).map_err(|error| first_fault(&path.display().to_string(), &error.to_string()))
 }
 
-fn fault(origin: &str, detail: &str) -> Error {
+fn first_fault(origin: &str, detail: &str) -> Error {
     Error::new(Repr::Template { origin: origin.into(), detail: detail.into() })
 }
 

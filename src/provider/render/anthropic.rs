@@ -252,15 +252,15 @@ fn result<'a>(
     control: Option<Control>,
 ) -> Block<'a> {
     let content: Vec<Block<'a>> = components.iter().filter_map(|component| block(component, None)).collect();
-    let usual = |content| Block::ToolResult {
+    let standard = |content| Block::ToolResult {
         tool_use_id,
         content,
         failed: message.is_failed(),
         cache_control: control,
     };
-    let Some(Component::Around { json }) = components.first() else { return usual(content) };
+    let Some(Component::Around { json }) = components.first() else { return standard(content) };
     let mark = control.map(|control| (MARK, to_json(&control)));
-    let Some(mut around) = Object::parse(json) else { return usual(content) };
+    let Some(mut around) = Object::parse(json) else { return standard(content) };
     // `keep_as_written` emptied the content; its form, a string or a list, stays as it came.
     match around.get("content") {
         Some("\"\"") => around.set("content", one_text(&content)),
@@ -269,7 +269,7 @@ fn result<'a>(
     }
     match filled(&around.to_json(), &[Fill::text("tool_use_id", tool_use_id)], mark) {
         Some(raw) => Block::Opaque(Cow::Owned(raw)),
-        None => usual(content),
+        None => standard(content),
     }
 }
 
@@ -304,7 +304,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 }
 
 /// Returns the filled keys of a component, and the JSON of the block that this renderer writes for it.
-pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+pub(super) fn usual_form<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     (fills(component), block(component, None).map(|block| to_json(&block)).unwrap_or_default())
 }
 

@@ -28,32 +28,32 @@ pub fn keep_as_written(
     let ordered = message.clone().with_written(Written { wire_format, pieces: bare });
     let components = ordered.components(wire_format);
     let mut rest = components.iter();
-    let mut kept = Vec::with_capacity(pieces.len());
+    let mut kept_pieces = Vec::with_capacity(pieces.len());
     // If there are several objects, each is needed, because they divide the content.
     let several = pieces.iter().filter(|(kind, _)| *kind == PieceKind::Around).count() > 1;
-    for (kind, came) in pieces {
-        let came = came.and_then(|came| unmarked(came, wire_format));
+    for (kind, original) in pieces {
+        let original = original.and_then(|original| unmarked(original, wire_format));
         let json = if *kind == PieceKind::Around {
             // An empty result that came as such keeps its object, so that no placeholder text replaces it.
-            let is_usual = |came: &Object| {
-                came.to_json() == usual_around(&message, wire_format)
+            let is_usual = |original: &Object| {
+                original.to_json() == usual_around(&message, wire_format)
                     && (message.role() != Role::Tool || message.texts().any(|text| !text.is_empty()))
             };
-            came.filter(|came| several || !is_usual(came)).map(|mut came| {
-                empty(&mut came, &around_fills(&message, wire_format));
-                came.to_json()
+            original.filter(|original| several || !is_usual(original)).map(|mut original| {
+                empty(&mut original, &around_fills(&message, wire_format));
+                original.to_json()
             })
         } else {
-            rest.next().and_then(|component| beside_fields(component, wire_format, came?))
+            rest.next().and_then(|component| json_without_fields(component, wire_format, original?))
         };
-        kept.push(Piece { kind: *kind, json: json.map(Into::into) });
+        kept_pieces.push(Piece { kind: *kind, json: json.map(Into::into) });
     }
-    kept.retain(|piece| piece.kind != PieceKind::Around || piece.json.is_some());
+    kept_pieces.retain(|piece| piece.kind != PieceKind::Around || piece.json.is_some());
     // Opaque parts and items are accepted back only in a message with its original form.
     let is_usual = !message.has_opaque_parts()
-        && kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
-        && kept.is_sorted_by_key(|piece| rank(piece.kind));
-    if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept }) }
+        && kept_pieces.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
+        && kept_pieces.is_sorted_by_key(|piece| rank(piece.kind));
+    if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept_pieces }) }
 }
 
 /// Returns the tool with its original definition, if the wire format would declare it differently.
@@ -62,29 +62,29 @@ pub fn keep_as_written(
 pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
     // These keys belong to a schema, not to a definition, and a provider refuses them there.
     const MISPLACED: [&str; 3] = ["required", "properties", "additionalProperties"];
-    let usual = |tool: &Tool| match wire_format {
-        WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
-        WireFormat::OpenAiResponses => of_function::<responses::WireTool<'_>>(tool),
-        WireFormat::OpenAiChat => of_function::<openai::WireTool<'_>>(tool),
-        WireFormat::Gemini => of_function::<gemini::Declaration<'_>>(tool),
+    let usual_form = |tool: &Tool| match wire_format {
+        WireFormat::Anthropic => function_form::<anthropic::WireTool<'_>>(tool),
+        WireFormat::OpenAiResponses => function_form::<responses::WireTool<'_>>(tool),
+        WireFormat::OpenAiChat => function_form::<openai::WireTool<'_>>(tool),
+        WireFormat::Gemini => function_form::<gemini::Declaration<'_>>(tool),
         WireFormat::ChatTemplate | WireFormat::Plain => (Vec::new(), String::new()),
     };
-    let Some(mut came) = unmarked(definition, wire_format) else { return tool };
-    if let Some(mut function) = came.get("function").and_then(Object::parse)
+    let Some(mut original) = unmarked(definition, wire_format) else { return tool };
+    if let Some(mut function) = original.get("function").and_then(Object::parse)
         && MISPLACED.iter().filter(|key| function.remove(key)).count() > 0
     {
-        came.set("function", function.to_json());
+        original.set("function", function.to_json());
     }
     for key in MISPLACED {
-        came.remove(key);
+        original.remove(key);
     }
-    let (fills, usual) = usual(&tool);
+    let (fills, usual) = usual_form(&tool);
     // Comparison of compact JSON: only differences in values, keys and their order count.
-    if came.to_json() == compact_json(&usual) {
+    if original.to_json() == compact_json(&usual) {
         return tool;
     }
-    empty(&mut came, &fills);
-    Tool { written: Some((wire_format, came.to_json())), ..tool }
+    empty(&mut original, &fills);
+    Tool { written: Some((wire_format, original.to_json())), ..tool }
 }
 
 /// Returns the definition of a function as JSON in its provider's form, or `None` if it has no original form.
@@ -105,7 +105,7 @@ pub fn definition_as_written(tool: &Tool) -> Option<String> {
 }
 
 /// Returns the filled keys of a tool, and its usual declaration as JSON.
-fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, String) {
+fn function_form<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, String) {
     (T::fills(tool), json(&T::from(tool)))
 }
 
@@ -130,25 +130,29 @@ fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
 
 /// Returns the JSON of a piece with the keys emptied whose values come from neutral fields. Returns `None` if
 /// the wire format writes the same JSON.
-fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: Object) -> Option<String> {
+fn json_without_fields(
+    component: &Component<'_>,
+    wire_format: WireFormat,
+    mut original: Object,
+) -> Option<String> {
     if matches!(component, Component::Opaque { .. }) {
         return None;
     }
     let (fills, usual) = match wire_format {
-        WireFormat::Anthropic => anthropic::usual(component),
-        WireFormat::OpenAiResponses => responses::usual(component),
-        WireFormat::OpenAiChat => openai::usual(component),
-        WireFormat::Gemini => gemini::usual(component),
+        WireFormat::Anthropic => anthropic::usual_form(component),
+        WireFormat::OpenAiResponses => responses::usual_form(component),
+        WireFormat::OpenAiChat => openai::usual_form(component),
+        WireFormat::Gemini => gemini::usual_form(component),
         WireFormat::ChatTemplate | WireFormat::Plain => return None,
     };
-    if came.to_json() == usual {
+    if original.to_json() == usual {
         return None;
     }
     // Both are compared with emptied keys: if only their values differ, the neutral fields already have them.
-    empty(&mut came, &fills);
+    empty(&mut original, &fills);
     let mut usual = Object::parse(&usual)?;
     empty(&mut usual, &fills);
-    Some(came.to_json()).filter(|came| *came != usual.to_json())
+    Some(original.to_json()).filter(|original| *original != usual.to_json())
 }
 
 /// Returns the keys of an object around other pieces whose values come from neutral fields.

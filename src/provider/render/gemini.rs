@@ -71,7 +71,7 @@ impl GeminiBody<'_> {
         let mut at = head;
         while let Some(message) = messages.get(at) {
             if message.role() == Role::Assistant {
-                let signed = self.prompt.wants.signed_calls && at >= live;
+                let signed = self.prompt.requirements.signed_calls && at >= live;
                 contents.add_reply(message, signed);
                 at += 1;
                 continue;
@@ -82,9 +82,10 @@ impl GeminiBody<'_> {
             let calls = at.checked_sub(1).map(|before| &messages[before]);
             let answers = answers(calls, &messages[at..at + results]);
             at += results;
-            let said = messages.get(at).filter(|next| !matches!(next.role(), Role::Assistant | Role::Tool));
-            at += usize::from(said.is_some());
-            contents.add_answers(answers, said);
+            let content =
+                messages.get(at).filter(|next| !matches!(next.role(), Role::Assistant | Role::Tool));
+            at += usize::from(content.is_some());
+            contents.add_answers(answers, content);
         }
         contents.all
     }
@@ -175,20 +176,20 @@ impl<'a> Contents<'a> {
     }
 
     /// Adds tool results and the user message that follows them, in one or more contents.
-    fn add_answers(&mut self, answers: Vec<Answer<'a>>, said: Option<&'a Message>) {
-        let components = said.map(|said| said.components(WireFormat::Gemini)).unwrap_or_default();
+    fn add_answers(&mut self, answers: Vec<Answer<'a>>, content: Option<&'a Message>) {
+        let components = content.map(|content| content.components(WireFormat::Gemini)).unwrap_or_default();
         let is_place = |component: &Component<'_>| component.json().is_some_and(|json| json == RESULT_PLACE);
         let places = components.iter().filter(|component| is_place(component)).count();
         let is_apart = matches!(components.first(), Some(Component::Around { .. })) && places == 0;
         // Results come first if there is no text, or if the text came as a content of its own.
-        let is_first = is_apart || said.is_none();
+        let is_first = is_apart || content.is_none();
         // The first place also takes the results that have no place of their own.
         let mut further = answers.len().saturating_sub(places);
         let mut answers = answers.into_iter();
         self.begin("user", None);
         if is_first {
             answers.by_ref().for_each(|answer| self.add_answer(answer));
-            if said.is_some() && self.all.last().is_some_and(|last| !last.parts.is_empty()) {
+            if content.is_some() && self.all.last().is_some_and(|last| !last.parts.is_empty()) {
                 self.begin("user", None);
             }
         }
@@ -305,7 +306,7 @@ pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     let steps = prompt.messages.iter().skip(current_turn(&prompt.messages));
     let unsigned =
         steps.filter_map(|message| message.tool_calls().first()).filter(|call| call.signature.is_none());
-    Some(unsigned.count()).filter(|count| prompt.wants.signed_calls && *count > 0)
+    Some(unsigned.count()).filter(|count| prompt.requirements.signed_calls && *count > 0)
 }
 
 /// Returns the start of the current turn: the last user message that does not come right after tool results.
@@ -429,7 +430,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 }
 
 /// Returns the filled keys of a component, and the JSON that this renderer writes for it.
-pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+pub(super) fn usual_form<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match component {
         // Reasoning is sent back only in its original form, so the empty object never equals it.
         Component::Reasoning { .. } | Component::Around { .. } => (fills(component), "{}".into()),

@@ -83,7 +83,7 @@ impl Body<'_> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let prompt = &*self.prompt;
-        let is_marked = self.breakpoints.is_some() && prompt.wants.breakpoints;
+        let is_marked = self.breakpoints.is_some() && prompt.requirements.breakpoints;
         match self.wire_format {
             WireFormat::OpenAiResponses => ResponsesBody { prompt, is_marked }.serialize(serializer),
             WireFormat::Anthropic => {
@@ -174,11 +174,11 @@ pub fn gemini(prompt: &impl AsRef<Prompt>) -> Body<'_> {
 /// Returns the numbers of the parts of a message that have a breakpoint. An assistant message cannot have
 /// one, so its breakpoint moves to the last message before it that can.
 fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
-    let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
+    let is_reply = |at: usize| prompt.messages[at].role() == Role::Assistant;
     let eligible = |mark: &Mark| match mark.message {
-        own if !said(own) => Some(*mark),
+        own if !is_reply(own) => Some(*mark),
         own => {
-            let message = (0..own).rev().find(|before| !said(*before))?;
+            let message = (0..own).rev().find(|before| !is_reply(*before))?;
             Some(Mark { message, part: prompt.messages[message].parts().len().saturating_sub(1) })
         }
     };

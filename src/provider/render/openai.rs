@@ -27,7 +27,7 @@ impl ChatBody<'_> {
         let calls = prompt.messages.iter().any(|message| !message.tool_calls().is_empty());
         // Some servers refuse a tool conversation in which an assistant message lacks the key of its
         // reasoning.
-        let fills = prompt.wants.reasoning && (calls || !prompt.tools.is_empty());
+        let fills = prompt.requirements.reasoning && (calls || !prompt.tools.is_empty());
         let marked = |at: usize| if self.is_marked { marked_in_requests(prompt, at) } else { Vec::new() };
         let messages = prompt.messages.iter().enumerate();
         messages.map(|(at, message)| Wire::new(message, marked(at), fills)).collect()
@@ -55,13 +55,13 @@ impl Serialize for ChatBody<'_> {
 #[serde(untagged)]
 pub(super) enum Wire<'a> {
     /// A message with the keys in this renderer's order.
-    Usual(Usual<'a>),
+    StandardMessage(StandardMessage<'a>),
     /// A message with its original keys, in their order.
     Written(Box<RawValue>),
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Usual<'a> {
+pub(super) struct StandardMessage<'a> {
     role: Role,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -78,24 +78,24 @@ impl<'a> Wire<'a> {
     /// Converts a message. With `fills`, an assistant message without reasoning gets the key with an empty
     /// text.
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
-        let usual = Usual::new(message, marked, fills);
+        let usual = StandardMessage::new(message, marked, fills);
         let around = message.written_in(WireFormat::OpenAiChat).and_then(Written::around);
         match around.and_then(|around| usual.in_keys(around)) {
             Some(raw) => Self::Written(raw),
-            None => Self::Usual(usual),
+            None => Self::StandardMessage(usual),
         }
     }
 }
 
-impl<'a> Usual<'a> {
+impl<'a> StandardMessage<'a> {
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let components = message.components(WireFormat::OpenAiChat);
         let fills = fills && message.role() == Role::Assistant && !components.iter().any(is_chunk);
-        let thought = |component: &Component<'a>| match *component {
+        let reasoning_text = |component: &Component<'a>| match *component {
             Component::Reasoning { reasoning, json: None } => Some(reasoning.text.as_str()),
             _ => None,
         };
-        let thoughts: Vec<&str> = components.iter().filter_map(thought).collect();
+        let reasoning_texts: Vec<&str> = components.iter().filter_map(reasoning_text).collect();
         let tool_calls = components.iter().filter_map(|component| match *component {
             Component::Call { call, json, .. } => Some(WireCall { call, json }),
             _ => None,
@@ -103,7 +103,7 @@ impl<'a> Usual<'a> {
         Self {
             role: message.role(),
             name: message.name(),
-            reasoning_content: (fills || !thoughts.is_empty()).then(|| thoughts.join("\n\n")),
+            reasoning_content: (fills || !reasoning_texts.is_empty()).then(|| reasoning_texts.join("\n\n")),
             tool_calls: tool_calls.collect(),
             tool_call_id: message.answers(),
             content: Content { message, components, marked },
@@ -121,15 +121,15 @@ impl<'a> Usual<'a> {
             object.set_text("refusal", refusal);
             return RawValue::from_string(object.to_json()).ok();
         }
-        let said_aloud = object.get("audio").is_some();
+        let has_audio = object.get("audio").is_some();
         // The audio part of a spoken reply belongs to the key `audio`, not to the content.
-        let beside = |part: &Component<'_>| said_aloud && is_audio(part) || is_beside_text(part);
-        let said = self.content.components.iter().filter(|part| is_listed(part));
-        let said: Vec<_> = said.filter(|part| !beside(part)).collect();
+        let beside = |part: &Component<'_>| has_audio && is_audio(part) || is_beside_text(part);
+        let listed = self.content.components.iter().filter(|part| is_listed(part));
+        let listed: Vec<_> = listed.filter(|part| !beside(part)).collect();
         self.set_images(&mut object);
         // If there is no content, its original spelling stays: null, an empty text or list, or no key at all.
-        if !said.is_empty() {
-            object.set("content", self.content.as_json(&said, as_list));
+        if !listed.is_empty() {
+            object.set("content", self.content.as_json(&listed, as_list));
         }
         match self.name {
             Some(name) => object.set_text("name", name),
@@ -145,7 +145,7 @@ impl<'a> Usual<'a> {
         if let Some(id) = self.tool_call_id.filter(|_| !is_paired) {
             object.set_text("tool_call_id", id);
         }
-        if let Some(thoughts) = &self.reasoning_content {
+        if let Some(reasoning_texts) = &self.reasoning_content {
             // If another reasoning key has a value, its server reads that one.
             let [usual, others @ ..] = CHAT_REASONING;
             let is_said =
@@ -153,7 +153,7 @@ impl<'a> Usual<'a> {
             let is_elsewhere = others.iter().any(is_said);
             let has_own = CHAT_REASONING.iter().any(|key| object.get(key).is_some());
             if object.get(usual) == Some("\"\"") && !is_elsewhere || !has_own {
-                object.set_text(usual, thoughts);
+                object.set_text(usual, reasoning_texts);
             }
         }
         RawValue::from_string(object.to_json()).ok()
@@ -365,7 +365,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 }
 
 /// Returns the filled keys of a component, and the JSON that this renderer writes for it.
-pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+pub(super) fn usual_form<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match *component {
         Component::Call { call, .. } => (call_fills(call), json(&WireCall { call, json: None })),
         // Reasoning in the content is sent back only in its original form, so the empty object never equals

@@ -42,7 +42,7 @@ impl ResponsesBody<'_> {
                 let called = types.get(call_id).map(String::as_str);
                 items.push(result(message, call_id, called, &components, &marked));
             } else {
-                Said { message, marked: &marked, items: &mut items }.all(&components);
+                ItemBuilder { message, marked: &marked, items: &mut items }.all(&components);
             }
         }
         items
@@ -50,13 +50,13 @@ impl ResponsesBody<'_> {
 }
 
 /// The items of a message that is not a tool result.
-struct Said<'a, 's> {
+struct ItemBuilder<'a, 's> {
     message: &'a Message,
     marked: &'s [usize],
     items: &'s mut Vec<Item<'a>>,
 }
 
-impl<'a> Said<'a, '_> {
+impl<'a> ItemBuilder<'a, '_> {
     /// Adds the items of the components. A run of content components becomes one message item.
     fn all(&mut self, components: &[Component<'a>]) {
         let own_items = self.is_own_items(components);
@@ -76,11 +76,11 @@ impl<'a> Said<'a, '_> {
                     behind
                 }
                 Component::Reasoning { reasoning, json } => {
-                    self.items.push(thought(reasoning, json));
+                    self.items.push(reasoning_item(reasoning, json));
                     behind
                 }
                 Component::Call { call, json, .. } => {
-                    self.items.push(called(call, json));
+                    self.items.push(call_item(call, json));
                     behind
                 }
                 Component::Text { .. } | Component::Image { .. } | Component::Opaque { .. } => {
@@ -107,7 +107,7 @@ impl<'a> Said<'a, '_> {
         let around = json.and_then(|json| {
             let mut around = Object::parse(json)?;
             match around.get("content") {
-                Some("\"\"") => around.set("content", to_json(&as_a_text(parts, self.marked))),
+                Some("\"\"") => around.set("content", to_json(&as_text(parts, self.marked))),
                 Some("[]") => around.set("content", to_json(&listed(parts, self.marked))),
                 _ => {}
             }
@@ -137,7 +137,7 @@ fn own_type<'a>(component: &Component<'a>) -> Option<(&'a str, String)> {
 }
 
 /// Returns the item of a call: its original JSON with the keys filled, or a function call.
-fn called<'a>(call: &'a ToolCall, json: Option<&'a str>) -> Item<'a> {
+fn call_item<'a>(call: &'a ToolCall, json: Option<&'a str>) -> Item<'a> {
     match json.and_then(|json| filled(json, &call_fills(call), None)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
         None => Item::FunctionCall { call_id: &call.id, name: &call.name, arguments: &call.arguments },
@@ -155,7 +155,7 @@ fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
 }
 
 /// Returns the item of reasoning: its original JSON with the keys filled, or the usual form.
-fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
+fn reasoning_item<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
     match json.and_then(|json| filled(json, &reasoning_fills(own), None)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
         None => reasoning(own),
@@ -183,7 +183,7 @@ fn result<'a>(
         components.iter().filter(|component| is_content(component)).copied().collect();
     if let Some(mut around) = around {
         match around.get("output") {
-            Some("\"\"") => around.set("output", to_json(&as_a_text(&parts, marked))),
+            Some("\"\"") => around.set("output", to_json(&as_text(&parts, marked))),
             Some("[]") => around.set("output", to_json(&listed(&parts, marked))),
             _ => {}
         }
@@ -191,7 +191,7 @@ fn result<'a>(
             return Item::Own(Cow::Owned(raw));
         }
     }
-    match called.and_then(|called| own_result(call_id, called, message)) {
+    match called.and_then(|called| synthetic_result(call_id, called, message)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
         None => Item::FunctionCallOutput { call_id, output: content(&parts, marked) },
     }
@@ -199,7 +199,7 @@ fn result<'a>(
 
 /// Returns a synthetic result in the type that a call of a tool other than a function requires. Returns
 /// `None` for a call that accepts the result of a function.
-fn own_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
+fn synthetic_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
     let text = message.plain_texts().collect::<Vec<&str>>().join("\n\n");
     let kind = format!("{called}_output");
     // A synthetic result replaces one that was lost, so it reports a failure: exit code 1, failed, not
@@ -310,7 +310,7 @@ fn content<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
 }
 
 /// Returns a content that came as a string: a string if it is one text, otherwise like [`content`].
-fn as_a_text<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
+fn as_text<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
     match parts {
         [Component::Text { at, text, json: None, .. }] if !marked.contains(at) => Content::Text(text),
         parts => content(parts, marked),
@@ -366,11 +366,11 @@ fn part_fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
 }
 
 /// Returns the filled keys of a component, and the JSON that this renderer writes for it.
-pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
+pub(super) fn usual_form<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match component {
-        Component::Call { call, .. } => (call_fills(call), to_json(&called(call, None))),
+        Component::Call { call, .. } => (call_fills(call), to_json(&call_item(call, None))),
         Component::Reasoning { reasoning, .. } => {
-            (reasoning_fills(reasoning), to_json(&thought(reasoning, None)))
+            (reasoning_fills(reasoning), to_json(&reasoning_item(reasoning, None)))
         }
         part => (part_fills(part), wire_part(part, None).map(|part| to_json(&part)).unwrap_or_default()),
     }

@@ -64,7 +64,7 @@ impl Renderer {
     /// Compiles a template. Content cannot spell out its markers or the `control` tokens of a tokenizer.
     pub(crate) fn new(template: &ChatTemplate, control: &[String]) -> Result<Self, Error> {
         let origin = template.origin().to_owned();
-        let fault = |error: minijinja::Error| refused(&origin, &error);
+        let fault = |error: minijinja::Error| render_error(&origin, &error);
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(fault)?);
@@ -89,7 +89,7 @@ impl Renderer {
 
     /// Breaks every control token and marker in the texts of a prompt, including those that adjacent texts
     /// would form together. Otherwise the model would obey them.
-    pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
+    pub(crate) fn neutralize(&self, prompt: &mut Prompt) {
         let text = |text: &str| self.control.guarded(text).into_owned();
         let json = |json: &str| self.guarded_json(json).into_owned();
         for message in &mut prompt.messages {
@@ -153,7 +153,7 @@ impl Renderer {
                 // A template that does not end for one shape does not end for another, and each attempt is
                 // expensive.
                 Err(error) if error.kind() == ErrorKind::OutOfFuel => {
-                    return Err(refused(&self.origin, &error));
+                    return Err(render_error(&self.origin, &error));
                 }
                 Err(error) => drop(first.get_or_insert(error)),
             }
@@ -161,7 +161,7 @@ impl Renderer {
         // The first error is reported: it belongs to the shape that changes the prompt least.
         let error =
             first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
-        Err(refused(&self.origin, &error))
+        Err(render_error(&self.origin, &error))
     }
 
     fn render_as(
@@ -204,7 +204,7 @@ fn quoted(json: &str) -> Option<usize> {
     Some(end? + 2)
 }
 
-fn refused(origin: &str, error: &minijinja::Error) -> Error {
+fn render_error(origin: &str, error: &minijinja::Error) -> Error {
     let line = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
     let detail = match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, None) => format!("does not end within {FUEL} steps"),
@@ -239,7 +239,7 @@ fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
     let mut messages = Cow::Borrowed(messages);
     if shape.calls_as_text {
         let texts: Vec<Message> = messages.iter().map(as_text).collect();
-        messages = TargetProfile::unknown(WireFormat::ChatTemplate).sequence(texts).messages.into();
+        messages = TargetProfile::for_wire_format(WireFormat::ChatTemplate).sequence(texts).messages.into();
     }
     if shape.system_in_user
         && let [first, second, rest @ ..] = &*messages
@@ -297,9 +297,10 @@ fn parts(message: &Message) -> Value {
 
 fn wire(message: &Message, shape: Shape) -> Value {
     let mut fields = vec![("role", Value::from(role(message))), ("content", content(message, shape))];
-    let thoughts: Vec<&str> = message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
-    if !thoughts.is_empty() {
-        fields.push(("reasoning_content", Value::from(thoughts.join("\n"))));
+    let reasoning_texts: Vec<&str> =
+        message.reasoning().iter().map(|reasoning| reasoning.text.as_str()).collect();
+    if !reasoning_texts.is_empty() {
+        fields.push(("reasoning_content", Value::from(reasoning_texts.join("\n"))));
     }
     if let Some(name) = message.name() {
         fields.push(("name", Value::from(name)));
@@ -397,6 +398,6 @@ impl Formatter for Spaced {
 pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
     let renderer = Renderer::new(template, &[])?;
     let mut prompt = conform::normalized(prompt, WireFormat::ChatTemplate).into_owned();
-    renderer.neutralise(&mut prompt);
+    renderer.neutralize(&mut prompt);
     renderer.render(&prompt.messages, &prompt.tools, true)
 }

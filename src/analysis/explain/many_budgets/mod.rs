@@ -16,7 +16,7 @@ use crate::{
     item::Section,
     planner::{
         candidates::{CandidateId, Costs, Slot},
-        select::{Kept, Pins, Room, Selection, Selector, Walk, Walker},
+        select::{Inclusion, PinPayment, Room, Selection, Selector, Walk, Walker},
     },
 };
 use std::{
@@ -34,14 +34,14 @@ mod fill;
 mod pin_costs;
 mod walk_sums;
 mod layout;
-mod laid_out;
+mod pin_layout;
 mod sequence_costs;
 
 use fill::Filled;
 use pin_costs::LaidOutPins;
 pub(super) use pin_slots::PinSlots;
 pub(super) use sequence_costs::{AddedTokens, SequenceCosts};
-pub(crate) use shared::Shared;
+pub(crate) use shared::SharedInclusions;
 use trail::{Trail, WindowTrail};
 use tree::{Stretch, Tree};
 use walk_sums::WalkSums;
@@ -49,7 +49,7 @@ use walk_sums::WalkSums;
 /// The walker of explanations. It shares work between budgets, and records the slack of each decision.
 pub(crate) struct ManyBudgets {
     /// The most tokens that any budget leaves. A larger candidate never fits.
-    most: u64,
+    largest_budget: u64,
     /// The one requested message or exchange, if the walk alone decides about it.
     goal: Option<CandidateId>,
     slack: Cell<Slack>,
@@ -60,7 +60,7 @@ pub(crate) struct ManyBudgets {
     documents: OnceCell<Tree<Stretch>>,
     walk: RefCell<Option<Rc<Trail>>>,
     /// The candidates that were included apart from the last walk without a trail.
-    asked: RefCell<Vec<CandidateId>>,
+    requested: RefCell<Vec<CandidateId>>,
     /// The last prompt's window, one for each way to handle pins.
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
     /// The walk with the pinned messages on it.
@@ -73,16 +73,16 @@ pub(crate) struct ManyBudgets {
 impl ManyBudgets {
     /// Creates a walker for budgets that leave at most `most` tokens. Selections that share `pins` are
     /// compared by their differences.
-    pub(super) fn new(most: u64, goal: Option<CandidateId>, pins: Rc<PinSlots>) -> Self {
+    pub(super) fn new(largest_budget: u64, goal: Option<CandidateId>, pins: Rc<PinSlots>) -> Self {
         Self {
-            most,
+            largest_budget,
             goal,
             slack: Cell::default(),
             pins,
             laid_out_pins: OnceCell::new(),
             documents: OnceCell::new(),
             walk: RefCell::default(),
-            asked: RefCell::default(),
+            requested: RefCell::default(),
             windows: Default::default(),
             beside_pins: RefCell::default(),
             sums: RefCell::default(),
@@ -105,7 +105,7 @@ impl ManyBudgets {
         if let Some(known) = self.documents.get() {
             return Ok(known);
         }
-        let size = |slot| selector.tokens_up_to_most(CandidateId::Document(selector.index.rank_at(slot)));
+        let size = |slot| selector.tokens_up_to_largest(CandidateId::Document(selector.index.rank_at(slot)));
         let sizes: Vec<u64> =
             Slot::each(selector.index.document_slots()).map(size).collect::<Result<_, Error>>()?;
         Ok(self.documents.get_or_init(|| Tree::new(sizes.into_iter().map(Stretch::one))))
@@ -113,20 +113,20 @@ impl ManyBudgets {
 }
 
 impl Walker for ManyBudgets {
-    type Shared = Shared;
-    type Heard = Slack;
+    type Shared = SharedInclusions;
+    type Records = Slack;
 
     fn for_other_costs(&self) -> Self {
-        Self::new(self.most, self.goal, Rc::clone(&self.pins))
+        Self::new(self.largest_budget, self.goal, Rc::clone(&self.pins))
     }
 
-    fn take_heard(&self) -> Slack {
+    fn take_records(&self) -> Slack {
         self.slack.take()
     }
 
     fn count_to(&self, offer: Room, left: u64) -> u64 {
         // Counted up to `most`, because the slack needs the exact number of missing tokens.
-        if self.ignores(offer) { left } else { left.max(self.most) }
+        if self.ignores(offer) { left } else { left.max(self.largest_budget) }
     }
 
     fn fits(&self, offer: Room, left: u64) {
@@ -174,19 +174,19 @@ impl Walker for ManyBudgets {
         Ok(())
     }
 
-    fn find(shared: &Shared, id: CandidateId) -> Option<Kept> {
+    fn find(shared: &SharedInclusions, id: CandidateId) -> Option<Inclusion> {
         shared.find(id)
     }
 
-    fn count(shared: &Shared) -> usize {
+    fn count(shared: &SharedInclusions) -> usize {
         shared.count()
     }
 
-    fn has_walked_any(shared: &Shared, exchanges: &Range<ExchangeIndex>) -> bool {
+    fn has_walked_any(shared: &SharedInclusions, exchanges: &Range<ExchangeIndex>) -> bool {
         shared.walked().any(|id| matches!(id, CandidateId::Exchange(at) if exchanges.contains(&at)))
     }
 
-    fn has_live_turn(shared: &Shared) -> bool {
+    fn has_live_turn(shared: &SharedInclusions) -> bool {
         shared.trail().is_some_and(|(trail, steps)| trail.live.is_some_and(|live| live <= steps))
     }
 
@@ -200,7 +200,7 @@ impl Walker for ManyBudgets {
         let shared = &mut chosen.included.shared;
         // Each budget starts with the pins of the minimum.
         if shared.offers == 0 {
-            shared.begin_pins(&pins.slots, &pins.required);
+            shared.start_with_pins(&pins.slots, &pins.required);
         }
         let filled = pins.offer(shared.offers, room.tokens(), shared);
         filled.report(self, room);
@@ -235,15 +235,15 @@ impl Walker for ManyBudgets {
         floor: Option<CandidateId>,
         chosen: &mut Selection<Self>,
     ) -> Result<bool, Error> {
-        let reach = match selector.laid_out_pins(chosen)?.filter(|pins| pins.are_walked) {
-            Some(pins) => selector.walk_beside_pins(&pins, room.tokens(), chosen),
+        let walk_end = match selector.laid_out_pins(chosen)?.filter(|pins| pins.are_walked) {
+            Some(pins) => selector.walk_around_pins(&pins, room.tokens(), chosen),
             None => selector.walk_along(room.tokens(), floor, chosen),
         };
-        let Some(reach) = reach else { return Ok(false) };
-        reach.least_left.into_iter().for_each(|left| self.fits(room, left));
-        reach.over.into_iter().for_each(|by| self.too_large(room, by));
-        chosen.included.pay(Section::Conversation, reach.paid);
-        chosen.included.shared.walk_to(reach.trail, reach.steps);
+        let Some(walk_end) = walk_end else { return Ok(false) };
+        walk_end.least_left.into_iter().for_each(|left| self.fits(room, left));
+        walk_end.over.into_iter().for_each(|by| self.too_large(room, by));
+        chosen.included.pay(Section::Conversation, walk_end.paid);
+        chosen.included.shared.walk_to(walk_end.trail, walk_end.steps);
         Ok(true)
     }
 
@@ -252,13 +252,13 @@ impl Walker for ManyBudgets {
         selector: &Selector<'_, Self>,
         start: CandidateId,
         room: Room,
-        pins: Pins,
+        pins: PinPayment,
         chosen: &mut Selection<Self>,
     ) -> Result<Option<bool>, Error> {
         if let Some(laid_out) = selector.laid_out_pins(chosen)?
             && let Some(window) = &laid_out.window
         {
-            return Ok(Some(selector.resume_beside_pins(&laid_out, window, room, pins, chosen)));
+            return Ok(Some(selector.resume_around_pins(&laid_out, window, room, pins, chosen)));
         }
         let Some(window) = selector.window_along(start, pins, chosen)? else { return Ok(None) };
         let tokens = room.tokens();
@@ -278,7 +278,7 @@ impl Walker for ManyBudgets {
         Ok(Some(true))
     }
 
-    fn waits_in_vain(
+    fn lacks_awaited_pins(
         &self,
         selector: &Selector<'_, Self>,
         chosen: &mut Selection<Self>,

@@ -15,7 +15,7 @@
 use super::{
     fill::Filled,
     pin_slots::{PinSlots, is_user_message},
-    shared::Shared,
+    shared::SharedInclusions,
     trail::WindowSteps,
     tree::{Summary, Tree},
 };
@@ -32,7 +32,7 @@ pub(super) struct LaidOutPins {
     pub(super) costs: Vec<u64>,
     /// For each turn whose user message some pin brings, the tokens of that message. `None` if the minimum
     /// includes it.
-    pub(super) heads: Vec<Option<u64>>,
+    pub(super) user_messages: Vec<Option<u64>>,
     /// The slots of the pins that are part of the minimum.
     pub(super) required: SlotSet,
     /// True if messages are among the pins. The walk meets these too.
@@ -50,7 +50,7 @@ const OFFERS: usize = 8;
 impl LaidOutPins {
     /// Offers `tokens` to every pin that is not included, and includes the pins that fit. `number` is the
     /// number of the offer under its budget.
-    pub(super) fn offer(&self, number: usize, tokens: u64, included: &mut Shared) -> Filled {
+    pub(super) fn offer(&self, number: usize, tokens: u64, included: &mut SharedInclusions) -> Filled {
         let mut by_offer = self.by_offer.borrow_mut();
         let mut all = Filled::new(tokens);
         for (priority, range) in self.slots.priorities.iter().enumerate() {
@@ -77,9 +77,9 @@ pub(super) struct PriorityCosts {
     slots: Range<u32>,
     tree: Tree<PinCost>,
     /// The included candidates for which the costs are computed.
-    before: Shared,
+    before: SharedInclusions,
     /// By number of the turn, true if its user message is included.
-    heads: Vec<bool>,
+    user_messages: Vec<bool>,
 }
 
 /// The costs of a stretch of pins, in tokens. An included pin costs nothing and does not compete.
@@ -110,22 +110,23 @@ impl Summary for PinCost {
 
 impl PriorityCosts {
     /// Computes the costs for a budget that includes the candidates `before`.
-    fn new(slots: Range<u32>, pins: &LaidOutPins, before: Shared) -> Self {
-        let heads = pins.slots.turns().zip(&pins.heads).map(|(turn, cost)| {
-            cost.is_none() || turn.is_brought(before.pin_slots()) || before.has_walked(turn.head)
+    fn new(slots: Range<u32>, pins: &LaidOutPins, before: SharedInclusions) -> Self {
+        let user_messages = pins.slots.turns().zip(&pins.user_messages).map(|(turn, cost)| {
+            cost.is_none() || turn.is_brought(before.pin_slots()) || before.has_walked(turn.user_message)
         });
-        let heads = heads.collect();
+        let user_messages = user_messages.collect();
         // `cost` reads `heads` and `before`, so the tree is built last.
-        let mut built = Self { slots: slots.clone(), tree: Tree::new(std::iter::empty()), before, heads };
+        let mut built =
+            Self { slots: slots.clone(), tree: Tree::new(std::iter::empty()), before, user_messages };
         built.tree = Tree::new(slots.map(|slot| built.cost(slot, pins)));
         built
     }
 
     /// Returns the cost of a pin together with the included candidates.
     fn cost(&self, slot: u32, pins: &LaidOutPins) -> PinCost {
-        let LaidOutPins { slots, costs, heads, .. } = pins;
+        let LaidOutPins { slots, costs, user_messages, .. } = pins;
         let (id, turn) = (slots.id(Slot::new(slot)), slots.turn_at(slot));
-        let has_head = turn.is_some_and(|turn| self.heads[turn as usize]);
+        let has_head = turn.is_some_and(|turn| self.user_messages[turn as usize]);
         if is_user_message(id) && has_head
             || self.before.pin_slots().has(Slot::new(slot))
             || self.before.has_walked(id)
@@ -141,12 +142,12 @@ impl PriorityCosts {
             let sum = if is_first { own } else { 0 };
             return PinCost { sum, sum_behind: 0, least_behind: u64::MAX, ..alone };
         }
-        let both = own.saturating_add(heads[turn as usize].unwrap_or(0));
+        let both = own.saturating_add(user_messages[turn as usize].unwrap_or(0));
         PinCost { sum: if is_first { both } else { own }, least: both, ..alone }
     }
 
     /// Updates the costs to another set of included candidates. The work follows the number of differences.
-    fn move_to(&mut self, before: Shared, pins: &LaidOutPins) {
+    fn move_to(&mut self, before: SharedInclusions, pins: &LaidOutPins) {
         let slots = &pins.slots;
         let mut changed: Vec<u32> = Vec::new();
         let mut turns: Vec<u32> = Vec::new();
@@ -162,11 +163,11 @@ impl PriorityCosts {
         }
         turns.sort_unstable();
         turns.dedup();
-        for number in turns.into_iter().filter(|number| pins.heads[*number as usize].is_some()) {
+        for number in turns.into_iter().filter(|number| pins.user_messages[*number as usize].is_some()) {
             let turn = slots.turn(number);
-            let is_in = turn.is_brought(self.before.pin_slots()) || self.before.has_walked(turn.head);
+            let is_in = turn.is_brought(self.before.pin_slots()) || self.before.has_walked(turn.user_message);
             // If the user message of a turn comes or goes, the costs of all pins of that turn change.
-            if std::mem::replace(&mut self.heads[number as usize], is_in) != is_in {
+            if std::mem::replace(&mut self.user_messages[number as usize], is_in) != is_in {
                 changed.extend_from_slice(turn.slots_within(&self.slots));
             }
         }
@@ -185,9 +186,9 @@ impl PriorityCosts {
         while at < end {
             // A turn whose first pin was passed over is handled pin by pin, because the next pin that fits
             // has to bring the user message.
-            let behind = match self.turn_without_head(pins, at) {
+            let behind = match self.turn_without_user_message(pins, at) {
                 Some(slots) => self.finish_turn(pins, filled, at, false, slots.end),
-                None => match self.take_all_that_fit(filled, at) {
+                None => match self.take_all_fitting(filled, at) {
                     Some(out) => self.finish_turn_of(pins, filled, at, out),
                     None => return,
                 },
@@ -201,20 +202,20 @@ impl PriorityCosts {
     fn finish_turn_of(&self, pins: &PinSlots, filled: &mut Filled, at: u32, out: u32) -> u32 {
         let Some((turn, slots)) = self.turn_around(pins, out) else { return out + 1 };
         // The user message was included before, or it came with the first pin of its turn.
-        let brought = self.heads[turn as usize] || (at..out).contains(&slots.start);
+        let brought = self.user_messages[turn as usize] || (at..out).contains(&slots.start);
         self.finish_turn(pins, filled, out + 1, brought, slots.end)
     }
 
     /// Returns the slots of the turn around a slot, if its first pin was passed over. That pin is the one
     /// whose cost contains the user message.
-    fn turn_without_head(&self, pins: &PinSlots, slot: u32) -> Option<Range<u32>> {
+    fn turn_without_user_message(&self, pins: &PinSlots, slot: u32) -> Option<Range<u32>> {
         let (turn, slots) = self.turn_around(pins, slot)?;
-        (slots.start < slot && !self.heads[turn as usize]).then_some(slots)
+        (slots.start < slot && !self.user_messages[turn as usize]).then_some(slots)
     }
 
     /// Includes all pins from a slot on that fit one after the other. Returns the first one that does not, or
     /// `None` if all fit.
-    fn take_all_that_fit(&self, filled: &mut Filled, from: u32) -> Option<u32> {
+    fn take_all_fitting(&self, filled: &mut Filled, from: u32) -> Option<u32> {
         let end = self.slots.end;
         let out = self.take_run(filled, from, end, |cost| cost.sum);
         if out == end {

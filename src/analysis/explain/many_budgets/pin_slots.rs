@@ -35,21 +35,21 @@ pub(in crate::analysis::explain) struct PinSlots {
 /// A turn whose user message a pin brings or is.
 #[derive(Debug)]
 pub(super) struct PinnedTurn {
-    pub(super) head: CandidateId,
+    pub(super) user_message: CandidateId,
     /// The slots of the pins that bring or are the user message, in ascending order.
     slots: Vec<u32>,
 }
 
 /// Number of slots up to which each slot is looked up by itself.
-const FEW: usize = 8;
+const MAX_LISTED: usize = 8;
 
 impl PinSlots {
     pub(in crate::analysis::explain) fn new(pins: &[Pin]) -> Self {
         let mut found = Self::default();
         let mut before: Option<Priority> = None;
         for (pin, slot) in pins.iter().zip(0..) {
-            let head = if is_user_message(pin.id) { Some(pin.id) } else { pin.brings };
-            let turn = head.map(|head| found.number_turn(head, slot));
+            let user_message = if is_user_message(pin.id) { Some(pin.id) } else { pin.brings };
+            let turn = user_message.map(|user_message| found.number_turn(user_message, slot));
             found.ids.insert(pin.id, turn);
             match found.priorities.last_mut() {
                 Some(last) if before == Some(pin.priority) => last.end = slot + 1,
@@ -77,13 +77,15 @@ impl PinSlots {
         self.within[slot as usize]
     }
 
-    /// Records that the pin at a slot belongs to the turn of the user message `head`. Returns the number of
+    /// Records that the pin at a slot belongs to the turn of `user_message`. Returns the number of
     /// that turn.
-    fn number_turn(&mut self, head: CandidateId, slot: u32) -> u32 {
-        let CandidateId::UserMessage(turn) = head else { unreachable!("{head:?} heads no turn") };
+    fn number_turn(&mut self, user_message: CandidateId, slot: u32) -> u32 {
+        let CandidateId::UserMessage(turn) = user_message else {
+            unreachable!("{user_message:?} heads no turn")
+        };
         let entry = self.turns.entry(turn);
         let number = entry.index() as u32;
-        entry.or_insert_with(|| PinnedTurn { head, slots: Vec::new() }).slots.push(slot);
+        entry.or_insert_with(|| PinnedTurn { user_message, slots: Vec::new() }).slots.push(slot);
         number
     }
 
@@ -131,7 +133,7 @@ impl PinSlots {
     pub(super) fn with_pin(&self, slot: Slot) -> impl DoubleEndedIterator<Item = CandidateId> {
         let id = self.id(slot);
         let brought = self.turn_at(slot.number()).filter(|_| !is_user_message(id));
-        brought.map(|turn| self.turn(turn).head).into_iter().chain([id])
+        brought.map(|turn| self.turn(turn).user_message).into_iter().chain([id])
     }
 }
 
@@ -161,7 +163,7 @@ impl PinnedTurn {
 
     /// Checks if the pins at `slots` include the user message.
     pub(super) fn is_brought(&self, slots: &SlotSet) -> bool {
-        if self.slots.len() <= FEW {
+        if self.slots.len() <= MAX_LISTED {
             return self.slots.iter().any(|slot| slots.has(Slot::new(*slot)));
         }
         // A run of slots may contain only notes between the pins of this turn. Then the search continues

@@ -4,13 +4,13 @@
 //! Input: one selection after the other. Output: the added tokens, computed from the neighbours of each
 //! included candidate. Rules: merges (N3), placeholder messages (H5).
 //!
-//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one
+//! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`AdjacencyCounts`]. From one
 //! selection to the next it updates only the candidates that come or go. So an explanation for many budgets
 //! needs no plan for each of them.
 
 use super::{
     ManyBudgets,
-    shared::{Shared, changed},
+    shared::{SharedInclusions, changed},
     tree::{Summary, Tree},
 };
 use crate::{
@@ -25,13 +25,13 @@ use crate::{
         select::{Selection, merges_state},
     },
     provider::{
-        conform::{SeamChanges, Seams, TargetProfile, TurnPosition},
+        conform::{AdjacencyChanges, AdjacencyCounts, TargetProfile, TurnPosition},
         meter::Meter,
     },
 };
 use std::borrow::Cow;
 
-impl Summary for Seams {
+impl Summary for AdjacencyCounts {
     const NOTHING: Self = Self::NOTHING;
 
     fn join(self, after: Self) -> Self {
@@ -60,13 +60,13 @@ pub(in crate::analysis::explain) struct SequenceCosts<'p> {
     block: usize,
     state: usize,
     len: usize,
-    tree: Tree<Seams>,
+    tree: Tree<AdjacencyCounts>,
     /// By place, the seams of candidates that were included before. They never change, so they are computed
     /// once.
-    known: Vec<Option<Seams>>,
+    known: Vec<Option<AdjacencyCounts>>,
     /// The selection that the tree represents: the candidates that it includes one by one, and the shared
     /// ones.
-    before: (Vec<CandidateId>, Shared),
+    before: (Vec<CandidateId>, SharedInclusions),
     /// Tokens of the placeholder messages: the first message, one between two messages, the last message.
     placeholders: [u64; 3],
     /// The notes in prompt order, if the target joins them with the other instructions into one text.
@@ -91,9 +91,9 @@ impl<'p> SequenceCosts<'p> {
     ) -> Result<Option<Self>, Error> {
         let (index, log) = (candidates.index(), candidates.log());
         let sent_with = log.sent_with();
-        let stays = candidates.retained().is_on()
+        let retained_texts = candidates.retained().retains_texts()
             && (sent_with.all_documents().next().is_some() || sent_with.all_state().next().is_some());
-        if meter.is_rendered() || index.has_late() || stays || takes_an_id(candidates) {
+        if meter.is_rendered() || index.has_late() || retained_texts || needs_id(candidates) {
             return Ok(None);
         }
         let mut ids: Vec<CandidateId> = candidates.conversation().collect();
@@ -125,7 +125,7 @@ impl<'p> SequenceCosts<'p> {
             block: block + usize::from(state < block),
             state: state + usize::from(block <= state),
             len,
-            tree: Tree::new(std::iter::repeat_n(Seams::NOTHING, len)),
+            tree: Tree::new(std::iter::repeat_n(AdjacencyCounts::NOTHING, len)),
             known: vec![None; len],
             before: Default::default(),
             placeholders: [cost(&lead)?, cost(&bridge)?, cost(&last)?],
@@ -159,8 +159,12 @@ impl<'p> SequenceCosts<'p> {
         for id in different {
             has_other_notes |= matches!(id, CandidateId::Note(_));
             if let Some(place) = self.places.get(id) {
-                let seams = if chosen.has(id) { self.seams(id, place as usize) } else { Seams::NOTHING };
-                self.set(place as usize, seams);
+                let adjacency = if chosen.has(id) {
+                    self.adjacency(id, place as usize)
+                } else {
+                    AdjacencyCounts::NOTHING
+                };
+                self.set(place as usize, adjacency);
             }
         }
         // The join of the instructions depends on all included notes, so it is computed again only if a note
@@ -172,18 +176,18 @@ impl<'p> SequenceCosts<'p> {
         }
         let has_documents = chosen.has_documents();
         let profile = self.meter.profile();
-        let user = profile.seams(&Message::user(""));
-        self.set(self.block, if has_documents { user } else { Seams::NOTHING });
+        let user = profile.adjacency(&Message::user(""));
+        self.set(self.block, if has_documents { user } else { AdjacencyCounts::NOTHING });
         // Merged state is part of the question and adds no message.
         let states =
             if merges_state(self.candidates.index(), chosen) { 0 } else { self.candidates.index().states() };
-        let states = (0..states).fold(Seams::NOTHING, |all, _| all.join(user));
+        let states = (0..states).fold(AdjacencyCounts::NOTHING, |all, _| all.join(user));
         self.set(self.state, states);
         let changes = profile.changes_at(self.tree.all());
         let Some(changes) = changes.filter(|_| !has_documents || self.meter.block_adds_up()) else {
             return Ok(None);
         };
-        let SeamChanges { leads, continues, bridges, merged_users, merged_assistants } = changes;
+        let AdjacencyChanges { leads, continues, bridges, merged_users, merged_assistants } = changes;
         let [lead, bridge, last] = self.placeholders;
         let placeholders =
             u64::from(leads) * lead + u64::from(bridges) * bridge + u64::from(continues) * last;
@@ -199,24 +203,24 @@ impl<'p> SequenceCosts<'p> {
         let Some(place) = self.places.get(exchange) else { return false };
         let own = self.tree.get(place as usize);
         // Places of excluded candidates have no seams, so the search passes over them to the next message.
-        let (next, _) = self.tree.search(place as usize + 1, self.len, Seams::is_nothing);
+        let (next, _) = self.tree.search(place as usize + 1, self.len, AdjacencyCounts::is_nothing);
         own.last() == Some(Role::Tool) && next < self.len && self.tree.get(next).first() == Some(Role::User)
     }
 
-    fn set(&mut self, place: usize, seams: Seams) {
-        if self.tree.get(place) != seams {
-            self.tree.set(place, seams);
+    fn set(&mut self, place: usize, adjacency: AdjacencyCounts) {
+        if self.tree.get(place) != adjacency {
+            self.tree.set(place, adjacency);
         }
     }
 
-    fn seams(&mut self, id: CandidateId, place: usize) -> Seams {
+    fn adjacency(&mut self, id: CandidateId, place: usize) -> AdjacencyCounts {
         let (candidates, meter) = (self.candidates, self.meter);
         *self.known[place].get_or_insert_with(|| {
             let position = candidates.turn_position(id);
-            let seams =
-                |message: &Message| meter.profile().seams(&meter.profile().message(message, position));
+            let adjacency =
+                |message: &Message| meter.profile().adjacency(&meter.profile().message(message, position));
             let messages = messages(candidates, id);
-            messages.iter().fold(Seams::NOTHING, |all, message| all.join(seams(message)))
+            messages.iter().fold(AdjacencyCounts::NOTHING, |all, message| all.join(adjacency(message)))
         })
     }
 }
@@ -229,12 +233,12 @@ fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, 
         CandidateId::Exchange(at) => {
             let exchange = candidates.log().turns().exchange(at);
             if exchange.answers.is_empty() {
-                return vec![candidates.said(exchange.at)];
+                return vec![candidates.full_message(exchange.at)];
             }
-            let pieces = repair::sound(candidates.log(), exchange);
+            let pieces = repair::repaired_messages(candidates.log(), exchange);
             pieces.into_iter().map(|piece| Cow::Owned(piece.message)).collect()
         }
-        _ => candidates.members(id).into_iter().map(|position| candidates.said(position)).collect(),
+        _ => candidates.members(id).into_iter().map(|position| candidates.full_message(position)).collect(),
     }
 }
 
@@ -260,7 +264,7 @@ fn joined_instructions(
 
 /// Checks if an item has an id that a placeholder message would have. Planning fails if that message is
 /// needed (unique ids, rule O5).
-fn takes_an_id(candidates: &Candidates<'_>) -> bool {
+fn needs_id(candidates: &Candidates<'_>) -> bool {
     let (log, request) = (candidates.log(), candidates.request());
     let takes = |id: &ItemId| {
         let id = id.as_str();

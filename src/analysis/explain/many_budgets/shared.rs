@@ -6,7 +6,7 @@
 use super::{ManyBudgets, pin_slots::PinSlots, trail::Trail, tree::visit};
 use crate::planner::{
     candidates::CandidateId,
-    select::{Included, Kept, SlotSet},
+    select::{Included, Inclusion, SlotSet},
 };
 use std::{ops::Range, rc::Rc};
 
@@ -16,7 +16,7 @@ static NO_SLOTS: SlotSet = SlotSet::new();
 /// Included pins by slot, and the first steps of a trail. A candidate that is included as a pin may also be
 /// one of those steps.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedInclusions {
     /// The pins, and the slots of those that are included. Some may also be included one by one.
     pins: Option<(Rc<PinSlots>, SlotSet)>,
     /// A trail, and the number of its first steps that are included.
@@ -25,15 +25,15 @@ pub(crate) struct Shared {
     pub(super) awaits_pins: bool,
     /// True if other candidates may have been included in between. From then on messages and pins are
     /// included one by one.
-    pub(super) is_off_the_trail: bool,
+    pub(super) has_left_trail: bool,
     /// Number of offers to pins by slot (`offers`), and of walks among them (`walks`), under this budget.
     pub(super) offers: usize,
     pub(super) walks: usize,
 }
 
-impl Shared {
+impl SharedInclusions {
     /// Starts with these pins, of which those at `slots` are included.
-    pub(super) fn begin_pins(&mut self, pins: &Rc<PinSlots>, slots: &SlotSet) {
+    pub(super) fn start_with_pins(&mut self, pins: &Rc<PinSlots>, slots: &SlotSet) {
         self.pins = Some((Rc::clone(pins), slots.clone()));
     }
 
@@ -80,9 +80,9 @@ impl Shared {
     }
 
     /// Returns the section and reason of a candidate, or `None` if it is not included here.
-    pub(super) fn find(&self, id: CandidateId) -> Option<Kept> {
-        let walked = || self.has_walked(id).then_some(Kept::WALKED);
-        if self.has_pin(id) { Some(Kept::PINNED) } else { walked() }
+    pub(super) fn find(&self, id: CandidateId) -> Option<Inclusion> {
+        let walked = || self.has_walked(id).then_some(Inclusion::WALKED);
+        if self.has_pin(id) { Some(Inclusion::PINNED) } else { walked() }
     }
 
     /// Returns the number of pins and steps. A pin that is also a step counts twice.
@@ -152,19 +152,19 @@ impl Included<ManyBudgets> {
 
     /// Converts all pins and steps to candidates that are included one by one. From here on pins and messages
     /// are included that way.
-    pub(super) fn leave_the_slots(&mut self) {
+    pub(super) fn convert_slots(&mut self) {
         let pins: Vec<CandidateId> = self.shared.pins().filter(|id| !self.has_single(*id)).collect();
         for id in pins {
-            self.insert(id, Kept::PINNED);
+            self.insert(id, Inclusion::PINNED);
         }
         self.shared.pins = None;
-        self.leave_the_trail();
+        self.convert_trail();
     }
 
     /// Converts all steps of the trail to candidates that are included one by one. From here on messages are
     /// included that way.
-    pub(super) fn leave_the_trail(&mut self) {
-        self.shared.is_off_the_trail = true;
+    pub(super) fn convert_trail(&mut self) {
+        self.shared.has_left_trail = true;
         let walked: Vec<CandidateId> = self.shared.walked().filter(|id| !self.has_single(*id)).collect();
         self.shared.trail = None;
         self.insert_walked(walked.into_iter());
@@ -185,8 +185,8 @@ impl Included<ManyBudgets> {
 /// both, and one may come twice. Each selection consists of the candidates that it includes one by one, and
 /// the shared ones. If both share their pins and their trail, the work follows the number of differences.
 pub(super) fn changed(
-    here: (impl Iterator<Item = CandidateId>, &Shared),
-    there: (impl Iterator<Item = CandidateId>, &Shared),
+    here: (impl Iterator<Item = CandidateId>, &SharedInclusions),
+    there: (impl Iterator<Item = CandidateId>, &SharedInclusions),
 ) -> Vec<CandidateId> {
     let mut changed = Vec::new();
     // Neighbouring budgets mostly begin with the same candidates, so a common beginning is skipped.

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use std::{collections::BTreeSet, rc::Rc};
 
 /// The largest budget, in tokens. Some of these conversations need more.
-const MOST: u64 = 700;
+const MAX_BUDGET: u64 = 700;
 
 /// Returns the number of conversations to try: few by default, many with `FULL=1`.
 fn cases() -> ProptestConfig {
@@ -28,7 +28,7 @@ fn cases() -> ProptestConfig {
 }
 
 #[derive(Debug, Clone)]
-struct Line {
+struct TestMessage {
     asks: bool,
     /// True for a tool call with its result instead of an answer.
     calls: bool,
@@ -39,8 +39,8 @@ struct Line {
 }
 
 #[derive(Debug, Clone)]
-struct Talk {
-    lines: Vec<Line>,
+struct TestConversation {
+    lines: Vec<TestMessage>,
     documents: Vec<usize>,
     state: Option<usize>,
     /// True if the conversation ends with tool results.
@@ -53,7 +53,7 @@ struct Talk {
     budgets: Vec<u64>,
 }
 
-fn size() -> impl Strategy<Value = usize> {
+fn message_size() -> impl Strategy<Value = usize> {
     prop_oneof![4 => 1usize..20, 2 => 20usize..90, 1 => 90usize..400, 1 => Just(900)]
 }
 
@@ -61,45 +61,33 @@ fn priority() -> impl Strategy<Value = Priority> {
     prop_oneof![2 => Just(Priority::Normal), 1 => Just(Priority::High), 1 => Just(Priority::Low)]
 }
 
-fn line(asks: u32, pinned: f64) -> impl Strategy<Value = Line> {
+fn test_message(asks: u32, pinned: f64) -> impl Strategy<Value = TestMessage> {
     let unlimited = || prop::bool::weighted(0.05);
     let pin = prop::option::weighted(pinned, (priority(), unlimited()));
-    let note = prop::option::weighted(0.15, (size(), priority(), unlimited()));
+    let note = prop::option::weighted(0.15, (message_size(), priority(), unlimited()));
     let asks = prop::bool::weighted(f64::from(asks) / 11.0);
-    (asks, prop::bool::weighted(0.2), size(), pin, note).prop_map(|(asks, calls, size, pin, note)| Line {
-        asks,
-        calls,
-        size,
-        pin,
-        note,
-    })
+    (asks, prop::bool::weighted(0.2), message_size(), pin, note)
+        .prop_map(|(asks, calls, size, pin, note)| TestMessage { asks, calls, size, pin, note })
 }
 
-fn talk() -> impl Strategy<Value = Talk> {
+fn test_conversation() -> impl Strategy<Value = TestConversation> {
     let lines =
         (prop_oneof![Just(0u32), Just(1), Just(4), Just(10)], prop_oneof![Just(0.3), Just(0.8), Just(0.98)])
-            .prop_flat_map(|(asks, pinned)| prop::collection::vec(line(asks, pinned), 1..30));
+            .prop_flat_map(|(asks, pinned)| prop::collection::vec(test_message(asks, pinned), 1..30));
     let limit = prop_oneof![3 => Just(500u16), 2 => 0u16..=1000];
     (
         (lines, prop::collection::vec(1usize..90, 0..4), prop::option::weighted(0.2, 1usize..40)),
         (prop::option::weighted(0.3, 0usize..30), prop::bool::weighted(0.2)),
         (limit, 0u16..=600, 1u16..=1000),
         prop::option::weighted(0.15, 0u64..300),
-        prop::collection::vec(1u64..MOST, 1..40),
+        prop::collection::vec(1u64..MAX_BUDGET, 1..40),
     )
-        .prop_map(|((lines, documents, state), (start, waits), options, cap, budgets)| Talk {
-            lines,
-            documents,
-            state,
-            waits,
-            start,
-            options,
-            cap,
-            budgets,
+        .prop_map(|((lines, documents, state), (start, waits), options, cap, budgets)| {
+            TestConversation { lines, documents, state, waits, start, options, cap, budgets }
         })
 }
 
-impl Talk {
+impl TestConversation {
     fn config(&self) -> Config {
         let mut config = Config::default();
         let (limit, share, low_mark) = self.options;
@@ -152,7 +140,7 @@ impl Talk {
             |(at, size): (u32, &usize)| RagItem::new(format!("d{at}"), -f64::from(at), "d".repeat(*size));
         let mut request =
             PlanRequest::new(log).with_rag((0..).zip(&self.documents).map(document)).with_limits(
-                RequestLimits::prompt_budget(100).with_model_context_len(MOST).with_safety_buffer(0),
+                RequestLimits::prompt_budget(100).with_model_context_len(MAX_BUDGET).with_safety_buffer(0),
             );
         if let Some(size) = self.state {
             request = request.with_state("s", "s".repeat(size));
@@ -182,17 +170,17 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn many_budgets_are_solved_as_each_by_itself(talk in talk()) {
-        let log = talk.log();
-        let request = talk.request(&log);
-        let manager = manager(talk.config());
+    fn many_budgets_are_solved_as_each_by_itself(test_conversation in test_conversation()) {
+        let log = test_conversation.log();
+        let request = test_conversation.request(&log);
+        let manager = manager(test_conversation.config());
         let context = manager.context(&request).unwrap();
         let candidates = manager.candidates(&request, manager.sticky(&request, &context), &Replan::default()).unwrap();
         let pins = Rc::new(PinSlots::new(&candidates.index().pins));
-        let many = manager.solver(&candidates).for_many_budgets(ManyBudgets::new(MOST, None, pins), MOST);
+        let many = manager.solver(&candidates).for_many_budgets(ManyBudgets::new(MAX_BUDGET, None, pins), MAX_BUDGET);
         let mut before: Option<(Solution<'_, ManyBudgets>, BTreeSet<CandidateId>)> = None;
-        let (up, down) = ((1..MOST).step_by(13), (1..MOST).rev().step_by(7));
-        for budget in talk.budgets.iter().copied().chain(up).chain(down) {
+        let (up, down) = ((1..MAX_BUDGET).step_by(13), (1..MAX_BUDGET).rev().step_by(7));
+        for budget in test_conversation.budgets.iter().copied().chain(up).chain(down) {
             let one = manager.solver(&candidates).solve(&context, budget, 0).unwrap();
             let found = many.solve(&context, budget, 0).unwrap();
             prop_assert_eq!(one.is_minimal(), found.is_minimal());
@@ -214,13 +202,13 @@ proptest! {
     }
 }
 
-type Asks = fn(&Conversation) -> PlanRequest<'_>;
+type RequestBuilder = fn(&Conversation) -> PlanRequest<'_>;
 
 /// A name, the message at each place, and the messages after them.
 type Kind<'k> = (&'k str, &'k dyn Fn(usize) -> Message, &'k [Message]);
 
 /// Returns the work of an answer among `count` pinned messages, in visited nodes of the trees.
-fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
+fn work(count: usize, request: RequestBuilder, message: impl Fn(usize) -> Message) -> u64 {
     work_of(count, request, message, &manager(Config::default()), &[Message::user("And now?")]).0
 }
 
@@ -228,7 +216,7 @@ fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 
 /// nodes, and of whole plans.
 fn work_of(
     count: usize,
-    request: Asks,
+    request: RequestBuilder,
     message: impl Fn(usize) -> Message,
     manager: &ContextWindowManager,
     last: &[Message],
@@ -259,9 +247,9 @@ fn an_answer_among_twice_as_many_pins_is_twice_the_work() {
     };
     let one_turn = |at: usize| if at == 0 { Message::user("Go.") } else { Message::assistant(text(at)) };
     let large = |at: usize| if at == 190 { Message::user("x".repeat(30_000)) } else { both(at) };
-    let plain: Asks = |log| PlanRequest::new(log);
-    let with_state: Asks = |log| PlanRequest::new(log).with_state("s", "now");
-    let sticky: Asks = |log| {
+    let plain: RequestBuilder = |log| PlanRequest::new(log);
+    let with_state: RequestBuilder = |log| PlanRequest::new(log).with_state("s", "now");
+    let sticky: RequestBuilder = |log| {
         let window_start = Some("m50".into());
         PlanRequest::new(log).with_previous(Anchor { window_start, ..Anchor::default() })
     };
@@ -291,7 +279,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
         1 => Message::tool(format!("c{}", at - 1), text(at)),
         _ => Message::user(text(at)),
     };
-    let plain: Asks = |log| PlanRequest::new(log);
+    let plain: RequestBuilder = |log| PlanRequest::new(log);
     let question = [Message::user("And now?")];
     for name in ["claude-sonnet-5", "claude-3-opus", "mistral-large-latest", "gemini-2.5-pro", "gpt-4o"] {
         let work = |count: usize, message: &dyn Fn(usize) -> Message, last: &[Message]| {
@@ -319,7 +307,7 @@ fn an_answer_beside_state_behind_results_is_twice_the_work_of_half_the_pins() {
     let both = |at: usize| {
         if at.is_multiple_of(2) { Message::user(text(at)) } else { Message::assistant(text(at)) }
     };
-    let with_state: Asks = |log| PlanRequest::new(log).with_state("s", "now");
+    let with_state: RequestBuilder = |log| PlanRequest::new(log).with_state("s", "now");
     let last = [
         Message::user("And now?"),
         Message::assistant("").with_tool_calls([ToolCall::new("now", "f", "{}")]),

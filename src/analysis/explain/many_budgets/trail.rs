@@ -19,7 +19,7 @@ use std::{ops::Range, rc::Rc};
 #[derive(Debug)]
 pub(super) struct Trail {
     /// The messages and exchanges that were included before the walk: the live question and pins.
-    pub(super) beside: Vec<CandidateId>,
+    pub(super) apart: Vec<CandidateId>,
     /// The oldest candidate that may be included; `None` without such a limit.
     pub(super) floor: Option<CandidateId>,
     /// True if pinned messages are on the trail, included or not. Of two such trails one is the beginning of
@@ -27,14 +27,14 @@ pub(super) struct Trail {
     pub(super) holds_pins: bool,
     /// The steps, each with the tokens of all steps up to it and with its turn.
     steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
-    end: End,
+    end: TrailEnd,
     /// Number of steps after which the live turn is included, as far as it can be sent.
     pub(super) live: Option<usize>,
 }
 
 /// The end of a trail, after its last step.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum End {
+pub(super) enum TrailEnd {
     /// The beginning of the conversation.
     Whole,
     /// A part of this turn that no budget includes, and that stops the walk under every budget. It is an
@@ -86,7 +86,7 @@ pub(super) struct Turn {
     /// The index of its first step.
     pub(super) first: usize,
     /// True if its first step is its user message.
-    pub(super) has_head: bool,
+    pub(super) has_user_message: bool,
     /// True if a part of the turn may be included without the rest.
     may_be_cut: bool,
 }
@@ -94,12 +94,12 @@ pub(super) struct Turn {
 impl Turn {
     /// Returns the index of its first step that is not the user message.
     pub(super) fn exchanges(self) -> usize {
-        self.first + usize::from(self.has_head)
+        self.first + usize::from(self.has_user_message)
     }
 }
 
 /// The end of a walk on a trail.
-pub(super) struct Reach {
+pub(super) struct WalkEnd {
     pub(super) trail: Rc<Trail>,
     /// Number of included steps.
     pub(super) steps: usize,
@@ -112,18 +112,18 @@ pub(super) struct Reach {
 }
 
 impl Trail {
-    pub(super) fn new(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
-        Self { beside, floor, holds_pins: false, steps: IndexMap::default(), end: End::Whole, live: None }
+    pub(super) fn new(apart: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
+        Self { apart, floor, holds_pins: false, steps: IndexMap::default(), end: TrailEnd::Whole, live: None }
     }
 
-    /// Creates a trail with the pinned messages on it. `beside` is the minimum.
-    pub(super) fn with_pins(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
-        Self { holds_pins: true, ..Self::new(beside, floor) }
+    /// Creates a trail with the pinned messages on it. `apart` is the minimum.
+    pub(super) fn with_pins(apart: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
+        Self { holds_pins: true, ..Self::new(apart, floor) }
     }
 
     /// Creates a turn that begins at the end of the trail.
-    pub(super) fn turn(&self, has_head: bool, may_be_cut: bool) -> Turn {
-        Turn { first: self.len(), has_head, may_be_cut }
+    pub(super) fn turn(&self, has_user_message: bool, may_be_cut: bool) -> Turn {
+        Turn { first: self.len(), has_user_message, may_be_cut }
     }
 
     pub(super) fn push(&mut self, id: CandidateId, tokens: u64, turn: Turn) {
@@ -131,13 +131,13 @@ impl Trail {
         self.steps.insert(id, (sum, turn));
     }
 
-    pub(super) fn ending(self, end: End) -> Self {
+    pub(super) fn ending(self, end: TrailEnd) -> Self {
         Self { end, ..self }
     }
 
     /// Checks if a longer trail could lead further, for `room` tokens after the step `from`.
     pub(super) fn is_too_short(&self, from: usize, room: u64) -> bool {
-        matches!(self.end, End::LaidOutFor(most) if most < self.sum(from).saturating_add(room))
+        matches!(self.end, TrailEnd::LaidOutFor(largest_budget) if largest_budget < self.sum(from).saturating_add(room))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -167,8 +167,8 @@ impl Trail {
     /// out.
     pub(super) fn laid_out_for(&self) -> Option<u64> {
         match self.end {
-            End::LaidOutFor(room) => Some(room),
-            End::Whole | End::Barrier(_) | End::Unknown => None,
+            TrailEnd::LaidOutFor(room) => Some(room),
+            TrailEnd::Whole | TrailEnd::Barrier(_) | TrailEnd::Unknown => None,
         }
     }
 
@@ -186,7 +186,7 @@ impl Trail {
 
     /// Finds the end of a walk that starts at the step `from` with `room` tokens. Returns `None` if the trail
     /// ends before that is known.
-    pub(super) fn walk(self: &Rc<Self>, from: usize, room: u64) -> Option<Reach> {
+    pub(super) fn walk(self: &Rc<Self>, from: usize, room: u64) -> Option<WalkEnd> {
         // The running sum at which the room is used up.
         let end = self.sum(from).saturating_add(room);
         // The sums never fall along the trail, so a bisection finds the first step that does not fit.
@@ -195,7 +195,7 @@ impl Trail {
         // A cut turn keeps its user message and at least one exchange. Otherwise nothing of it is included.
         let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.exchanges();
         let steps = self.steps_within((from, fitting), false, is_kept)?;
-        Some(Reach {
+        Some(WalkEnd {
             trail: Rc::clone(self),
             steps,
             paid: self.sum(steps) - self.sum(from),
@@ -207,13 +207,13 @@ impl Trail {
     /// Finds the end of a walk that starts at the step `from` with `room` tokens, if pins include some of the
     /// steps. `not_in` holds the costs of the other steps. `ends_whole` is true if the pins complete the turn
     /// in which the trail ends. Returns `None` if the trail ends before the end is known.
-    pub(super) fn walk_beside_pins(
+    pub(super) fn walk_around_pins(
         self: &Rc<Self>,
         from: usize,
         room: u64,
         not_in: &Tree<Stretch>,
         ends_whole: bool,
-    ) -> Option<Reach> {
+    ) -> Option<WalkEnd> {
         let (fitting, passed) = not_in.search(from, self.len(), |steps| steps.tokens <= room);
         let next = self.steps.get_index(fitting).map(|(_, step)| *step);
         // A cut turn keeps its user message and at least one exchange, included now or before. Otherwise
@@ -223,7 +223,7 @@ impl Trail {
             turn.may_be_cut && (from > turn.first || comes_in())
         };
         let steps = self.steps_within((from, fitting), ends_whole, is_kept)?;
-        Some(Reach {
+        Some(WalkEnd {
             trail: Rc::clone(self),
             steps,
             paid: not_in.fold(from, steps).tokens,
@@ -243,10 +243,10 @@ impl Trail {
     ) -> Option<usize> {
         let stopped_in = match (self.steps.get_index(fitting), self.end) {
             (Some((_, (_, turn))), _) => *turn,
-            (None, End::Whole) => return Some(fitting),
-            (None, End::Barrier(_)) if ends_whole => self.turn(false, false),
-            (None, End::Barrier(turn)) => turn,
-            (None, End::LaidOutFor(_) | End::Unknown) => return None,
+            (None, TrailEnd::Whole) => return Some(fitting),
+            (None, TrailEnd::Barrier(_)) if ends_whole => self.turn(false, false),
+            (None, TrailEnd::Barrier(turn)) => turn,
+            (None, TrailEnd::LaidOutFor(_) | TrailEnd::Unknown) => return None,
         };
         Some(if is_kept(stopped_in) { fitting } else { stopped_in.first.max(from) })
     }

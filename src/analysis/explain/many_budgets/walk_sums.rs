@@ -9,7 +9,7 @@
 
 use super::{
     pin_slots::PinSlots,
-    trail::{Reach, Trail},
+    trail::{Trail, WalkEnd},
     tree::{Stretch, Summary, Tree},
 };
 use crate::planner::{candidates::CandidateId, select::SlotSet};
@@ -50,8 +50,8 @@ impl WalkSums {
 
     /// Finds the end of a walk that starts at the step `from` with `room` tokens. Returns `None` if the trail
     /// ends before that is known.
-    pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<Reach> {
-        self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
+    pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<WalkEnd> {
+        self.trail.walk_around_pins(from, room, &self.tree, ends_whole)
     }
 
     /// Returns the sum of the steps from `from` up to `to` that are not included.

@@ -13,12 +13,12 @@ use std::{cell::RefCell, fmt::Write as _, io};
 
 /// The bytes that one text may have in addition to those for the prompt, far more than any template writes
 /// itself.
-const ONE: u64 = 4 << 20;
+const MAX_ONE_TEXT: u64 = 4 << 20;
 /// The number of copies of the prompt that one text may contain.
-const TIMES: u64 = 8;
+const MAX_ONE_FACTOR: u64 = 8;
 /// The limit on all texts together, as a multiple of the limit on one text. Texts are copied from value to
 /// value.
-const ALL: u64 = 64;
+const MAX_ALL_FACTOR: u64 = 64;
 /// The minimum size in bytes of a list entry.
 const ENTRY: u64 = 32;
 
@@ -39,7 +39,7 @@ pub(super) fn operand_filters(operator: &str) -> Option<(&'static str, &'static 
 }
 
 /// The bytes that one rendering may still build.
-struct Budget {
+struct ByteBudget {
     prompt: u64,
     one: u64,
     left: u64,
@@ -49,7 +49,7 @@ struct Budget {
 
 // Filters belong to the environment, a budget to one rendering, which runs on one thread.
 thread_local! {
-    static BUDGET: RefCell<Option<Budget>> = const { RefCell::new(None) };
+    static BUDGET: RefCell<Option<ByteBudget>> = const { RefCell::new(None) };
 }
 
 /// Renders a prompt of `prompt` bytes within the limits and returns the text.
@@ -61,10 +61,10 @@ pub(super) fn bounded(
     prompt: u64,
     render: impl FnOnce(&mut dyn io::Write) -> Result<(), Error>,
 ) -> Result<String, Error> {
-    let one = prompt.saturating_mul(TIMES).saturating_add(ONE);
-    let budget = Budget { prompt, one, left: one.saturating_mul(ALL), factors: Vec::new() };
+    let one = prompt.saturating_mul(MAX_ONE_FACTOR).saturating_add(MAX_ONE_TEXT);
+    let budget = ByteBudget { prompt, one, left: one.saturating_mul(MAX_ALL_FACTOR), factors: Vec::new() };
     BUDGET.set(Some(budget));
-    let mut out = Text { bytes: Vec::new(), most: one, over: false };
+    let mut out = Text { bytes: Vec::new(), max_bytes: one, over: false };
     let done = render(&mut out);
     // The engine reports a writer's error as its own, so the flag of the writer decides.
     let over = out.over;
@@ -75,10 +75,10 @@ pub(super) fn bounded(
     String::from_utf8(out.bytes).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-fn too_large(most: u64, of: &str, prompt: u64) -> Error {
-    let (most, prompt) = (grouped(most), grouped(prompt));
+fn too_large(max_bytes: u64, of: &str, prompt: u64) -> Error {
+    let (max_bytes, prompt) = (grouped(max_bytes), grouped(prompt));
     let detail = format!(
-        "builds more than {most} bytes in {of}, for a prompt of {prompt} bytes; expected no more than that"
+        "builds more than {max_bytes} bytes in {of}, for a prompt of {prompt} bytes; expected no more than that"
     );
     Error::new(ErrorKind::OutOfFuel, detail)
 }
@@ -86,13 +86,13 @@ fn too_large(most: u64, of: &str, prompt: u64) -> Error {
 /// A writer that accepts a limited number of bytes.
 struct Text {
     bytes: Vec<u8>,
-    most: u64,
+    max_bytes: u64,
     over: bool,
 }
 
 impl io::Write for Text {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if (self.bytes.len() + bytes.len()) as u64 > self.most {
+        if (self.bytes.len() + bytes.len()) as u64 > self.max_bytes {
             self.over = true;
             return Err(io::Error::other("too large"));
         }
@@ -111,7 +111,7 @@ pub(super) fn write_json(
 ) -> Result<String, Error> {
     let (one, prompt) = BUDGET
         .with_borrow(|budget| budget.as_ref().map_or((u64::MAX, 0), |budget| (budget.one, budget.prompt)));
-    let mut out = Text { bytes: Vec::new(), most: one, over: false };
+    let mut out = Text { bytes: Vec::new(), max_bytes: one, over: false };
     let done = write(&mut out);
     if out.over {
         return Err(too_large(one, "one text", prompt));
@@ -128,10 +128,9 @@ fn charge(bytes: u64) -> Result<(), Error> {
         if bytes > budget.one {
             return Err(too_large(budget.one, "one text", budget.prompt));
         }
-        budget.left = budget
-            .left
-            .checked_sub(bytes)
-            .ok_or_else(|| too_large(budget.one.saturating_mul(ALL), "all texts together", budget.prompt))?;
+        budget.left = budget.left.checked_sub(bytes).ok_or_else(|| {
+            too_large(budget.one.saturating_mul(MAX_ALL_FACTOR), "all texts together", budget.prompt)
+        })?;
         Ok(())
     })
 }
@@ -139,13 +138,13 @@ fn charge(bytes: u64) -> Result<(), Error> {
 /// A writer that only counts, and stops at the limit of one text.
 struct Measure {
     bytes: u64,
-    most: u64,
+    max_bytes: u64,
 }
 
 impl std::fmt::Write for Measure {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         self.bytes += text.len() as u64;
-        if self.bytes > self.most { Err(std::fmt::Error) } else { Ok(()) }
+        if self.bytes > self.max_bytes { Err(std::fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -154,9 +153,9 @@ fn bytes(value: &Value) -> u64 {
     if let Some(text) = value.as_str() {
         return text.len() as u64;
     }
-    let most = BUDGET.with_borrow(|budget| budget.as_ref().map_or(u64::MAX, |budget| budget.one));
-    let mut measure = Measure { bytes: 0, most };
-    if write!(measure, "{value}").is_err() { most.saturating_add(1) } else { measure.bytes }
+    let max_bytes = BUDGET.with_borrow(|budget| budget.as_ref().map_or(u64::MAX, |budget| budget.one));
+    let mut measure = Measure { bytes: 0, max_bytes };
+    if write!(measure, "{value}").is_err() { max_bytes.saturating_add(1) } else { measure.bytes }
 }
 
 /// Returns the size in bytes of a value itself. For a list, it is the size of the entries without their
@@ -192,7 +191,7 @@ pub(super) fn watch(environment: &mut Environment<'_>) {
             // `separator.join(list)` has its operands in the other order than the filter `join`.
             all.swap(0, 1.min(args.len()));
         }
-        charge(built(method, &all))?;
+        charge(max_result_bytes(method, &all))?;
         unknown_method_callback(state, value, method, args)
     });
     counted(environment, "replace", filters::replace);
@@ -230,7 +229,7 @@ where
 {
     let filter = Value::from_function(filter);
     environment.add_filter(name, move |state: &mut State<'_, '_>, args: Rest<Value>| {
-        charge(built(name, &args))?;
+        charge(max_result_bytes(name, &args))?;
         filter.call(state, &args)
     });
 }
@@ -251,7 +250,7 @@ fn repeated(value: &Value, times: &Value) -> u64 {
 }
 
 /// Returns the maximum size in bytes of the result of a filter or method.
-fn built(name: &str, args: &[Value]) -> u64 {
+fn max_result_bytes(name: &str, args: &[Value]) -> u64 {
     let Some(value) = args.first() else { return 0 };
     let own = |at: usize| args.get(at).map_or(0, bytes);
     let text = |at: usize| args.get(at).and_then(|value| value.as_str()).unwrap_or_default();
@@ -277,13 +276,13 @@ fn built(name: &str, args: &[Value]) -> u64 {
             own(0).saturating_add(lines.saturating_mul(width)).max(width)
         }
         "format" => {
-            let most = (1..args.len()).map(own).chain((1..args.len()).map(number)).max().unwrap_or(0);
+            let max_bytes = (1..args.len()).map(own).chain((1..args.len()).map(number)).max().unwrap_or(0);
             // A width in the format can exceed the length of any argument.
             let fields = text(0).matches(['%', '{']).count() as u64;
             let widths = text(0).split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
             let widths =
                 widths.fold(0_u64, |sum, digits| sum.saturating_add(digits.parse().unwrap_or(u64::MAX)));
-            own(0).saturating_add(fields.saturating_mul(most)).saturating_add(widths)
+            own(0).saturating_add(fields.saturating_mul(max_bytes)).saturating_add(widths)
         }
         "list" | "splitlines" | "lines" => match value.as_str() {
             Some(text) if name == "list" => ENTRY * text.chars().count() as u64,

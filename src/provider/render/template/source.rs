@@ -145,7 +145,7 @@ pub(super) fn counted(source: &str) -> String {
     let mut raw = Vec::new();
     for piece in pieces(source) {
         match piece {
-            Piece::Raw(range) if captures => raw.extend(core(source, range)),
+            Piece::Raw(range) if captures => raw.extend(trimmed_range(source, range)),
             Piece::Raw(_) => {}
             Piece::Tag { is_block, tokens, end } => {
                 if is_block {
@@ -178,7 +178,7 @@ pub(super) fn counted(source: &str) -> String {
 
 /// Returns the inside of a raw text, without the white space at its ends and without its last character. Tags
 /// may trim the white space, and the character protects it.
-fn core(source: &str, range: Range<usize>) -> Option<Range<usize>> {
+fn trimmed_range(source: &str, range: Range<usize>) -> Option<Range<usize>> {
     let text = &source[range.clone()];
     let (begin, trimmed) = (text.len() - text.trim_start().len(), text.trim());
     let (last, _) = trimmed.char_indices().next_back().filter(|(at, _)| *at > 0)?;
@@ -211,14 +211,14 @@ fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<
         Kind::Number | Kind::Text => true,
         Kind::Operator => [")", "]", "}"].contains(&text(at - 1)),
     };
-    if complete && let Some(end) = operand_end(source, tokens, at + 1) {
+    if complete && let Some(end) = end_of_operand(source, tokens, at + 1) {
         inserted.push((before.range.end, left));
         inserted.push((end, right));
     }
 }
 
 /// Returns the position after an operand with its attributes, calls and filters.
-fn operand_end(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
+fn end_of_operand(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
     // A unary minus belongs to the operand.
     while text(at) == "-" {

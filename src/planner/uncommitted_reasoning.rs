@@ -24,7 +24,7 @@ use crate::{
 use std::{cell::OnceCell, collections::BTreeMap, iter};
 
 /// The reasoning of one planned prompt whose original prompt is unknown, and the evidence for it.
-pub(super) struct Births<'p> {
+pub(super) struct UncommittedReasoning<'p> {
     prompt: SentPrompt<'p>,
     log: &'p Conversation,
     now: &'p [PromptPiece],
@@ -33,22 +33,23 @@ pub(super) struct Births<'p> {
     /// The number of items that both prompts begin with, compared without reasoning.
     same: usize,
     /// The place in the last prompt of each message that was sent with reasoning.
-    thoughts: OnceCell<BTreeMap<&'p ItemId, usize>>,
+    reasoning_places: OnceCell<BTreeMap<&'p ItemId, usize>>,
     /// Without a last prompt: the first row that differs from the conversation, with the reason.
-    parts_at: OnceCell<Option<(usize, DropReason)>>,
+    first_difference: OnceCell<Option<(usize, DropReason)>>,
     /// Without a last prompt: messages that are not sent, with their positions, in the order of the plan.
-    gone: OnceCell<Vec<(u32, ItemId)>>,
+    missing: OnceCell<Vec<(u32, ItemId)>>,
 }
 
-impl<'p> Births<'p> {
+impl<'p> UncommittedReasoning<'p> {
     pub(super) fn new(prompt: SentPrompt<'p>, log: &'p Conversation, now: &'p [PromptPiece]) -> Self {
         let anchor = prompt.before.map(|before| &*before.anchor);
         let last = anchor.and_then(|anchor| Some((anchor, anchor.prompt.as_deref()?)));
         let same = last.map_or(0, |(_, then)| {
             iter::zip(then, now).take_while(|(was, is)| was.is_sent_as_bare(is)).count()
         });
-        let (thoughts, parts_at, gone) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { prompt, log, now, last, same, thoughts, parts_at, gone }
+        let (reasoning_places, first_difference, missing) =
+            (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { prompt, log, now, last, same, reasoning_places, first_difference, missing }
     }
 
     /// Returns the reason to withhold the reasoning of an included row, if any, and the message whose
@@ -56,26 +57,28 @@ impl<'p> Births<'p> {
     ///
     /// `refused_to` returns the reason if reasoning that was made for a prompt cannot go to this request's
     /// model or sender.
-    pub(super) fn judge(
+    pub(super) fn find_fault(
         &self,
         row: usize,
         position: u32,
         before_it: Option<ItemId>,
         refused_to: impl Fn(&Anchor) -> Option<DropReason>,
     ) -> (Option<DropReason>, Option<ItemId>) {
-        let Some((anchor, then)) = self.last else { return (self.told(row, position), before_it) };
+        let Some((anchor, then)) = self.last else {
+            return (self.fault_by_conversation(row, position), before_it);
+        };
         let id = &self.prompt.included[row].id;
         let at = self.now.len() - self.prompt.included.len() + row;
-        let Some((place, after)) = self.born_at(then, id, at, position) else {
+        let Some((place, after)) = self.origin_place(then, id, at, position) else {
             return (Some(self.uncovered(then, id, at)), before_it);
         };
         let same = place == at && self.same >= place;
         let fault = refused_to(anchor).or_else(|| known_loss(self.prompt, id));
-        (fault.or_else(|| (!same).then(|| changed(self.prompt, self.log, id, self.now))), after)
+        (fault.or_else(|| (!same).then(|| change_reason(self.prompt, self.log, id, self.now))), after)
     }
 
     /// Checks if every message between a prompt and the message at `position` is empty.
-    fn follows(&self, prompt: &[PromptPiece], position: u32) -> bool {
+    fn follows_directly(&self, prompt: &[PromptPiece], position: u32) -> bool {
         let last = prompt.iter().rev().find_map(|piece| self.log.position_of(&piece.id));
         let next = last.map_or(0, |at| at + 1);
         next <= position && (next..position).all(|at| self.log.message(at).is_empty())
@@ -85,18 +88,19 @@ impl<'p> Births<'p> {
     /// changed before it, if one did.
     fn uncovered(&self, then: &[PromptPiece], id: &ItemId, at: usize) -> DropReason {
         if self.same < then.len().min(at) {
-            return changed(self.prompt, self.log, id, self.now);
+            return change_reason(self.prompt, self.log, id, self.now);
         }
         known_loss(self.prompt, id).unwrap_or(DropReason::Uncovered)
     }
 
     /// Returns the reason to withhold reasoning by the evidence of the conversation alone: a row before it
     /// that differs, or a message that is missing.
-    fn told(&self, row: usize, position: u32) -> Option<DropReason> {
-        let parts = self.parts_at.get_or_init(|| self.parts_at()).as_ref();
+    fn fault_by_conversation(&self, row: usize, position: u32) -> Option<DropReason> {
+        let parts = self.first_difference.get_or_init(|| self.first_difference()).as_ref();
         let parts = parts.filter(|(at, _)| *at <= row).map(|(_, why)| why.clone());
         parts.or_else(|| {
-            let (_, id) = self.gone.get_or_init(|| self.gone()).iter().find(|(at, _)| *at < position)?;
+            let (_, id) =
+                self.missing.get_or_init(|| self.missing_messages()).iter().find(|(at, _)| *at < position)?;
             Some(DropReason::PrefixChanged { at: id.clone(), cause: self.prompt.cause(id, &[], true) })
         })
     }
@@ -105,7 +109,7 @@ impl<'p> Births<'p> {
     /// that was not sent there, or a message without the texts that it was sent with.
     ///
     /// A fault right before a message also affects the reasoning of that message itself.
-    fn parts_at(&self) -> Option<(usize, DropReason)> {
+    fn first_difference(&self) -> Option<(usize, DropReason)> {
         let mut between = Vec::new();
         for (at, row) in self.prompt.included.iter().enumerate() {
             let cause = match row.kind {
@@ -116,7 +120,7 @@ impl<'p> Births<'p> {
                 }
                 ItemKind::Message => match self.log.position_of(&row.id) {
                     Some(position) => {
-                        if let Some((id, cause)) = self.sent_with_others(position, &between) {
+                        if let Some((id, cause)) = self.first_other_text(position, &between) {
                             return Some((at, DropReason::PrefixChanged { at: id, cause }));
                         }
                         between.clear();
@@ -137,13 +141,13 @@ impl<'p> Births<'p> {
 
     /// Compares the documents and state right before a message with those that the conversation remembers for
     /// it. Returns the first that differs.
-    fn sent_with_others(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
+    fn first_other_text(&self, position: u32, between: &[&PlannedItem]) -> Option<(ItemId, PrefixCause)> {
         let sent_with = self.log.sent_with();
         let documents = sent_with.documents(position).iter().map(|sent| (sent.id.clone(), Some(&sent.text)));
         let state = sent_with.state(position).iter().map(|sent| (sent.state_row(position), None));
-        let mut stand = between.iter();
+        let mut remaining = between.iter();
         for (id, text) in documents.chain(state) {
-            let Some(row) = stand.next() else {
+            let Some(row) = remaining.next() else {
                 return Some((id.clone(), self.prompt.cause(&id, &[], false)));
             };
             // A document has another name in the plan if a newer one has its id (O5).
@@ -154,12 +158,12 @@ impl<'p> Births<'p> {
                 return Some((id, PrefixCause::Changed));
             }
         }
-        stand.next().map(|row| (row.id.clone(), PrefixCause::Inserted))
+        remaining.next().map(|row| (row.id.clone(), PrefixCause::Inserted))
     }
 
     /// Finds the messages that are not sent. Empty messages were never sent, and messages that were taken
     /// back left before the reasoning was made, so neither counts.
-    fn gone(&self) -> Vec<(u32, ItemId)> {
+    fn missing_messages(&self) -> Vec<(u32, ItemId)> {
         let is_nothing = |row: &ExcludedItem| {
             matches!(
                 row.reason,
@@ -176,20 +180,20 @@ impl<'p> Births<'p> {
     ///
     /// This is known for reasoning in the last prompt, and for the reply to that prompt if it is the next
     /// item now. Returns `None` if the last prompt does not cover the reasoning.
-    fn born_at(
+    fn origin_place(
         &self,
         then: &'p [PromptPiece],
         id: &ItemId,
         at: usize,
         position: u32,
     ) -> Option<(usize, Option<ItemId>)> {
-        let thoughts = self.thoughts.get_or_init(|| {
+        let reasoning_places = self.reasoning_places.get_or_init(|| {
             let with = then.iter().enumerate().filter(|(_, piece)| piece.has_reasoning());
             with.map(|(place, piece)| (&piece.id, place)).collect()
         });
-        let place = match thoughts.get(id) {
+        let place = match reasoning_places.get(id) {
             Some(place) => *place,
-            None if at == then.len() && self.follows(then, position) => at,
+            None if at == then.len() && self.follows_directly(then, position) => at,
             None => return None,
         };
         let before = then[..place].iter().rev().find(|piece| piece.has_reasoning());
@@ -203,10 +207,10 @@ fn is_shortened(row: &PlannedItem, log: &Conversation) -> bool {
         return false;
     };
     // A stub or a clip differs from its text in length, so the texts are not compared.
-    let said = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
+    let total_bytes = |texts: &mut dyn Iterator<Item = &str>| texts.map(str::len).sum::<usize>();
     let message = log.message(position);
-    let whole = said(&mut message.plain_texts());
-    whole != said(&mut row.body.plain_texts()) && whole > 0
+    let whole = total_bytes(&mut message.plain_texts());
+    whole != total_bytes(&mut row.body.plain_texts()) && whole > 0
 }
 
 /// Returns the reason that this reasoning was already lost to the last prompt. Returns `None` if it was not.
@@ -217,7 +221,7 @@ pub(super) fn known_loss(prompt: SentPrompt<'_>, id: &ItemId) -> Option<DropReas
 
 /// Returns the reason that reasoning made for another prompt is lost. This is the reason that the last prompt
 /// recorded, or the first item at which this prompt differs from the last one.
-pub(super) fn changed(
+pub(super) fn change_reason(
     prompt: SentPrompt<'_>,
     log: &Conversation,
     id: &ItemId,

@@ -6,10 +6,10 @@
 
 use super::{
     ManyBudgets,
-    layout::beside_the_walk,
+    layout::included_apart,
     pin_costs::LaidOutPins,
     pin_slots::PinSlots,
-    trail::{Reach, Trail, WindowSteps},
+    trail::{Trail, WalkEnd, WindowSteps},
     tree::Stretch,
     walk_sums::WalkSums,
 };
@@ -19,7 +19,7 @@ use crate::{
     item::Section,
     planner::{
         candidates::CandidateId,
-        select::{Pins, Room, Selection, Selector, SlotSet, Walker},
+        select::{PinPayment, Room, Selection, Selector, SlotSet, Walker},
     },
     provider::weight::Weight,
 };
@@ -45,8 +45,8 @@ impl Selector<'_, ManyBudgets> {
         &self,
         chosen: &Selection<ManyBudgets>,
     ) -> Result<Option<Rc<LaidOutPins>>, Error> {
-        let are_walked = !self.index.pins_are_notes();
-        if self.walker.goal.is_some() || are_walked && chosen.included.shared.is_off_the_trail {
+        let are_walked = !self.index.has_only_pinned_notes();
+        if self.walker.goal.is_some() || are_walked && chosen.included.shared.has_left_trail {
             return Ok(None);
         }
         if let Some(known) = self.walker.laid_out_pins.get() {
@@ -64,7 +64,7 @@ impl Selector<'_, ManyBudgets> {
     fn lay_out_pins(&self, are_walked: bool) -> Result<Option<LaidOutPins>, Error> {
         let slots = Rc::clone(&self.walker.pins);
         let minimum: BTreeSet<CandidateId> = self.index.minimum().into_iter().map(|(id, ..)| id).collect();
-        if are_walked && (!slots.is_in_order || self.may_still_follow_the_question(&minimum)?) {
+        if are_walked && (!slots.is_in_order || self.can_still_follow_question(&minimum)?) {
             return Ok(None);
         }
         let mut required = SlotSet::default();
@@ -74,15 +74,19 @@ impl Selector<'_, ManyBudgets> {
                 // The minimum is included before any offer, so its pins cost nothing.
                 required.insert_run(slot..slot + 1);
             }
-            costs.push(self.tokens_up_to_most(pin.id)?);
+            costs.push(self.tokens_up_to_largest(pin.id)?);
         }
-        let mut heads = Vec::with_capacity(slots.turns().len());
+        let mut user_messages = Vec::with_capacity(slots.turns().len());
         for turn in slots.turns() {
-            let is_required = minimum.contains(&turn.head);
-            if !is_required && self.costs.ineligible(turn.head)?.is_some() {
+            let is_required = minimum.contains(&turn.user_message);
+            if !is_required && self.costs.ineligible(turn.user_message)?.is_some() {
                 return Ok(None);
             }
-            heads.push(if is_required { None } else { Some(self.tokens_up_to_most(turn.head)?) });
+            user_messages.push(if is_required {
+                None
+            } else {
+                Some(self.tokens_up_to_largest(turn.user_message)?)
+            });
         }
         let window = match self.index.window_start.filter(|_| are_walked) {
             Some(start) => match self.lay_out_window(start, &slots)? {
@@ -92,12 +96,12 @@ impl Selector<'_, ManyBudgets> {
             None => None,
         };
         let by_offer = RefCell::default();
-        Ok(Some(LaidOutPins { slots, costs, heads, required, are_walked, window, by_offer }))
+        Ok(Some(LaidOutPins { slots, costs, user_messages, required, are_walked, window, by_offer }))
     }
 
     /// Returns the tokens of a candidate, or `u64::MAX` if it needs more than any budget leaves.
-    pub(super) fn tokens_up_to_most(&self, id: CandidateId) -> Result<u64, Error> {
-        Ok(match self.costs.weigh(id, self.walker.most)? {
+    pub(super) fn tokens_up_to_largest(&self, id: CandidateId) -> Result<u64, Error> {
+        Ok(match self.costs.weigh(id, self.walker.largest_budget)? {
             Weight::Exactly(tokens) => tokens,
             Weight::Over => u64::MAX,
         })
@@ -105,8 +109,8 @@ impl Selector<'_, ManyBudgets> {
 
     /// Checks if state is merged into the live question until some exchange is included after it. If the
     /// minimum already includes such an exchange, no budget merges state, and the result is false.
-    fn may_still_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
-        if !self.index.merges_in_the_minimum() {
+    fn can_still_follow_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
+        if !self.index.merges_in_minimum() {
             return Ok(false);
         }
         let exchanges = self.index.exchanges_after_the_question().filter(|_| self.index.states() > 0);
@@ -134,8 +138,8 @@ impl Selector<'_, ManyBudgets> {
                 return Ok(None);
             }
         }
-        let beside = beside_the_walk(&minimum).collect();
-        let mut trail = Trail::with_pins(beside, Some(start));
+        let apart = included_apart(&minimum).collect();
+        let mut trail = Trail::with_pins(apart, Some(start));
         let end = self.lay_out_turns(u64::MAX, &minimum, &mut trail)?;
         let trail = Rc::new(trail.ending(end));
         // Every candidate of the window must have a step, because the window is included as a whole or not at
@@ -166,12 +170,12 @@ impl Selector<'_, ManyBudgets> {
 
     /// Includes the last prompt's window by the same rule as a plan (sticky window, S5), with pins by their
     /// slots. Returns false if the window does not fit into `room`.
-    pub(super) fn resume_beside_pins(
+    pub(super) fn resume_around_pins(
         &self,
         laid_out: &LaidOutPins,
         window: &WindowSteps,
         room: Room,
-        pins: Pins,
+        pins: PinPayment,
         chosen: &mut Selection<ManyBudgets>,
     ) -> bool {
         let number = next_walk(chosen);
@@ -184,7 +188,7 @@ impl Selector<'_, ManyBudgets> {
             Some(cut) if missing(true, cut.exchanges()..all).count == 0 => cut.first,
             _ => all,
         };
-        let needed = missing(pins == Pins::Paid, 0..steps);
+        let needed = missing(pins == PinPayment::Paid, 0..steps);
         let Some(left) = room.tokens().checked_sub(needed.tokens) else {
             self.walker.too_large(room, needed.tokens - room.tokens());
             return false;
@@ -194,7 +198,7 @@ impl Selector<'_, ManyBudgets> {
         }
         chosen.included.pay(Section::Conversation, needed.tokens);
         chosen.included.shared.walk_to(Rc::clone(trail), steps);
-        chosen.included.shared.awaits_pins = pins == Pins::Awaited;
+        chosen.included.shared.awaits_pins = pins == PinPayment::Awaited;
         chosen.resumed(Vec::new(), left);
         true
     }
@@ -234,27 +238,27 @@ impl Selector<'_, ManyBudgets> {
 
     /// Finds the end of the walk when pins are included by their slots. Returns `None` if it cannot be found
     /// that way. From then on pins are included one by one.
-    pub(super) fn walk_beside_pins(
+    pub(super) fn walk_around_pins(
         &self,
         pins: &LaidOutPins,
         room: u64,
         chosen: &mut Selection<ManyBudgets>,
-    ) -> Option<Reach> {
+    ) -> Option<WalkEnd> {
         let number = next_walk(chosen);
-        let found = self.reach_beside_pins(pins, room, number, chosen);
+        let found = self.find_end_around_pins(pins, room, number, chosen);
         if found.is_none() {
-            chosen.included.leave_the_slots();
+            chosen.included.convert_slots();
         }
         found
     }
 
-    fn reach_beside_pins(
+    fn find_end_around_pins(
         &self,
         pins: &LaidOutPins,
         room: u64,
         number: usize,
         chosen: &Selection<ManyBudgets>,
-    ) -> Option<Reach> {
+    ) -> Option<WalkEnd> {
         let shared = &chosen.included.shared;
         let from = shared.trail().map_or(0, |(_, steps)| steps);
         let mut known = self.walker.sums.borrow_mut();
@@ -268,22 +272,22 @@ impl Selector<'_, ManyBudgets> {
         let laid_out = self.walker.beside_pins.borrow().clone();
         let mut trail = match laid_out {
             Some(trail) => trail,
-            None => self.lay_out_with_pins(room.max(1), beside_the_walk(chosen).collect()),
+            None => self.lay_out_with_pins(room.max(1), included_apart(chosen).collect()),
         };
         // A trail that is too short is laid out again. The room at least doubles each time, so few rounds are
         // needed.
         loop {
-            if let Some(reach) = walk(&trail, false) {
-                return Some(reach);
+            if let Some(walk_end) = walk(&trail, false) {
+                return Some(walk_end);
             }
             let room = trail.laid_out_for()?.saturating_add(room);
-            trail = self.lay_out_with_pins(room, trail.beside.clone());
+            trail = self.lay_out_with_pins(room, trail.apart.clone());
         }
     }
 
-    /// Lays out the walk with the pinned messages on it. `beside` is the minimum.
-    fn lay_out_with_pins(&self, room: u64, beside: Vec<CandidateId>) -> Rc<Trail> {
-        let trail = Rc::new(self.lay_out(room, Trail::with_pins(beside, None)));
+    /// Lays out the walk with the pinned messages on it. `apart` is the minimum.
+    fn lay_out_with_pins(&self, room: u64, apart: Vec<CandidateId>) -> Rc<Trail> {
+        let trail = Rc::new(self.lay_out(room, Trail::with_pins(apart, None)));
         *self.walker.beside_pins.borrow_mut() = Some(Rc::clone(&trail));
         trail
     }

@@ -2,7 +2,7 @@
 //! that a target requires (turn order, rule H5). The counts of a sequence are sums over its parts and contain
 //! no text. A change of one message therefore updates the sum of a long sequence without reading it again.
 
-use super::{Missing, TargetProfile};
+use super::{Placeholder, TargetProfile};
 use crate::{
     message::{Message, Role, WireFormat},
     provider::model::SystemPlace,
@@ -10,7 +10,7 @@ use crate::{
 
 /// The counts of adjacent messages in a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seams {
+pub(crate) struct AdjacencyCounts {
     /// The roles of the first and the last message, or `None` for an empty sequence.
     ends: Option<(Role, Role)>,
     /// The number of pairs of adjacent user messages.
@@ -23,7 +23,7 @@ pub(crate) struct Seams {
     others: u32,
 }
 
-impl Seams {
+impl AdjacencyCounts {
     pub(crate) const NOTHING: Self =
         Self { ends: None, users: 0, assistants: 0, after_results: 0, others: 0 };
 
@@ -65,7 +65,7 @@ impl Seams {
 /// The changes that a target makes to a sequence: the numbers of placeholder messages, and of messages that
 /// merge with their neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SeamChanges {
+pub(crate) struct AdjacencyChanges {
     pub(crate) leads: bool,
     pub(crate) continues: bool,
     pub(crate) bridges: u32,
@@ -75,19 +75,19 @@ pub(crate) struct SeamChanges {
 
 impl TargetProfile {
     /// Returns the counts of a single message of the conversation, as this target accepts it.
-    pub(crate) fn seams(&self, sent: &Message) -> Seams {
+    pub(crate) fn adjacency(&self, sent: &Message) -> AdjacencyCounts {
         let thinks = !sent.reasoning().is_empty()
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate);
         // Instructions move with their neighbours. Opaque parts may be dropped together with others. The
         // reasoning of merged messages becomes one text.
         let is_other = sent.role().instructs() || sent.has_opaque_parts() || thinks;
-        Seams { others: u32::from(is_other), ..Seams::from_role(sent.role()) }
+        AdjacencyCounts { others: u32::from(is_other), ..AdjacencyCounts::from_role(sent.role()) }
     }
 
     /// Returns the changes that [`TargetProfile::sequence`] makes to messages with these counts, behind the
     /// leading instructions. Returns `None` if the changes depend on more than roles.
-    pub(crate) fn changes_at(&self, seams: Seams) -> Option<SeamChanges> {
-        let (first, last) = seams.ends.filter(|_| seams.others == 0)?;
+    pub(crate) fn changes_at(&self, adjacency: AdjacencyCounts) -> Option<AdjacencyChanges> {
+        let (first, last) = adjacency.ends.filter(|_| adjacency.others == 0)?;
         let accepts = &self.accepts;
         // Anthropic continues an assistant message at the end, which is sent without its trailing white
         // space. That depends on the text.
@@ -95,18 +95,18 @@ impl TargetProfile {
             return None;
         }
         let count = |counts: bool, number: u32| if counts { number } else { 0 };
-        Some(SeamChanges {
+        Some(AdjacencyChanges {
             leads: accepts.user_first && first != Role::User,
             continues: accepts.user_last && last == Role::Assistant,
-            bridges: count(!accepts.user_after_results, seams.after_results),
-            merged_users: count(accepts.alternates, seams.users),
-            merged_assistants: count(accepts.alternates, seams.assistants),
+            bridges: count(!accepts.user_after_results, adjacency.after_results),
+            merged_users: count(accepts.alternates, adjacency.users),
+            merged_assistants: count(accepts.alternates, adjacency.assistants),
         })
     }
 
     /// Returns the placeholder messages that a target may require: a first, a middle and a last one.
     pub(crate) fn placeholders() -> [Message; 3] {
-        [Missing::Lead, Missing::Bridge, Missing::Continue].map(Missing::message)
+        [Placeholder::Lead, Placeholder::Bridge, Placeholder::Continue].map(Placeholder::message)
     }
 
     /// Returns true if several instructions at the beginning become one text.
@@ -143,23 +143,23 @@ mod tests {
                 _ => Message::user(format!("text {at}")),
             }).collect();
             let fold = |messages: &[Message]| {
-                messages.iter().fold(Seams::NOTHING, |all, one| all.join(profile.seams(one)))
+                messages.iter().fold(AdjacencyCounts::NOTHING, |all, one| all.join(profile.adjacency(one)))
             };
             let (before, after) = messages.split_at(cut.min(messages.len()));
-            let seams = fold(before).join(fold(after));
-            prop_assert_eq!(seams, fold(&messages));
-            prop_assert_eq!(Seams::NOTHING.join(seams), seams.join(Seams::NOTHING));
-            let Some(changes) = profile.changes_at(seams) else {
+            let adjacency = fold(before).join(fold(after));
+            prop_assert_eq!(adjacency, fold(&messages));
+            prop_assert_eq!(AdjacencyCounts::NOTHING.join(adjacency), adjacency.join(AdjacencyCounts::NOTHING));
+            let Some(changes) = profile.changes_at(adjacency) else {
                 return Ok(());
             };
             let sent = profile.sequence(messages);
-            let inserted = |why: Missing| sent.inserted.iter().filter(|one| one.why == why).count() as u32;
+            let inserted = |why: Placeholder| sent.inserted.iter().filter(|one| one.why == why).count() as u32;
             let merged = |role: Role| sent.merged.iter().filter(|one| **one == role).count() as u32;
             prop_assert!(sent.rewritten.is_empty());
-            prop_assert_eq!(changes, SeamChanges {
-                leads: inserted(Missing::Lead) > 0,
-                continues: inserted(Missing::Continue) > 0,
-                bridges: inserted(Missing::Bridge),
+            prop_assert_eq!(changes, AdjacencyChanges {
+                leads: inserted(Placeholder::Lead) > 0,
+                continues: inserted(Placeholder::Continue) > 0,
+                bridges: inserted(Placeholder::Bridge),
                 merged_users: merged(Role::User),
                 merged_assistants: merged(Role::Assistant),
             });

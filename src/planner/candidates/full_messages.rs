@@ -10,12 +10,12 @@ use std::borrow::Cow;
 
 impl<'a> Candidates<'a> {
     /// Returns a message as it is sent in full. Calls of a user and their results become user text (rule H9).
-    pub(crate) fn said(&self, position: u32) -> Cow<'a, Message> {
+    pub(crate) fn full_message(&self, position: u32) -> Cow<'a, Message> {
         // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
         if !self.log.turns().any_head_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
         }
-        match self.as_text_of_the_user(position) {
+        match self.to_user_text(position) {
             Some(text) => Cow::Owned(text),
             None => match self.withheld.get(&position) {
                 Some(without) => Cow::Owned(without.clone()),
@@ -25,18 +25,18 @@ impl<'a> Candidates<'a> {
     }
 
     /// Checks if the reasoning of a message is withheld (rule K1).
-    pub(crate) fn withholds_reasoning_of(&self, position: u32) -> bool {
+    pub(crate) fn withholds_reasoning(&self, position: u32) -> bool {
         self.withheld.contains_key(&position)
     }
 
     /// Checks if a message is a call of the user or a result of one, which is sent as user text (rule H9).
-    pub(crate) fn is_call_of_a_user(&self, position: u32) -> bool {
+    pub(crate) fn is_user_call(&self, position: u32) -> bool {
         let turns = self.log.turns();
         matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))
     }
 
     /// Returns a call of the user, or a result of one, as user text. Returns `None` for other messages.
-    fn as_text_of_the_user(&self, position: u32) -> Option<Message> {
+    fn to_user_text(&self, position: u32) -> Option<Message> {
         let turns = self.log.turns();
         let Place::Head(turn) = turns.place_of(position) else { return None };
         if !turns.head_calls(turn) {

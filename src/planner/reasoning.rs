@@ -14,7 +14,7 @@
 //! - the model reads the reasoning of the model that made it, for this sender (K3, K8).
 //!
 //! A reply that was never committed (from an imported session, for example) has no such hash. For it, the
-//! last prompt or the conversation itself shows the prompt that produced it (`Births`, K5).
+//! last prompt or the conversation itself shows the prompt that produced it (`UncommittedReasoning`, K5).
 //!
 //! Withheld reasoning changes the tokens of the prompt, and so its items. The prompt is planned again until
 //! no more reasoning is lost ([`Replan`](super::replan::Replan)).
@@ -26,15 +26,15 @@ use crate::{
         anchor::{Anchor, PromptHeads, Sender},
     },
     planner::{
-        births::{Births, changed, known_loss},
         request::PlanRequest,
+        uncommitted_reasoning::{UncommittedReasoning, change_reason, known_loss},
     },
     provider::model::{BoundTo, Model, ThinkingRule},
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reasoning of one message of the planned prompt.
-struct Thought<'p> {
+struct ReasoningBlock<'p> {
     position: u32,
     row: &'p PlannedItem,
     /// The reason to withhold it, whatever is sent before it.
@@ -44,7 +44,7 @@ struct Thought<'p> {
 }
 
 /// Returns the reasoning of a prompt that its model would refuse, by position of its message.
-pub(crate) fn lost(
+pub(crate) fn lost_reasoning(
     prompt: SentPrompt<'_>,
     request: &PlanRequest<'_>,
     model: &Model,
@@ -56,28 +56,29 @@ pub(crate) fn lost(
     let tools = now.len() - prompt.included.len();
     // Each hash of a prompt beginning continues the one before it: all checks are linear in the rows.
     let mut heads = PromptHeads::from_pieces(&now);
-    let births = Births::new(prompt, log, &now);
-    let mut thoughts: Vec<Thought<'_>> = Vec::new();
+    let uncommitted = UncommittedReasoning::new(prompt, log, &now);
+    let mut blocks: Vec<ReasoningBlock<'_>> = Vec::new();
     for (at, row) in prompt.included.iter().enumerate().filter(|(_, row)| !row.body.reasoning().is_empty()) {
         let Some(position) = log.position_of(&row.id) else { continue };
-        let made_behind = log.prompt_of(position).and_then(|anchor| Some((anchor, anchor.head.as_ref()?)));
-        let (fault, after) = match made_behind {
+        let made_for = log.prompt_of(position).and_then(|anchor| Some((anchor, anchor.head.as_ref()?)));
+        let (fault, after) = match made_for {
             Some((anchor, head)) => {
                 let is = heads.at(tools + at);
                 let same = is.items == head.items && is.hash == head.hash;
-                let fault = || (!same).then(|| changed(prompt, log, &row.id, &now));
+                let fault = || (!same).then(|| change_reason(prompt, log, &row.id, &now));
                 (refused_to(anchor, sender, model, rule).or_else(fault), head.thought.clone())
             }
             None => {
-                let before_it = thoughts.last().map(|thought| thought.row.id.clone());
-                births.judge(at, position, before_it, |anchor| refused_to(anchor, sender, model, rule))
+                let before_it = blocks.last().map(|thought| thought.row.id.clone());
+                uncommitted
+                    .find_fault(at, position, before_it, |anchor| refused_to(anchor, sender, model, rule))
             }
         };
-        thoughts.push(Thought { position, row, fault, after });
+        blocks.push(ReasoningBlock { position, row, fault, after });
     }
     // Withheld reasoning is everything outside of the unbroken run, even if it has no fault of its own (K2).
-    let run = unbroken(&thoughts);
-    let out = thoughts.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
+    let run = unbroken(&blocks);
+    let out = blocks.into_iter().enumerate().filter(|(at, _)| !run.contains(at));
     let by_provider = |why: &DropReason| matches!(why, DropReason::DroppedByProvider { .. });
     let known = |id: &ItemId| known_loss(prompt, id).filter(by_provider).unwrap_or(DropReason::ChainBroken);
     out.map(|(_, thought)| (thought.position, thought.fault.unwrap_or_else(|| known(&thought.row.id))))
@@ -99,7 +100,7 @@ fn refused_to(
     // An unknown sender on either side refuses nothing.
     let (made_by, sends) = made_for.sender.as_ref().zip(sender)?;
     let bound_to = by.filter(|by| *by != model.name).map_or_else(|| rule.bound_to.clone(), bound_to);
-    (!made_by.may_be(sends, &bound_to)).then_some(DropReason::OtherSender)
+    (!made_by.may_be_same(sends, &bound_to)).then_some(DropReason::OtherSender)
 }
 
 /// Returns the accounts or end users that the reasoning of a model is bound to.
@@ -110,14 +111,14 @@ fn bound_to(model: &str) -> Vec<BoundTo> {
 
 /// Returns the reasoning that is sent, as indices: the newest without a fault, the one that was sent before
 /// it when it was made, and so on back.
-fn unbroken(thoughts: &[Thought<'_>]) -> BTreeSet<usize> {
+fn unbroken(blocks: &[ReasoningBlock<'_>]) -> BTreeSet<usize> {
     let mut run = BTreeSet::new();
-    let mut next = thoughts.iter().rposition(|thought| thought.fault.is_none());
+    let mut next = blocks.iter().rposition(|thought| thought.fault.is_none());
     while let Some(at) = next {
         run.insert(at);
-        let after = thoughts[at].after.as_ref();
-        let before = after.and_then(|id| thoughts[..at].iter().rposition(|thought| thought.row.id == *id));
-        next = before.filter(|before| thoughts[*before].fault.is_none());
+        let after = blocks[at].after.as_ref();
+        let before = after.and_then(|id| blocks[..at].iter().rposition(|thought| thought.row.id == *id));
+        next = before.filter(|before| blocks[*before].fault.is_none());
     }
     run
 }

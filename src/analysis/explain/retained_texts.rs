@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// The texts that were sent together with messages.
 #[derive(Debug, Default)]
-pub(super) struct Stays {
+pub(super) struct RetainedTexts {
     /// Documents by the position of the message after them and their number among its documents. Several may
     /// have one id (rule O5).
     documents: BTreeMap<(u32, usize), Key>,
@@ -20,17 +20,17 @@ pub(super) struct Stays {
     rows: BTreeMap<ItemId, Key>,
     /// State and instructions by their row ids.
     items: BTreeMap<ItemId, Key>,
-    /// The row id for each number of a [`Key::Stays`].
+    /// The row id for each number of a [`Key::RetainedTexts`].
     ids: Vec<ItemId>,
 }
 
-impl Stays {
+impl RetainedTexts {
     /// Collects the retained texts with which a request may be planned.
     pub(super) fn new(rounds: &Rounds<'_>) -> Self {
-        let mut stays = Self::default();
+        let mut retained_texts = Self::default();
         let (first, present) = (&rounds.first.first, &rounds.present().first);
-        if !first.retained().is_on() {
-            return stays;
+        if !first.retained().retains_texts() {
+            return retained_texts;
         }
         let (log, request) = (first.log(), first.request());
         for (at, documents) in log.sent_with().all_documents() {
@@ -41,9 +41,9 @@ impl Stays {
                 // whatever place it is sent.
                 let stands = first.retained().place_of_document(&sent.id) == Some(at);
                 let again = request.rag.iter().position(|item| stands && item.id == sent.id);
-                let key = again.map_or_else(|| stays.number(row.clone()), Key::Document);
-                stays.documents.insert((at, nth), key);
-                stays.rows.insert(row, key);
+                let key = again.map_or_else(|| retained_texts.number(row.clone()), Key::Document);
+                retained_texts.documents.insert((at, nth), key);
+                retained_texts.rows.insert(row, key);
             }
         }
         for (at, sent) in log.sent_with().all_state() {
@@ -51,18 +51,18 @@ impl Stays {
             // beginning.
             for row in [sent.state_row(at), sent_state_row(&sent.id, log.turns().messages()), sent.id.clone()]
             {
-                if !stays.items.contains_key(&row) {
-                    let key = stays.number(row.clone());
-                    stays.items.insert(row, key);
+                if !retained_texts.items.contains_key(&row) {
+                    let key = retained_texts.number(row.clone());
+                    retained_texts.items.insert(row, key);
                 }
             }
         }
-        stays
+        retained_texts
     }
 
     fn number(&mut self, row: ItemId) -> Key {
         self.ids.push(row);
-        Key::Stays((self.ids.len() - 1) as u32)
+        Key::RetainedTexts((self.ids.len() - 1) as u32)
     }
 
     /// Returns the key of a row of the present plan, or `None` if the row is not one of these texts.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The tokens that a wire format adds around texts, and its constraints: one `[wire_format.NAME]`.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct Form {
+pub(crate) struct WireFormatCosts {
     /// The tokens of a message, apart from its role's name and its parts.
     pub(crate) message: u64,
     /// True if the role's name is counted.
