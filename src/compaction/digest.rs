@@ -102,9 +102,11 @@ pub(super) fn text(
     let begins = |digests: &str| joined(&[carried.clone(), digests.to_owned()]);
     let taken = if carried.is_empty() { 0 } else { counter.count(&format!("{BEFORE}{carried}\n\n"))?.tokens };
     let most = most.max(taken.saturating_add(most / 2));
-    let last =
-        messages.iter().rev().find(|message| message.role() == Role::Assistant && !said(message).is_empty());
-    let last = last.map(|message| said(message));
+    let last = messages
+        .iter()
+        .rev()
+        .find(|message| message.role() == Role::Assistant && !message_text(message).is_empty());
+    let last = last.map(|message| message_text(message));
     let fits = |text: &str| -> Result<bool, Error> { Ok(counter.count_up_to(text, most)?.tokens <= most) };
     let everything = written(&begins(&digests), &entries, last.as_deref(), usize::MAX, 0);
     if fits(&everything)? {
@@ -139,7 +141,7 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
     let mut open: Vec<(String, usize)> = Vec::new();
     for message in messages {
         match message.role() {
-            Role::User if !message.is_empty() => entries.push(Entry::Request(said(message))),
+            Role::User if !message.is_empty() => entries.push(Entry::Request(message_text(message))),
             Role::Tool => {
                 // The newest open call with this id: ids may repeat in a long conversation.
                 let answered = message.answers().and_then(|id| open.iter().rposition(|(call, _)| call == id));
@@ -194,7 +196,7 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
     if !earlier.is_empty() {
         let _ = writeln!(text, "{BEFORE}{earlier}\n");
     }
-    let (old, recent) = parted(entries, folded);
+    let (old, recent) = split_folded(entries, folded);
     if !old.is_empty() {
         let requests = old.iter().filter(|entry| matches!(entry, Entry::Request(_))).count() as u64;
         let calls = |counts: &dyn Fn(&Call) -> bool| -> u64 {
@@ -239,7 +241,7 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
 
 /// Splits entries into those that become counts and the others. Calls become counts first, then requests, the
 /// oldest first.
-fn parted(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
+fn split_folded(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
     let calls = entries.iter().filter(|entry| matches!(entry, Entry::Call(_))).count();
     let (mut calls_left, mut requests_left) = (folded.min(calls), folded.saturating_sub(calls));
     entries.iter().partition(|entry| {
@@ -295,7 +297,7 @@ impl Call {
 
 /// Returns the outcome of a call: failed if the result is marked as failed or begins like an error message.
 fn outcome(result: &Message) -> Outcome {
-    let text = said(result);
+    let text = message_text(result);
     let begin: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
     let sounds = ["error", "traceback", "fatal:", "failed", "exception", "panicked at", "command failed"];
     if result.is_failed()
@@ -315,7 +317,7 @@ fn resource(arguments: &str) -> Option<String> {
 }
 
 /// Returns the text of a message, with a placeholder for each part other than text.
-fn said(message: &Message) -> String {
+fn message_text(message: &Message) -> String {
     let mut text = message.text().trim().to_owned();
     for part in message.as_texts() {
         if !text.is_empty() {
@@ -343,7 +345,7 @@ fn clipped(text: &str, most: usize) -> String {
 
 /// Formats a message as lines of a transcript: its text, and the names, arguments and outcomes of its calls.
 pub(super) fn lines(message: &Message) -> Vec<String> {
-    let text = said(message);
+    let text = message_text(message);
     let mut lines = Vec::new();
     match message.role() {
         Role::Tool => lines.push(match outcome(message) {
@@ -374,7 +376,7 @@ pub(super) struct Line {
 /// newest other lines and the beginning of the first line that does not fit. Returns `None` if the summaries
 /// do not fit, or if they leave no room for any other line.
 pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
-    let mut left = limit.saturating_sub(LEFT_OUT);
+    let mut left = limit.saturating_sub(NOTICE_TOKENS);
     for summary in lines.iter().filter(|line| line.is_summary) {
         // One token more than the count, for the line break.
         let tokens = counter.count_up_to(&summary.text, left)?.tokens.saturating_add(1);
@@ -413,4 +415,4 @@ pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Resu
 }
 
 /// Tokens reserved for the line with the number of omitted lines.
-const LEFT_OUT: u64 = 16;
+const NOTICE_TOKENS: u64 = 16;

@@ -13,7 +13,7 @@ use crate::{
 use serde::Serialize;
 
 /// Number of stalled attempts in a row after which no compaction is due (rule C5).
-const MOST_STALLED: usize = 3;
+const MAX_STALLED: usize = 3;
 
 /// The state of a compaction: due, or the reason why it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -190,7 +190,7 @@ impl Compactor<'_> {
         let attempts = stalled_attempts(request.log).max(request.log.failures() as usize);
         let state = match self.trigger(&figures) {
             None => CompactionState::NotDue,
-            Some(_) if attempts >= MOST_STALLED => CompactionState::Stopped { attempts: attempts as u32 },
+            Some(_) if attempts >= MAX_STALLED => CompactionState::Stopped { attempts: attempts as u32 },
             Some(trigger) => CompactionState::Due(trigger),
         };
         Ok((state, Some(figures)))
@@ -272,7 +272,7 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
         (log.is_played_back(), BlockedBy::Playback),
         (log.is_responding(), BlockedBy::Responding),
         (active == 0, BlockedBy::Empty),
-        (log.ends_in_a_record(), BlockedBy::JustCompacted),
+        (log.ends_with_compaction(), BlockedBy::JustCompacted),
         (log.open_calls().next().is_some(), BlockedBy::OpenCall),
         (!has_news(log), BlockedBy::NoReply),
         (initiator == Initiator::Automatic && active < options.min_messages, BlockedBy::TooShort),
@@ -283,9 +283,9 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
 
 /// Returns true if a reply or a usage report is newer than the last compaction.
 fn has_news(log: &Conversation) -> bool {
-    let Some((before, _)) = log.newest_record() else { return true };
+    let Some((before, _)) = log.newest_compaction() else { return true };
     let spoke = log.messages()[before as usize..].iter().any(|message| message.role() == Role::Assistant);
-    spoke || log.sent_since_the_record()
+    spoke || log.has_sent_since_compaction()
 }
 
 /// Returns the number of newest compactions in a row after which a trigger still fired. A new user message

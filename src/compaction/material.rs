@@ -116,7 +116,7 @@ impl Material {
             notes: log.note_entries().iter().map(|(_, note)| note.message.clone()).collect(),
             pieces: Vec::new(),
         };
-        let apart = log.apart(kept.head);
+        let kept_members = log.kept_with_user_message(kept.user_message);
         for part in log.active() {
             let piece = match part {
                 HistoryRow::Compaction(record) => {
@@ -140,7 +140,7 @@ impl Material {
                     if !(inside || archived && kept.from.is_none()) {
                         continue;
                     }
-                    let stays = archived || apart.contains(&position);
+                    let stays = archived || kept_members.contains(&position);
                     let dead = match candidates.candidate_of(position).filter(|_| !stays) {
                         Some(id) => matches!(candidates.eligibility(id)?, Eligibility::Out(_)),
                         None => false,
@@ -207,7 +207,7 @@ impl Material {
     }
 
     /// Returns true if the summary replaces an earlier summary with text.
-    pub(super) fn folds_a_summary(&self) -> bool {
+    pub(super) fn folds_summary(&self) -> bool {
         self.pieces.iter().any(|piece| piece.summary().is_some())
     }
 }

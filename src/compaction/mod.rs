@@ -196,7 +196,8 @@ impl Compactor<'_> {
     ) -> Result<(CompactionState, Option<CompactionRequest>), Error> {
         let (condition, figures) = self.condition(request, initiator)?;
         let (state, job) = match (condition, &figures) {
-            (CompactionState::Due(why), Some(figures)) => match self.made(request, kept, initiator, why) {
+            (CompactionState::Due(why), Some(figures)) => match self.build_job(request, kept, initiator, why)
+            {
                 // A budget of the request may suffice here even if its other limits leave no tokens for a
                 // summary request.
                 Err(error) if error.kind() == ErrorKind::Budget => {
@@ -214,7 +215,7 @@ impl Compactor<'_> {
     }
 
     /// Builds the job. Returns `None` if it would archive nothing.
-    fn made(
+    fn build_job(
         self,
         request: &PlanRequest<'_>,
         kept: Option<RetentionBoundary>,
@@ -230,11 +231,13 @@ impl Compactor<'_> {
                 RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
             }
         };
-        let Some(kept) = kept.filter(|kept| kept.archives_anything(request.log)) else { return Ok(None) };
+        let Some(kept) = kept.filter(|kept| kept.has_messages_to_archive(request.log)) else {
+            return Ok(None);
+        };
         let job = CompactionRequest::new(self.manager, &bare, kept, why)?;
         // The configured strategy may archive nothing although a summary would, and moving the boundary to a
         // whole exchange may leave nothing to archive.
-        let archives = by_hand || job.messages_archived() > 0 && job.kept(request.log).is_ok();
+        let archives = by_hand || job.messages_archived() > 0 && job.current_boundary(request.log).is_ok();
         Ok(archives.then_some(job))
     }
 
@@ -262,7 +265,7 @@ impl Compactor<'_> {
             .check_request()
             .and_then(|()| summary_text(summary))
             .and_then(|summary| self.archive_by(log, job, CompactionKind::Summary, Some(summary.to_owned())));
-        noted(log, applied)
+        record_failure(log, applied)
     }
 
     /// Applies the response of a provider to [`CompactionRequest::on_demand`] (rule C11). The messages are
@@ -281,10 +284,10 @@ impl Compactor<'_> {
     ) -> Result<Compaction, Error> {
         let applied = made.text().map_or_else(|| job.digest(), Ok).and_then(|text| {
             job.check(log)?;
-            let kept = job.kept(log)?;
+            let kept = job.current_boundary(log)?;
             self.archive(log, job, &kept, Replacement::by_provider(text, made))
         });
-        noted(log, applied)
+        record_failure(log, applied)
     }
 
     /// Compacts without a model (rules C2, C6, C7). Uses the configured strategy, or a digest if that needs a
@@ -317,7 +320,7 @@ impl Compactor<'_> {
             CompactionStrategy::SlidingWindow => self.slide(log, job),
             CompactionStrategy::Fresh => self.start_fresh(log, job),
         };
-        noted(log, applied)
+        record_failure(log, applied)
     }
 
     /// Compacts without a model if a compaction is due. Returns `None` if it is not due. Empty tools, and
@@ -343,7 +346,12 @@ impl Compactor<'_> {
     /// Archives the whole conversation (rule U4) except messages that wait for an answer and later ones.
     fn start_fresh(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
-        self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
+        self.archive(
+            log,
+            job,
+            &job.boundary_for_fresh_start(log),
+            Replacement::nothing(CompactionKind::Fresh),
+        )
     }
 
     /// Drops messages by the sliding window (rule C7). The boundary is computed from the thresholds, not
@@ -351,7 +359,7 @@ impl Compactor<'_> {
     fn slide(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);
-        let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.archives_anything(log));
+        let kept = slide::boundary(self.manager, &request)?.filter(|kept| kept.has_messages_to_archive(log));
         let kept = kept.ok_or_else(|| Error::new(Repr::NothingToCompact))?;
         let mut replacement = Replacement::nothing(CompactionKind::SlidingWindow);
         replacement.summary = slide::carried(log, &kept);
@@ -369,7 +377,7 @@ impl Compactor<'_> {
         summary: Option<String>,
     ) -> Result<Compaction, Error> {
         job.check(log)?;
-        let kept = job.kept(log)?;
+        let kept = job.current_boundary(log)?;
         self.archive(log, job, &kept, Replacement { kind, summary, by_provider: None })
     }
 
@@ -382,7 +390,7 @@ impl Compactor<'_> {
         replacement: Replacement,
     ) -> Result<Compaction, Error> {
         let Replacement { kind, summary, by_provider } = replacement;
-        let mut record = log.compaction_record(kind, kept.head, kept.from, kept.first);
+        let mut record = log.compaction_record(kind, kept.user_message, kept.from, kept.first);
         record.summary = summary;
         let is_opaque = by_provider.is_some();
         record.provider_summary = by_provider;
@@ -424,18 +432,18 @@ impl Replacement {
 }
 
 /// Minimum number of tokens of a useful summary.
-const LEAST: u64 = 50;
+const MIN_SUMMARY_TOKENS: u64 = 50;
 
 /// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4). This is the option's
 /// value, but at most an eighth of the window, so that kept messages have room.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
-    options.summary.max_tokens.min((window / 8).max(LEAST))
+    options.summary.max_tokens.min((window / 8).max(MIN_SUMMARY_TOKENS))
 }
 
 /// Returns the maximum tokens of a digest for a window of `window` tokens (rule C6): the option's value, but
 /// at most half of the window.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
-    options.digest_max_tokens.min((window / 2).max(LEAST))
+    options.digest_max_tokens.min((window / 2).max(MIN_SUMMARY_TOKENS))
 }
 
 /// Returns the compaction options for the manager's model, including its overrides (rule C2).
@@ -445,8 +453,8 @@ fn options(manager: &ContextWindowManager) -> CompactionOptions {
 
 /// Counts a failed compaction in the log: after several failures in a row, none is due (rule C5). Errors that
 /// only report a changed or busy log do not count.
-fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
-    if applied.as_ref().is_err_and(|error| !error.came_too_late()) {
+fn record_failure(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
+    if applied.as_ref().is_err_and(|error| !error.is_outdated()) {
         log.compaction_failed();
     }
     applied

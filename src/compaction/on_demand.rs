@@ -62,7 +62,7 @@ impl CompactionRequest {
                 "stays before what the provider makes, and nothing may: compact at the end of the turn";
             return Err(Error::input(format!("message `{}`", short(head.as_str())), detail));
         }
-        self.check_the_cut()?;
+        self.check_boundary()?;
         let Some((mut prompt, _)) = self.as_sent(None)? else {
             let detail = "do not fit the window of the model that is to compact them: compact earlier";
             return Err(Error::input("the messages", detail));

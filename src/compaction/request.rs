@@ -27,7 +27,7 @@ use crate::{
     usage::{ContextEvent, ContextUsage},
 };
 /// Maximum number of times that a request is made smaller if it does not fit (rule C8).
-const TRIES: u8 = 5;
+const MAX_TRIES: u8 = 5;
 
 /// An owned request for a summary. The log may grow while the model writes the summary.
 ///
@@ -109,7 +109,7 @@ impl CompactionRequest {
             archives: archived_ids(log, kept),
             summarised: archived_ids(log, kept).len() as u64,
             material: Material::from_request(manager, request, kept)?,
-            head: id(kept.head),
+            head: id(kept.user_message),
             from: id(kept.from),
             first: id(kept.first),
             first_role: kept.first.map(|first| log.message(first).role()),
@@ -124,7 +124,7 @@ impl CompactionRequest {
             timestamp: None,
         };
         let window = job.window_of(manager)?;
-        let mut job = job.made_for(manager, window)?;
+        let mut job = job.rendered_for(manager, window)?;
         // A strategy other than a summary takes its boundary from the thresholds, so it archives other
         // messages (rule C7).
         match job.strategy {
@@ -132,7 +132,7 @@ impl CompactionRequest {
                 let kept = slide::boundary(manager, request)?;
                 job.archives = kept.map_or_else(Vec::new, |kept| archived_ids(log, kept));
             }
-            CompactionStrategy::Fresh => job.archives = archived_ids(log, job.kept_by_starting_fresh(log)),
+            CompactionStrategy::Fresh => job.archives = archived_ids(log, job.boundary_for_fresh_start(log)),
             CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {}
         }
         Ok(job)
@@ -150,7 +150,7 @@ impl CompactionRequest {
         // conversation.
         job.limits = RequestLimits::new();
         let window = job.window_of(manager)?;
-        let made = job.made_for(manager, window)?;
+        let made = job.rendered_for(manager, window)?;
         let job = Self { limits: self.limits, ..made };
         job.trace();
         Ok(job)
@@ -164,13 +164,13 @@ impl CompactionRequest {
     /// The errors of [`ContextWindowManager::build_plan`].
     pub fn smaller(&self) -> Result<Option<Self>, Error> {
         let half = self.tokens.tokens / 2;
-        if self.tries >= TRIES || half == 0 {
+        if self.tries >= MAX_TRIES || half == 0 {
             return Ok(None);
         }
         let mut job = self.clone();
         // Only a transcript can be cut to any size.
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
-        let job = job.made_for(&self.manager, half)?;
+        let job = job.rendered_for(&self.manager, half)?;
         let says_something = !job.prompt.messages.is_empty();
         let job = (says_something && job.tokens.tokens < self.tokens.tokens).then_some(job);
         if let Some(job) = &job {
@@ -338,13 +338,13 @@ impl CompactionRequest {
         if !self.material.pieces.iter().any(Piece::is_by_provider) {
             return Ok(self.clone());
         }
-        Self { summaries_as_text: true, ..self.clone() }.made_for(&self.manager, self.window)
+        Self { summaries_as_text: true, ..self.clone() }.rendered_for(&self.manager, self.window)
     }
 
     /// Checks that the job has a request, if it replaces an earlier summary. A new summary made without that
     /// earlier one would lose its content (rule C8).
     pub(super) fn check_request(&self) -> Result<(), Error> {
-        if self.prompt.messages.is_empty() && self.material.folds_a_summary() {
+        if self.prompt.messages.is_empty() && self.material.folds_summary() {
             return Err(Error::new(Repr::NoRequest { model: self.model().into(), window: self.window }));
         }
         Ok(())
@@ -355,7 +355,7 @@ impl CompactionRequest {
     #[doc(hidden)]
     pub fn check(&self, log: &Conversation) -> Result<(), Error> {
         if log.is_responding() || log.is_played_back() {
-            return Err(Error::new(Repr::NotNow));
+            return Err(Error::new(Repr::Busy));
         }
         let known = [&self.head, &self.from, &self.first].into_iter().flatten();
         let gone = known.into_iter().any(|id| log.position_of(id).is_none());
@@ -366,19 +366,19 @@ impl CompactionRequest {
     }
 
     /// Returns the boundary in the current log. Later messages are kept, and no exchange is split.
-    pub(super) fn kept(&self, log: &Conversation) -> Result<RetentionBoundary, Error> {
+    pub(super) fn current_boundary(&self, log: &Conversation) -> Result<RetentionBoundary, Error> {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
         // A result that arrived after the job keeps its call out of the archive.
-        let first = log.unparted(position(&self.first).unwrap_or(self.length));
+        let first = log.align_to_exchange(position(&self.first).unwrap_or(self.length));
         let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
-        let kept = RetentionBoundary { head, from: position(&self.from), first };
-        if !kept.archives_anything(log) {
+        let kept = RetentionBoundary { user_message: head, from: position(&self.from), first };
+        if !kept.has_messages_to_archive(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
         // If the boundary moved far back, the summary would mostly repeat messages that stay in the prompt.
         let archived = log
-            .compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first)
+            .compaction_record(CompactionKind::Summary, kept.user_message, kept.from, kept.first)
             .messages_archived;
         if archived < self.summarised / 2 {
             return Err(Error::new(Repr::StaleSummary));
@@ -387,11 +387,15 @@ impl CompactionRequest {
     }
 
     /// Returns the boundary of a fresh start. It keeps the messages that wait for an answer, and later ones.
-    pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> RetentionBoundary {
+    pub(super) fn boundary_for_fresh_start(&self, log: &Conversation) -> RetentionBoundary {
         let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
         let waits = spoke.map_or(0, |at| at as u32 + 1);
-        let first = log.unparted(waits.max(log.turns().leading()).min(self.length));
-        RetentionBoundary { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
+        let first = log.align_to_exchange(waits.max(log.turns().leading()).min(self.length));
+        RetentionBoundary {
+            user_message: None,
+            from: None,
+            first: (first < log.turns().messages()).then_some(first),
+        }
     }
 
     /// Returns a plan request for the log with the settings stored in the job.
@@ -417,7 +421,7 @@ impl CompactionRequest {
 
     /// Renders the request within `window` tokens: the messages as sent if the options require it and they
     /// fit, otherwise a transcript.
-    fn made_for(mut self, manager: &ContextWindowManager, window: u64) -> Result<Self, Error> {
+    fn rendered_for(mut self, manager: &ContextWindowManager, window: u64) -> Result<Self, Error> {
         self.manager = manager.clone();
         self.window = window;
         if self.form == RequestForm::Conversation {
@@ -495,10 +499,10 @@ impl CompactionRequest {
         let instruction = self.instruction();
         let counter = self.manager.counter();
         let mut limit =
-            self.window.saturating_sub(counter.count(&instruction)?.tokens.saturating_add(AROUND));
+            self.window.saturating_sub(counter.count(&instruction)?.tokens.saturating_add(OVERHEAD_TOKENS));
         // The exact overhead of delimiters and joined texts is known only after a count, so the limit is
         // corrected step by step.
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let Some(text) = digest::newest(&lines, limit, counter)? else { break };
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
             let log = Conversation::from([message]);
@@ -526,7 +530,7 @@ impl CompactionRequest {
 
     /// Checks that the kept messages can follow the provider's items. Fails if they begin with instructions,
     /// or with the role of the last compacted message.
-    pub(super) fn check_the_cut(&self) -> Result<(), Error> {
+    pub(super) fn check_boundary(&self) -> Result<(), Error> {
         let (Some(kept), Some(last)) = (self.first_role, self.material.pieces.last()) else { return Ok(()) };
         let same = (kept == Role::Assistant) == (last.message.role() == Role::Assistant);
         if !(kept.instructs() || same) {
@@ -545,7 +549,8 @@ impl CompactionRequest {
 
 /// Returns the ids of the messages that a boundary archives, in order.
 fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
-    let runs = log.compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first).archived;
+    let runs =
+        log.compaction_record(CompactionKind::Summary, kept.user_message, kept.from, kept.first).archived;
     let run = |run: MessageRange| {
         let first = log.position_of(&run.id).unwrap_or_default();
         (first..).take(usize::try_from(run.count).unwrap_or(usize::MAX)).map(|at| log.message_id(at))
@@ -554,7 +559,7 @@ fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
 }
 
 /// Initial estimate of the tokens for the delimiters around a transcript and the overhead of its message.
-const AROUND: u64 = 40;
+const OVERHEAD_TOKENS: u64 = 40;
 
 impl AsRef<Prompt> for CompactionRequest {
     fn as_ref(&self) -> &Prompt {

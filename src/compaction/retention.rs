@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RetentionBoundary {
     /// The live question, if it stays before the summary.
-    pub(super) head: Option<u32>,
+    pub(super) user_message: Option<u32>,
     /// The first archived message. `None` if the range begins with the conversation.
     pub(super) from: Option<u32>,
     /// The first kept message. `None` if no message is kept.
@@ -55,7 +55,7 @@ impl Room {
     }
 
     /// Subtracts the cost of a turn or exchange if it fits. Returns true if it fits.
-    fn take(&mut self, tokens: u64, messages: u64) -> bool {
+    fn reserve_if_fits(&mut self, tokens: u64, messages: u64) -> bool {
         let fits = tokens <= self.tokens && messages <= self.messages;
         if fits {
             self.tokens -= tokens;
@@ -65,7 +65,7 @@ impl Room {
     }
 
     /// Subtracts the cost of required messages, even if they do not fit.
-    fn charge(&mut self, tokens: u64, messages: u64) {
+    fn reserve(&mut self, tokens: u64, messages: u64) {
         self.tokens = self.tokens.saturating_sub(tokens);
         self.messages = self.messages.saturating_sub(messages);
     }
@@ -81,12 +81,12 @@ impl RetentionBoundary {
         initiator: Initiator,
     ) -> Option<Self> {
         let kept = Self::within(turn_costs, Room::from_options(turn_costs, options))?;
-        let nothing = |kept: &Self| !kept.archives_anything(turn_costs.log);
+        let nothing = |kept: &Self| !kept.has_messages_to_archive(turn_costs.log);
         if !nothing(&kept) {
             return Some(kept);
         }
         let live = turn_costs.turns.last()?.first();
-        let live = Self { head: None, from: None, first: live };
+        let live = Self { user_message: None, from: None, first: live };
         let least = if nothing(&live) && initiator == Initiator::Automatic {
             Self::within(turn_costs, Room { tokens: 0, messages: 0, turns: 0 })?
         } else {
@@ -102,33 +102,33 @@ impl RetentionBoundary {
         // A question without any reply is always kept, even if it exceeds the limits.
         let waits = live.exchanges.is_empty();
         if waits {
-            room.charge(live.tokens(), live.messages());
+            room.reserve(live.tokens(), live.messages());
         }
-        let whole = waits || room.take(live.tokens(), live.messages());
+        let whole = waits || room.reserve_if_fits(live.tokens(), live.messages());
         if !whole {
             return Some(Self::inside(turn_costs, live, room));
         }
         let mut first = live.first();
         room.turns = room.turns.saturating_sub(1);
         for turn in earlier.iter().rev() {
-            if room.turns == 0 || !room.take(turn.tokens(), turn.messages()) {
+            if room.turns == 0 || !room.reserve_if_fits(turn.tokens(), turn.messages()) {
                 break;
             }
             room.turns -= 1;
             first = turn.first().or(first);
         }
-        Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
+        Some(Self { user_message: None, from: None, first }.aligned(turn_costs.log))
     }
 
     /// Finds the boundary inside of the live turn. Keeps its question before the summary, and the newest
     /// exchanges that fit. Exchanges that the model still works on are always kept.
     fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
-        if let Some(head) = &live.head {
-            room.charge(head.tokens, head.messages);
+        if let Some(user_message) = &live.user_message {
+            room.reserve(user_message.tokens, user_message.messages);
         }
         let mut first = None;
         for part in live.exchanges.iter().rev() {
-            let fits = room.take(part.tokens, part.messages);
+            let fits = room.reserve_if_fits(part.tokens, part.messages);
             if fits || part.open {
                 first = Some(part.at);
             }
@@ -140,9 +140,14 @@ impl RetentionBoundary {
         // If the answer is archived, the question must be archived too, or the model would answer it again.
         let answered = live.exchanges.iter().all(|part| !part.open);
         if first.is_none() && answered {
-            return Self { head: None, from: None, first: None };
+            return Self { user_message: None, from: None, first: None };
         }
-        Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(turn_costs.log)
+        Self {
+            user_message: live.user_message.as_ref().map(|user_message| user_message.at),
+            from: None,
+            first,
+        }
+        .aligned(turn_costs.log)
     }
 
     /// Moves the boundary back so that it splits no exchange, and no turn except the live one.
@@ -152,8 +157,8 @@ impl RetentionBoundary {
         // ends.
         loop {
             let before = first;
-            first = log.unparted(first);
-            if self.head.is_none_or(|head| head >= first) {
+            first = log.align_to_exchange(first);
+            if self.user_message.is_none_or(|user_message| user_message >= first) {
                 first = log.turns().start_of(first);
             }
             if first == before {
@@ -161,7 +166,7 @@ impl RetentionBoundary {
             }
         }
         self.first = Some(first);
-        self.head = self.head.filter(|head| *head < first);
+        self.user_message = self.user_message.filter(|user_message| *user_message < first);
         self
     }
 
@@ -211,15 +216,15 @@ impl RetentionBoundary {
         }
         let first = log.active_from(first).unwrap_or(messages);
         // The live question is never replaced by a summary.
-        let head = log.live_question().filter(|live| (from..first).contains(live));
-        Ok(Self { head, from: start.map(|_| from), first: (first < messages).then_some(first) })
+        let user_message = log.live_question().filter(|live| (from..first).contains(live));
+        Ok(Self { user_message, from: start.map(|_| from), first: (first < messages).then_some(first) })
     }
 
     /// Returns true if the boundary archives at least one active message.
-    pub(super) fn archives_anything(&self, log: &Conversation) -> bool {
+    pub(super) fn has_messages_to_archive(&self, log: &Conversation) -> bool {
         let from = self.from.unwrap_or_else(|| log.turns().leading());
         let first = self.first.unwrap_or_else(|| log.turns().messages());
-        let apart = log.apart(self.head);
+        let apart = log.kept_with_user_message(self.user_message);
         (from..first)
             .any(|position| !apart.contains(&position) && log.archive_index().archived(position).is_none())
     }

@@ -26,14 +26,19 @@ pub(super) fn boundary(
 /// The summaries then stay in place.
 fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoundary {
     let first = kept.first.unwrap_or_else(|| log.turns().messages());
-    let apart = log.apart(kept.head);
+    let kept_members = log.kept_with_user_message(kept.user_message);
     let places = log.archive_index().summaries().map(|summary| summary.range.end);
     let Some(from) = places.filter(|place| *place <= first).max() else { return kept };
-    let archives = |position| !apart.contains(&position) && log.archive_index().archived(position).is_none();
+    let archives =
+        |position| !kept_members.contains(&position) && log.archive_index().archived(position).is_none();
     if from >= first || (log.turns().leading()..from).any(archives) {
         return kept;
     }
-    RetentionBoundary { head: kept.head.filter(|head| *head >= from), from: Some(from), ..kept }
+    RetentionBoundary {
+        user_message: kept.user_message.filter(|user_message| *user_message >= from),
+        from: Some(from),
+        ..kept
+    }
 }
 
 /// Joins the texts of the summaries inside of a range. They are sent as the summary of the new record,
@@ -79,7 +84,7 @@ fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> 
         turns -= 1;
         last = turn.parts().map(|part| part.last).fold(last, u32::max);
         if next.first().is_some_and(|first| last < first) {
-            kept = Some(RetentionBoundary { head: None, from: None, first: next.first() });
+            kept = Some(RetentionBoundary { user_message: None, from: None, first: next.first() });
         }
     }
     kept
@@ -92,7 +97,7 @@ fn inside(
     fires: &impl Fn(u64, u64, u64) -> bool,
     (mut tokens, mut messages, turns): (u64, u64, u64),
 ) -> Option<RetentionBoundary> {
-    let head = turn.head.as_ref().map(|head| head.at);
+    let user_message = turn.user_message.as_ref().map(|user_message| user_message.at);
     let mut kept = None;
     for pair in turn.exchanges.windows(2) {
         if !fires(tokens, messages, turns) {
@@ -103,7 +108,7 @@ fn inside(
         messages = messages.saturating_sub(dropped.messages);
         last = last.max(dropped.last);
         if last < next.at {
-            kept = Some(RetentionBoundary { head, from: None, first: Some(next.at) });
+            kept = Some(RetentionBoundary { user_message, from: None, first: Some(next.at) });
         }
     }
     kept

@@ -125,7 +125,7 @@ impl Compactor<'_> {
                 let text = super::summary_text(summary).map(str::to_owned);
                 let archived =
                     text.and_then(|text| self.archive_by(log, &job, CompactionKind::Summary, Some(text)));
-                super::noted(log, archived)?
+                super::record_failure(log, archived)?
             }
             None => self.compact_without_model(log, &job)?,
         };

@@ -34,7 +34,7 @@ pub(super) struct TurnCosts<'a> {
 
 /// A turn of the active conversation.
 pub(super) struct Turn {
-    pub(super) head: Option<Part>,
+    pub(super) user_message: Option<Part>,
     pub(super) exchanges: Vec<Part>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Part {
 
 impl Turn {
     pub(super) fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> {
-        self.head.iter().chain(&self.exchanges)
+        self.user_message.iter().chain(&self.exchanges)
     }
 
     pub(super) fn tokens(&self) -> u64 {
@@ -85,9 +85,9 @@ impl<'a> TurnCosts<'a> {
         };
         let overhead: i64 = context.overhead.iter().map(|line| line.tokens).sum();
         let notes = log.note_entries().iter().map(|(number, _)| CandidateId::Note(number));
-        let head: Vec<CandidateId> =
+        let user_message: Vec<CandidateId> =
             candidates.index().required_system.iter().copied().chain(notes).collect();
-        let fixed = sum(&head)?.saturating_add_signed(overhead);
+        let fixed = sum(&user_message)?.saturating_add_signed(overhead);
         let summaries: Vec<CandidateId> =
             (0..log.archive_index().summaries().count() as u32).map(CandidateId::Summary).collect();
         let mut turn_costs = Self {
@@ -115,8 +115,8 @@ impl<'a> TurnCosts<'a> {
                     open: exchange_of(id).is_some_and(|at| candidates.open == Some(at)),
                 }))
             };
-            let head = match candidates.index().head(turn) {
-                Some(head) => part(head)?,
+            let user_message = match candidates.index().user_message(turn) {
+                Some(user_message) => part(user_message)?,
                 None => None,
             };
             let mut exchanges = Vec::new();
@@ -124,12 +124,12 @@ impl<'a> TurnCosts<'a> {
                 exchanges.extend(part(CandidateId::Exchange(at))?);
             }
             let archived = |part: &Part| log.archive_index().archived(part.at).is_some();
-            let mut turn = Turn { head, exchanges };
+            let mut turn = Turn { user_message, exchanges };
             let pinned = turn.parts().filter(|part| archived(part)).map(|part| part.tokens).sum::<u64>();
             turn_costs.pinned = turn_costs.pinned.saturating_add(pinned);
-            turn.head = turn.head.filter(|head| !archived(head));
+            turn.user_message = turn.user_message.filter(|user_message| !archived(user_message));
             turn.exchanges.retain(|part| !archived(part));
-            if turn.head.is_some() || !turn.exchanges.is_empty() {
+            if turn.user_message.is_some() || !turn.exchanges.is_empty() {
                 turn_costs.turns.push(turn);
             }
         }

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 
 /// Maximum bytes of a configuration file.
-const MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Variables that are not options: those of the tests, and the path of the configuration file.
 const NOT_OPTIONS: [&str; 6] = ["DATA", "TOKENIZERS", "BODIES", "PAGES", "SKIPPED", "CONFIG"];
@@ -86,7 +86,7 @@ impl ConfigLayers {
     pub fn with_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
-        let text = file::text(path, MOST, "options in TOML");
+        let text = file::read_text(path, MAX_BYTES, "options in TOML");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
         Ok(self.with_text(&origin, text))
     }
@@ -154,7 +154,7 @@ impl ConfigLayers {
         let loaded = LoadedConfig { config, layers: self.layers, places };
         match loaded.config.check() {
             Ok(()) => Ok(loaded),
-            Err(fault) => Err(loaded.blame(&fault)),
+            Err(fault) => Err(loaded.fault_error(&fault)),
         }
     }
 
@@ -201,7 +201,7 @@ impl LoadedConfig {
     }
 
     /// Creates the error for a value out of range, at the place that set the last of the fault's keys.
-    fn blame(&self, fault: &Fault) -> Error {
+    fn fault_error(&self, fault: &Fault) -> Error {
         let places = fault.keys.iter().filter_map(|key| Some((self.places.get(*key)?, *key)));
         // The later layer decides, and within a layer the later position.
         let last = places.max_by_key(|(found, _)| (found.layer, found.span.start));
@@ -323,7 +323,7 @@ impl Layer {
 
     /// Converts a TOML error to an error of this crate, with plain words.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
-        let message = match (self.elsewhere(path), error.message()) {
+        let message = match (self.suggested_key(path), error.message()) {
             (Some(key), _) => format!("no such option; did you mean `{key}`?"),
             (None, "duplicate key") => {
                 let key = error.span().and_then(|span| self.text.get(span)).unwrap_or_default();
@@ -336,7 +336,7 @@ impl Layer {
 
     /// Returns the option that a variable or flag probably means. Recognises a key without its table, and a
     /// single underscore in place of two.
-    fn elsewhere(&self, path: &str) -> Option<String> {
+    fn suggested_key(&self, path: &str) -> Option<String> {
         let means = |key: &&str| {
             let name = key.rsplit('.').next();
             *key != path && (name == Some(path) || key.replace('.', "_") == path)

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     /// Thousandths of the whole.
-    PerMille { most: u32 },
+    PerMille { maximum: u32 },
     /// Hundredths of the whole.
     Percent,
 }
@@ -24,10 +24,10 @@ pub(super) struct BadShare {
 
 /// The decimal text of every whole number up to the largest share, with a static lifetime for TOML values.
 static NUMBERS: LazyLock<Vec<String>> =
-    LazyLock::new(|| (0..=LARGEST).map(|number: u32| number.to_string()).collect());
+    LazyLock::new(|| (0..=MAX_PER_MILLE).map(|number: u32| number.to_string()).collect());
 
 /// The largest number that any share can have.
-const LARGEST: u32 = 2_000;
+const MAX_PER_MILLE: u32 = 2_000;
 
 /// Replaces each share written as text or with a decimal point by the whole number in its unit.
 ///
@@ -73,8 +73,8 @@ fn unit(path: &[String]) -> Option<Unit> {
         ["sections", _, "share"]
         | ["sections", "system_pinned", "pins_limit"]
         | ["conversation", "low_mark"]
-        | ["rag", "question_limit"] => Some(Unit::PerMille { most: 1_000 }),
-        ["tokens", "calibration_per_mille"] => Some(Unit::PerMille { most: LARGEST }),
+        | ["rag", "question_limit"] => Some(Unit::PerMille { maximum: 1_000 }),
+        ["tokens", "calibration_per_mille"] => Some(Unit::PerMille { maximum: MAX_PER_MILLE }),
         ["usage", "approaching" | "at_limit"]
         | ["compaction", "percent" | "target"]
         | ["compaction", "retain", "capacity" | "active"]
@@ -93,9 +93,9 @@ impl Unit {
     }
 
     /// Returns the maximum number of this unit.
-    fn most(self) -> u32 {
+    fn maximum(self) -> u32 {
         match self {
-            Self::PerMille { most } => most,
+            Self::PerMille { maximum } => maximum,
             Self::Percent => 100,
         }
     }
@@ -143,23 +143,23 @@ impl Unit {
         let _ = write!(digits, "{decimals:0<places$}");
         let digits = digits.trim_start_matches('0');
         let number = if digits.is_empty() { Some(0) } else { digits.parse().ok() };
-        match number.filter(|number| *number <= self.most()) {
+        match number.filter(|number| *number <= self.maximum()) {
             Some(number) => Ok(number),
-            None => fail(&format!("is more than {} %", self.most_percent())),
+            None => fail(&format!("is more than {} %", self.max_percent())),
         }
     }
 
     /// Returns the maximum in per cent.
-    fn most_percent(self) -> u32 {
+    fn max_percent(self) -> u32 {
         match self {
-            Self::PerMille { most } => most / 10,
+            Self::PerMille { maximum } => maximum / 10,
             Self::Percent => 100,
         }
     }
 
     fn expected(self) -> String {
-        let (most, unit) = (self.most(), self.name());
-        format!("{unit} as a whole number up to {most}, per cent as \"15%\", or a fraction such as 0.15")
+        let (maximum, unit) = (self.maximum(), self.name());
+        format!("{unit} as a whole number up to {maximum}, per cent as \"15%\", or a fraction such as 0.15")
     }
 }
 
@@ -167,7 +167,7 @@ impl Unit {
 mod tests {
     use super::*;
 
-    const PER_MILLE: Unit = Unit::PerMille { most: 1_000 };
+    const PER_MILLE: Unit = Unit::PerMille { maximum: 1_000 };
 
     #[test]
     fn decimal_text_is_read_exactly() {

@@ -131,7 +131,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
         (&["compaction.summary.max_tokens"], options.summary.max_tokens),
         (&["compaction.digest.max_tokens"], options.digest_max_tokens),
     ] {
-        if tokens < LEAST_SUMMARY {
+        if tokens < MIN_SUMMARY_TOKENS {
             return fault(key, tokens, "tokens, 50 or more");
         }
     }
@@ -169,7 +169,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
 }
 
 /// Minimum number of tokens of a useful summary or digest.
-const LEAST_SUMMARY: u64 = 50;
+const MIN_SUMMARY_TOKENS: u64 = 50;
 
 /// Checks that a percentage is between 1 and 100.
 fn percent(keys: &'static [&'static str], percent: u16) -> Result<(), Fault> {

@@ -60,7 +60,7 @@ impl Conversation {
     }
 
     /// Returns true if the newest sent prompt was planned after the newest compaction, undo or rewind.
-    pub(crate) fn sent_since_the_record(&self) -> bool {
+    pub(crate) fn has_sent_since_compaction(&self) -> bool {
         let newest = self.sent.last().map(|at| &self.events[*at].1);
         matches!(newest, Some(Event::Sent { archives, .. }) if *archives == self.archive_events)
     }
@@ -82,14 +82,14 @@ impl Conversation {
     }
 
     /// Returns true if no message follows the newest compaction or undo.
-    pub(crate) fn ends_in_a_record(&self) -> bool {
+    pub(crate) fn ends_with_compaction(&self) -> bool {
         let newest = self.archived_at.map(|at| &self.events[at]);
         let is_one = |event: &Event| matches!(event, Event::Compacted(_) | Event::CompactionUndone { .. });
         matches!(newest, Some((before, event)) if *before == self.len() && is_one(event))
     }
 
     /// Returns the newest compaction that is in force, with the number of messages before it.
-    pub(crate) fn newest_record(&self) -> Option<(u32, &Compaction)> {
+    pub(crate) fn newest_compaction(&self) -> Option<(u32, &Compaction)> {
         let placed = self.archive_index.newest()?;
         Some((placed.before, self.compaction(placed.number)?))
     }
@@ -149,7 +149,7 @@ impl Conversation {
 
     /// Moves a boundary back until no active exchange is split by it. Each step only moves back, so the loop
     /// ends.
-    pub(crate) fn unparted(&self, mut boundary: u32) -> u32 {
+    pub(crate) fn align_to_exchange(&self, mut boundary: u32) -> u32 {
         let spans: Vec<Range<u32>> = self.active_spans().collect();
         loop {
             let before = boundary;
@@ -166,19 +166,20 @@ impl Conversation {
     }
 
     /// Returns the user message kept before a summary and the results of its calls (rule H9), in log order.
-    pub(crate) fn apart(&self, head: Option<u32>) -> Vec<u32> {
+    pub(crate) fn kept_with_user_message(&self, head: Option<u32>) -> Vec<u32> {
         let Some(head) = head else { return Vec::new() };
         match self.turns.place_of(head) {
-            Place::Head(turn) => self.turns.head_members(turn).into_vec(),
+            Place::UserMessage(turn) => self.turns.user_message_members(turn).into_vec(),
             _ => vec![head],
         }
     }
 
-    /// Returns the active messages of a range without `head`, grouped into runs of neighbours.
+    /// Returns the active messages of a range without `user_message`, grouped into runs of neighbours.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<MessageRange> {
-        let apart = self.apart(head);
+        let kept_members = self.kept_with_user_message(head);
         let around = |run: Range<u32>| {
-            let stays = apart.iter().copied().filter(|position| run.contains(position)).collect::<Vec<u32>>();
+            let stays =
+                kept_members.iter().copied().filter(|position| run.contains(position)).collect::<Vec<u32>>();
             let starts = std::iter::once(run.start).chain(stays.iter().map(|position| position + 1));
             let ends = stays.iter().copied().chain([run.end]);
             starts.zip(ends).map(|(start, end)| start..end).collect::<Vec<_>>()
@@ -194,7 +195,7 @@ impl Conversation {
 
     /// Resolves the ids of a record to positions. Returns `None` if the record names an unknown message,
     /// archives nothing, or would split an exchange. Its messages then stay active.
-    pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
+    pub(super) fn resolve(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
             None => Some(otherwise),
@@ -216,33 +217,39 @@ impl Conversation {
             record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
         };
         let sound = head.is_none_or(asks) && !self.active_spans().any(parted);
-        (whole && sound).then(|| ResolvedCompaction::new(record, self.len(), range, head, self.apart(head)))
+        (whole && sound).then(|| {
+            ResolvedCompaction::new(record, self.len(), range, head, self.kept_with_user_message(head))
+        })
     }
 
     /// Returns true if a record is valid for this log and would archive at least one message.
     #[doc(hidden)]
     #[must_use]
     pub fn would_archive(&self, record: &Compaction) -> bool {
-        self.placed(record).is_some()
+        self.resolve(record).is_some()
     }
 
     /// Rebuilds the turns from all messages, without the archived ones.
-    pub(super) fn reshape(&mut self) {
+    pub(super) fn rebuild_turns(&mut self) {
         let kept = self.kept_by_pins();
         let archive_index = &self.archive_index;
         let is_archived = |position: u32| archive_index.archived(position).is_some();
         let said =
             |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
-        self.turns =
-            self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
+        self.turns = self.turns.without_archived(
+            &self.messages,
+            is_archived,
+            |position| kept.contains(&position),
+            said,
+        );
     }
 
     /// Rebuilds the turns right after a compaction. Visits only the active messages and those that this
     /// compaction archived, not the whole log.
-    pub(super) fn reshape_by_a_compaction(&mut self) {
+    pub(super) fn apply_compaction_to_turns(&mut self) {
         // Pins may keep messages anywhere in the archive, which only the full rebuild handles.
         if !self.kept_by_pins().is_empty() {
-            return self.reshape();
+            return self.rebuild_turns();
         }
         let archive_index = &self.archive_index;
         let said =
@@ -255,9 +262,9 @@ impl Conversation {
 
     /// Rebuilds the turns after this message was pinned or unpinned. Does nothing unless the message is
     /// archived.
-    pub(super) fn reshape_for(&mut self, position: u32) {
+    pub(super) fn rebuild_turns_for(&mut self, position: u32) {
         if self.archive_index.archived(position).is_some() {
-            self.reshape();
+            self.rebuild_turns();
         }
     }
 
@@ -274,14 +281,14 @@ impl Conversation {
         }
         let rewound = |position: u32| self.archive_index.archived(position) == Some(ArchivedBy::Rewind);
         // The turns as they were before any compaction: exchanges are whole there.
-        let all = self.turns.without(&self.messages, rewound, |_| false, |_| false);
+        let all = self.turns.without_archived(&self.messages, rewound, |_| false, |_| false);
         let mut kept = BTreeSet::new();
         for position in pinned {
             match all.place_of(*position) {
-                Place::Head(turn) => kept.extend(all.head_members(turn)),
+                Place::UserMessage(turn) => kept.extend(all.user_message_members(turn)),
                 Place::Exchange(at) => {
                     kept.extend(all.exchange(at).members());
-                    kept.extend(all.head(all.turn_of(at)));
+                    kept.extend(all.user_message(all.turn_of(at)));
                 }
                 Place::Leading | Place::Archived => {}
             }
@@ -351,7 +358,7 @@ mod tests {
                         record.summary = Some("s".into());
                         if log.would_archive(&record) {
                             let turns = &log.turns;
-                            let heads = TurnIndex::each(turns.all()).map(|turn| turns.head_members(turn));
+                            let heads = TurnIndex::each(turns.all()).map(|turn| turns.user_message_members(turn));
                             let exchanges = TurnIndex::each(turns.all())
                                 .flat_map(|turn| ExchangeIndex::each(turns.exchanges(turn)))
                                 .map(|at| turns.exchange(at).members());
@@ -371,11 +378,11 @@ mod tests {
                     Step::Fresh => log.start_fresh(),
                 }
                 let mut again = log.clone();
-                again.reshape();
+                again.rebuild_turns();
                 // A result whose call is archived may have been filed before that. Only turns filed again are
                 // comparable.
                 let mut once = log.clone();
-                once.reshape_by_a_compaction();
+                once.apply_compaction_to_turns();
                 prop_assert_eq!(once.turns.shape(), again.turns.shape());
                 for next in [message(3, 0), message(2, 1), message(3, 1), message(4, 0)] {
                     once.push(next.clone());

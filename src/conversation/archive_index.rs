@@ -12,8 +12,8 @@ pub(crate) struct ArchiveIndex {
     /// The ranges that rewinds archived, oldest first.
     rewound: Vec<Range<u32>>,
     /// The archived ranges in order, disjoint, each with the record that archived it first.
-    gone: Vec<(Range<u32>, ArchivedBy)>,
-    /// The union of `gone`: all archived ranges in order, adjacent ones merged.
+    archived_ranges: Vec<(Range<u32>, ArchivedBy)>,
+    /// The union of `archived_ranges`: all archived ranges in order, adjacent ones merged.
     all: Vec<Range<u32>>,
     /// Indexes into `records` of the compactions whose summaries are not archived by a later compaction.
     unfolded: Vec<usize>,
@@ -53,9 +53,9 @@ pub(crate) struct ResolvedCompaction {
     pub(crate) number: u32,
     /// The number of messages in the log before the compaction.
     pub(crate) before: u32,
-    /// The archived positions, including `head` although it stays active.
+    /// The archived positions, including `user_message` although it stays active.
     pub(crate) range: Range<u32>,
-    pub(crate) head: Option<u32>,
+    pub(crate) user_message: Option<u32>,
     /// The user message that stays and the results of its calls (rule H9), in log order.
     apart: Vec<u32>,
     /// True if a summary or state entries replace the messages in the prompt.
@@ -67,18 +67,18 @@ impl ResolvedCompaction {
         record: &Compaction,
         before: u32,
         range: Range<u32>,
-        head: Option<u32>,
+        user_message: Option<u32>,
         apart: Vec<u32>,
     ) -> Self {
         let has_summary = record.summary.is_some() || !record.state.is_empty();
-        Self { number: record.number, before, range, head, apart, has_summary }
+        Self { number: record.number, before, range, user_message, apart, has_summary }
     }
 }
 
 impl ArchiveIndex {
     pub(super) fn compact(&mut self, record: ResolvedCompaction) {
         self.records.push(record);
-        self.take(self.records.len() - 1);
+        self.archive(self.records.len() - 1);
     }
 
     /// Archives everything from a position on, in a log of `messages` messages. Removes the compactions made
@@ -87,40 +87,40 @@ impl ArchiveIndex {
         // A compaction after that position was made in the removed part of the conversation.
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
-        self.fold();
+        self.rebuild();
     }
 
     /// Removes a compaction. Its messages become active again, unless another record archived them too.
     pub(super) fn undo(&mut self, number: u32) {
         self.records.retain(|record| record.number != number);
-        self.fold();
+        self.rebuild();
     }
 
     /// Rebuilds all ranges from the records. The first record to archive a message keeps it.
-    fn fold(&mut self) {
-        self.gone.clear();
+    fn rebuild(&mut self) {
+        self.archived_ranges.clear();
         self.all.clear();
         self.unfolded.clear();
         self.folded.clear();
         // Rewinds first: a message that a rewind removed is never attributed to a compaction.
         for range in self.rewound.clone() {
-            self.fill(range, ArchivedBy::Rewind);
+            self.archive_range(range, ArchivedBy::Rewind);
         }
         for at in 0..self.records.len() {
-            self.take(at);
+            self.archive(at);
         }
     }
 
     /// Archives the range of one record, and marks the summaries inside the range as replaced.
-    fn take(&mut self, at: usize) {
+    fn archive(&mut self, at: usize) {
         let ResolvedCompaction { number, range, apart, .. } = self.records[at].clone();
         let by = ArchivedBy::Compaction(number);
         let mut from = range.start;
         for stays in apart.into_iter().filter(|position| range.contains(position)) {
-            self.fill(from..stays, by);
+            self.archive_range(from..stays, by);
             from = stays + 1;
         }
-        self.fill(from..range.end, by);
+        self.archive_range(from..range.end, by);
         let records = &self.records;
         let is_inside = |one: &mut usize| {
             let one = &records[*one].range;
@@ -132,13 +132,13 @@ impl ArchiveIndex {
 
     /// Archives the part of a range that is still active. Time: a binary search and an insertion for each new
     /// range.
-    fn fill(&mut self, range: Range<u32>, by: ArchivedBy) {
+    fn archive_range(&mut self, range: Range<u32>, by: ArchivedBy) {
         if range.is_empty() {
             return;
         }
         for new in self.active_in(range.clone()) {
-            let place = self.gone.partition_point(|(known, _)| known.start < new.start);
-            self.gone.insert(place, (new, by));
+            let place = self.archived_ranges.partition_point(|(known, _)| known.start < new.start);
+            self.archived_ranges.insert(place, (new, by));
         }
         // Adjacent ranges are included, so that the union stays merged.
         let first = self.all.partition_point(|known| known.end < range.start);
@@ -166,14 +166,14 @@ impl ArchiveIndex {
 
     /// Returns the record that archived the message at a position, or `None` if the message is active.
     pub(crate) fn archived(&self, position: u32) -> Option<ArchivedBy> {
-        let at = self.gone.partition_point(|(range, _)| range.end <= position);
-        self.gone.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
+        let at = self.archived_ranges.partition_point(|(range, _)| range.end <= position);
+        self.archived_ranges.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
     }
 
     /// Returns the archived ranges inside a range, clipped to it, in order.
     pub(crate) fn archived_in(&self, within: Range<u32>) -> impl Iterator<Item = (Range<u32>, ArchivedBy)> {
-        let from = self.gone.partition_point(|(range, _)| range.end <= within.start);
-        let inside = self.gone[from..]
+        let from = self.archived_ranges.partition_point(|(range, _)| range.end <= within.start);
+        let inside = self.archived_ranges[from..]
             .iter()
             .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by));
         // Clipping makes the first range behind `within` empty, which ends the iteration.
@@ -221,7 +221,7 @@ impl ArchiveIndex {
 
     /// Returns true if nothing is archived.
     pub(crate) fn is_whole(&self) -> bool {
-        self.gone.is_empty()
+        self.archived_ranges.is_empty()
     }
 }
 
@@ -230,9 +230,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn placed(number: u32, before: u32, range: Range<u32>, head: Option<u32>) -> ResolvedCompaction {
-        let apart = head.into_iter().collect();
-        ResolvedCompaction { number, before, range, head, apart, has_summary: true }
+    fn placed(number: u32, before: u32, range: Range<u32>, user_message: Option<u32>) -> ResolvedCompaction {
+        let apart = user_message.into_iter().collect();
+        ResolvedCompaction { number, before, range, user_message, apart, has_summary: true }
     }
 
     fn numbers(archive_index: &ArchiveIndex) -> Vec<u32> {
@@ -257,7 +257,15 @@ mod tests {
             [None, None, rewound, rewound, None]
         });
         let all = once.all.clone();
-        assert_eq!(ArchiveIndex { rewound: Vec::new(), gone: once.gone.clone(), all, ..archive_index }, once);
+        assert_eq!(
+            ArchiveIndex {
+                rewound: Vec::new(),
+                archived_ranges: once.archived_ranges.clone(),
+                all,
+                ..archive_index
+            },
+            once
+        );
     }
 
     proptest! {

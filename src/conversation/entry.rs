@@ -209,7 +209,7 @@ impl Conversation {
                 }
                 if let Some(position) = self.position_of(id) {
                     self.pins.insert(position, *priority);
-                    self.reshape_for(position);
+                    self.rebuild_turns_for(position);
                 }
             }
             // Unpinning a note removes it; unpinning a message only removes its pin.
@@ -221,7 +221,7 @@ impl Conversation {
             Event::Unpinned(id) => {
                 if let Some(position) = self.position_of(id) {
                     self.pins.remove(&position);
-                    self.reshape_for(position);
+                    self.rebuild_turns_for(position);
                 }
             }
             Event::TtlSet { id, ttl, asked } => self.set_lifetime(id, *ttl, *asked),
@@ -265,19 +265,19 @@ impl Conversation {
                 }
                 self.compactions.push(self.events.len());
                 self.last_number = self.last_number.max(record.number);
-                if let Some(placed) = self.placed(record) {
+                if let Some(placed) = self.resolve(record) {
                     self.archive_index.compact(placed);
-                    self.reshape_by_a_compaction();
+                    self.apply_compaction_to_turns();
                 }
             }
             Event::CompactionUndone { number } => {
                 self.archive_index.undo(*number);
-                self.reshape();
+                self.rebuild_turns();
             }
             Event::Rewound { before: id } => {
                 if let Some(position) = self.position_of(id) {
                     self.archive_index.rewind(position, before);
-                    self.reshape();
+                    self.rebuild_turns();
                 }
             }
             Event::LevelCrossed { level } => self.level = *level,

@@ -65,7 +65,7 @@ impl<'a> MixedConversation<'a> {
         log.pins = self.pinned(&log);
         // `pins` was replaced without events, so the turns that pins keep must be rebuilt.
         if !log.archive_index.is_whole() {
-            log.reshape();
+            log.rebuild_turns();
         }
         log.lifetimes = self.living(&log);
         for at in &self.sent.sent {
@@ -118,7 +118,7 @@ impl Conversation {
             }
         };
         if let Some(message) = message {
-            *message = message.saying(text.to_owned());
+            *message = message.with_new_text(text.to_owned());
         }
     }
 

@@ -188,15 +188,15 @@ impl Conversation {
         let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report;
         // The provider's count is the only one for hidden reasoning.
         let reply = match thinking_tokens {
-            Some(tokens) => reply.weighing_its_reasoning(tokens),
+            Some(tokens) => reply.with_reasoning_tokens(tokens),
             None => reply,
         };
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
         // The previous report is the reference, so this one is judged before the event below is recorded.
-        let doubted = usage.and_then(|usage| self.doubted(plan, usage));
+        let doubted = usage.and_then(|usage| self.implausible_report_event(plan, usage));
         let believed = usage.filter(|_| doubted.is_none());
-        let figures = believed.and_then(|usage| self.figures_after(plan, usage));
+        let figures = believed.and_then(|usage| self.usage_after(plan, usage));
         self.record(Event::Sent {
             counted: plan.counted(),
             volatile_tokens: plan.usage.volatile_tokens,
@@ -214,10 +214,10 @@ impl Conversation {
         // A message whose reasoning the provider dropped has a different hash than the plan computed for it.
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
         self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));
-        let (documents, state) = Self::sent_beside(plan);
+        let (documents, state) = Self::newly_retained_texts(plan);
         // An empty list is recorded too: it replaces the documents remembered for this question.
         let forgotten =
-            plan.carryover.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
+            plan.carryover.documents_stay && documents.is_empty() && self.replaces_documents(plan);
         if !documents.is_empty() || !state.is_empty() || forgotten {
             let before_question = (forgotten || !documents.is_empty()) && !plan.carryover.documents_come_last;
             let question = plan.carryover.live.clone().filter(|_| before_question);
@@ -289,7 +289,7 @@ impl Conversation {
         // A rewind never splits a call from its results: it moves back to the first message of the exchange.
         let first = match self.turns.place_of(position) {
             Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
-            Place::Head(turn) => self.turns.head(turn).unwrap_or(position).min(position),
+            Place::UserMessage(turn) => self.turns.user_message(turn).unwrap_or(position).min(position),
             _ => position,
         };
         let before = if first < position { self.message_id(first) } else { before };
@@ -353,7 +353,7 @@ impl Conversation {
 
     /// Returns the position of the latest user message that is not empty, or `None` if there is none.
     pub(crate) fn live_question(&self) -> Option<u32> {
-        self.turns.head(self.live_turn()?)
+        self.turns.user_message(self.live_turn()?)
     }
 
     /// Returns the live turn's last exchange with tool calls, or `None` if an assistant message follows it.

@@ -55,14 +55,14 @@ impl Conversation {
 
     /// Returns true if a plan is the first to answer a user message that has remembered documents. The
     /// documents of the plan then replace them.
-    pub(super) fn chooses_documents_anew(&self, plan: &ContextPlan) -> bool {
+    pub(super) fn replaces_documents(&self, plan: &ContextPlan) -> bool {
         let live = plan.carryover.live.as_ref().and_then(|id| self.position_of(id));
         live.is_some_and(|live| live + 1 == self.len() && !self.sent_with.documents(live).is_empty())
     }
 
     /// Returns the documents and the state entries of a plan that are retained with the conversation's
     /// messages (rule S10). Both are empty if the configuration retains none.
-    pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
+    pub(super) fn newly_retained_texts(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
         if !plan.carryover.documents_stay {
             return (Vec::new(), Vec::new());
         }
@@ -97,10 +97,10 @@ impl Conversation {
     pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
         // Bounds the search: a long series of implausible reports must not make planning scan the whole
         // log.
-        const LOOKED_AT: usize = 16;
+        const MAX_EXAMINED_REPORTS: usize = 16;
         // Reports before a compaction or rewind include tokens of archived messages.
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
-        let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
+        let mut reports = newer.take(MAX_EXAMINED_REPORTS).filter_map(|at| match &self.events[*at] {
             (
                 replied_at,
                 Event::Sent {
@@ -133,7 +133,7 @@ impl Conversation {
         while let Some((last, report)) = newest {
             // Plausibility is judged against the report before it, so the iterator runs one report ahead.
             let before = reports.next();
-            if report.is_believed(before.map(|(_, before)| before), window) {
+            if report.is_plausible(before.map(|(_, before)| before), window) {
                 return Some(last);
             }
             newest = before;

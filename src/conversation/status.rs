@@ -23,7 +23,7 @@ impl Conversation {
 
     /// Returns the window usage figures right after a reply, computed from a plausible report as
     /// `ContextWindowManager::usage` does. Returns `None` if the log was compacted or rewound after the plan.
-    pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
+    pub(super) fn usage_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
         // A report on a prompt from before a compaction still counts the messages that were archived.
         if plan.carryover.archives != self.archive_events {
             return None;
@@ -39,11 +39,11 @@ impl Conversation {
 
     /// Returns an event if a report on a plan is implausible (rule N6), or `None` if it is plausible. The
     /// previous report is the reference, so call this before the new report is recorded.
-    pub(super) fn doubted(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
+    pub(super) fn implausible_report_event(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
         let report = ReportedUsage::new(plan.counted(), usage);
-        let is_believed = report.is_believed(before, plan.limits_source.most_reported(plan.limits));
+        let is_believed = report.is_plausible(before, plan.limits_source.most_reported(plan.limits));
         let ReportedUsage { counted, reported } = report;
         (!is_believed).then_some(ContextEvent::ReportNotBelieved { reported, counted })
     }

@@ -23,7 +23,7 @@ pub struct Turns {
     /// Cumulative bytes: the size of each message plus all messages before it (see `meter::bytes`).
     sizes: Vec<u64>,
     /// For each turn whose user message has calls (rule H9), the position of the result of each call.
-    of_heads: BTreeMap<TurnIndex, Vec<Option<u32>>>,
+    user_calls: BTreeMap<TurnIndex, Vec<Option<u32>>>,
     /// Unanswered calls by id, newest last: the place of the calling message and the indexes of its calls.
     open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
     /// Ids of calls that have a result.
@@ -47,7 +47,7 @@ pub struct Turns {
 struct Turn {
     /// The user message. `None` is possible only for the first turn, and for a turn right after an archived
     /// one.
-    head: Option<u32>,
+    user_message: Option<u32>,
     /// The first exchange of the turn.
     first: ExchangeIndex,
 }
@@ -87,7 +87,7 @@ pub(crate) enum Place {
     /// One of the system messages at the start.
     Leading,
     /// The user message of this turn, or a result of its calls.
-    Head(TurnIndex),
+    UserMessage(TurnIndex),
     /// A part of this exchange.
     Exchange(ExchangeIndex),
     /// An archived message, part of no turn.
@@ -114,7 +114,7 @@ impl Turns {
         debug_assert_eq!(position as usize, messages.len());
         self.file(message, position);
         // The result of a user's call is sent in the user role, with lines around it that need more bytes.
-        let of_a_user = matches!(self.place_of(position), Place::Head(_));
+        let of_a_user = matches!(self.place_of(position), Place::UserMessage(_));
         let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
         self.sizes.push(self.size_before(position) + bytes);
     }
@@ -122,7 +122,7 @@ impl Turns {
     /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
     /// keeps. `said` selects archived messages whose tool results count as answered. An active message never
     /// becomes part of an archived turn.
-    pub(super) fn without(
+    pub(super) fn without_archived(
         &self,
         messages: &[Message],
         is_archived: impl Fn(u32) -> bool,
@@ -197,12 +197,12 @@ impl Turns {
         let place = self.place(message, position);
         self.places.push(place);
         match place {
-            Place::Head(turn) if !message.tool_calls().is_empty() => {
-                self.of_heads.insert(turn, vec![None; message.tool_calls().len()]);
+            Place::UserMessage(turn) if !message.tool_calls().is_empty() => {
+                self.user_calls.insert(turn, vec![None; message.tool_calls().len()]);
                 self.pair_calls(place, message);
             }
             Place::Exchange(_) => self.pair_calls(place, message),
-            Place::Leading | Place::Head(_) | Place::Archived => {}
+            Place::Leading | Place::UserMessage(_) | Place::Archived => {}
         }
     }
 
@@ -217,18 +217,18 @@ impl Turns {
             // Early results are claimed only by calls of the same turn.
             self.waiting.clear();
             self.closed = false;
-            self.list.push(Turn { head: Some(position), first: self.next_exchange() });
-            return Place::Head(TurnIndex::new(self.list.len() as u32 - 1));
+            self.list.push(Turn { user_message: Some(position), first: self.next_exchange() });
+            return Place::UserMessage(TurnIndex::new(self.list.len() as u32 - 1));
         }
         if self.list.is_empty() || self.closed {
             self.closed = false;
-            self.list.push(Turn { head: None, first: self.next_exchange() });
+            self.list.push(Turn { user_message: None, first: self.next_exchange() });
         }
         let own = self.next_exchange();
         let fault = match (message.role(), message.answers()) {
             (Role::Tool, Some(id)) => match self.answer(id, position) {
                 Some(place) => return place,
-                None => Some(self.unpaired(id, own)),
+                None => Some(self.find_pairing_fault(id, own)),
             },
             (Role::Tool, None) => Some(Fault::Orphan),
             _ => message.is_empty().then_some(Fault::Empty),
@@ -264,7 +264,7 @@ impl Turns {
     /// Returns the result positions of the calls of a message.
     fn answers_of(&mut self, place: Place) -> Option<&mut [Option<u32>]> {
         match place {
-            Place::Head(turn) => self.of_heads.get_mut(&turn).map(Vec::as_mut_slice),
+            Place::UserMessage(turn) => self.user_calls.get_mut(&turn).map(Vec::as_mut_slice),
             Place::Exchange(at) => Some(&mut self.exchanges[at.to_usize()].answers),
             Place::Leading | Place::Archived => None,
         }
@@ -272,7 +272,7 @@ impl Turns {
 
     /// Classifies a result without an open call: a second result for its call, or an orphan that a later call
     /// of this turn may claim.
-    fn unpaired(&mut self, id: &str, exchange: ExchangeIndex) -> Fault {
+    fn find_pairing_fault(&mut self, id: &str, exchange: ExchangeIndex) -> Fault {
         if self.answered.contains(id) || self.answered_there.contains(id) {
             return Fault::Second;
         }
@@ -316,10 +316,10 @@ impl Turns {
     #[cfg(test)]
     pub(super) fn shape(&self) -> String {
         let answered: BTreeSet<&SmolStr> = self.answered.union(&self.answered_there).collect();
-        let Self { list, exchanges, places, of_heads, open, waiting, leading, begun, closed, .. } = self;
+        let Self { list, exchanges, places, user_calls, open, waiting, leading, begun, closed, .. } = self;
         format!(
             "{:#?}",
-            (list, exchanges, places, of_heads, open, (waiting, leading, begun, closed, answered))
+            (list, exchanges, places, user_calls, open, (waiting, leading, begun, closed, answered))
         )
     }
 
@@ -343,14 +343,14 @@ impl Turns {
     }
 
     /// Returns the user message of a turn.
-    pub(crate) fn head(&self, turn: TurnIndex) -> Option<u32> {
-        self.list[turn.to_usize()].head
+    pub(crate) fn user_message(&self, turn: TurnIndex) -> Option<u32> {
+        self.list[turn.to_usize()].user_message
     }
 
     /// Returns the user message of a turn and the results of its calls in log order (rule H9).
-    pub(crate) fn head_members(&self, turn: TurnIndex) -> Members {
-        let mut members: Members = self.head(turn).into_iter().collect();
-        if let Some(answers) = self.of_heads.get(&turn) {
+    pub(crate) fn user_message_members(&self, turn: TurnIndex) -> Members {
+        let mut members: Members = self.user_message(turn).into_iter().collect();
+        if let Some(answers) = self.user_calls.get(&turn) {
             members.extend(answers.iter().flatten().copied());
             members[1..].sort_unstable();
         }
@@ -358,31 +358,31 @@ impl Turns {
     }
 
     /// Returns the index of the call of a turn's user message that the result at a position answers.
-    pub(crate) fn head_call(&self, turn: TurnIndex, position: u32) -> Option<usize> {
-        self.of_heads.get(&turn)?.iter().position(|answer| *answer == Some(position))
+    pub(crate) fn user_call_index(&self, turn: TurnIndex, position: u32) -> Option<usize> {
+        self.user_calls.get(&turn)?.iter().position(|answer| *answer == Some(position))
     }
 
     /// Returns true if the user message of a turn has calls.
-    pub(crate) fn head_calls(&self, turn: TurnIndex) -> bool {
-        self.of_heads.contains_key(&turn)
+    pub(crate) fn has_user_calls(&self, turn: TurnIndex) -> bool {
+        self.user_calls.contains_key(&turn)
     }
 
     /// Returns true if any user message has calls.
-    pub(crate) fn any_head_calls(&self) -> bool {
-        !self.of_heads.is_empty()
+    pub(crate) fn has_any_user_calls(&self) -> bool {
+        !self.user_calls.is_empty()
     }
 
     /// Returns the position of the first message of a turn.
     pub(crate) fn first_of(&self, turn: TurnIndex) -> Option<u32> {
         let exchanges = self.exchanges(turn);
-        self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
+        self.user_message(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
     }
 
     /// Returns the first position of the turn of a message. Returns `position` itself if the message is part
     /// of no turn.
     pub(crate) fn start_of(&self, position: u32) -> u32 {
         let turn = match self.places.get(position as usize) {
-            Some(Place::Head(turn)) => Some(*turn),
+            Some(Place::UserMessage(turn)) => Some(*turn),
             Some(Place::Exchange(at)) => Some(self.turn_of(*at)),
             _ => None,
         };
@@ -448,7 +448,7 @@ impl Turns {
     /// reaches from the first message to one past the last.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
         let exchanges = self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty());
-        let heads = self.of_heads.keys().map(|turn| self.head_members(*turn));
+        let heads = self.user_calls.keys().map(|turn| self.user_message_members(*turn));
         heads.chain(exchanges.map(Exchange::members)).filter_map(|members| {
             let (first, last) = (members.iter().min()?, members.iter().max()?);
             Some(*first..last + 1)

@@ -71,7 +71,7 @@ pub(crate) enum Repr {
     )]
     NoBudget { formula: String, left: i128 },
     #[error("no tokens left for a prompt: the budget is 0; expected 1 token or more")]
-    NothingAsked,
+    ZeroBudget,
     #[error("{}: {}; expected {}", short_path(.key), bounded(.found), bounded(.expected))]
     Config { key: String, found: String, expected: String },
     #[error("{place}: {}\n{snippet}", bounded(.detail))]
@@ -85,7 +85,7 @@ pub(crate) enum Repr {
     #[error("id `{}` is not in the conversation: {hint}", short(.id.as_str()))]
     UnknownId { id: ItemId, hint: &'static str },
     #[error("no item has the id `{}`; expected the id of a message, note, document or system text{hint}", short(.id))]
-    Nowhere { id: String, hint: String },
+    ItemNotFound { id: String, hint: String },
     #[error("score of RAG item `{}` is {score}; expected a finite number (rule S8)", short(.id.as_str()))]
     Score { id: ItemId, score: f64 },
     #[error(
@@ -109,7 +109,7 @@ pub(crate) enum Repr {
     )]
     NotSmaller { before: u64, after: u64 },
     #[error("a reply is being received, or the log played back; nothing was archived, try again after it")]
-    NotNow,
+    Busy,
     #[error(
         "an earlier summary and the newest messages do not fit a request of {window} tokens to `{}`, so a summary without them would lose it; nothing was archived, make the request for a model with a longer context (for_summariser) or compact without a model (fall_back)",
         short(.model)
@@ -135,7 +135,7 @@ impl Error {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
-            Repr::NoBudget { .. } | Repr::NothingAsked | Repr::NoRequest { .. } => ErrorKind::Budget,
+            Repr::NoBudget { .. } | Repr::ZeroBudget | Repr::NoRequest { .. } => ErrorKind::Budget,
             Repr::Config { .. }
             | Repr::ConfigValue { .. }
             | Repr::ConfigFile { .. }
@@ -144,11 +144,11 @@ impl Error {
             #[cfg(feature = "chat-template")]
             Repr::Template { .. } => ErrorKind::Template,
             Repr::NoSummary { .. } => ErrorKind::NoSummary,
-            Repr::NotNow => ErrorKind::Busy,
+            Repr::Busy => ErrorKind::Busy,
             Repr::StaleSummary => ErrorKind::Stale,
             Repr::NotSmaller { .. } => ErrorKind::NotSmaller,
             Repr::NothingToCompact => ErrorKind::NothingToCompact,
-            Repr::UnknownId { .. } | Repr::Nowhere { .. } => ErrorKind::NotFound,
+            Repr::UnknownId { .. } | Repr::ItemNotFound { .. } => ErrorKind::NotFound,
             Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::DuplicateId { .. }
             | Repr::Score { .. }
@@ -159,8 +159,8 @@ impl Error {
 
     /// Returns true if a compaction failed because the log changed in the meantime or is busy. All other
     /// failures count as stalled attempts, so that a loop of retries ends.
-    pub(crate) fn came_too_late(&self) -> bool {
-        matches!(*self.0, Repr::StaleSummary | Repr::NotNow)
+    pub(crate) fn is_outdated(&self) -> bool {
+        matches!(*self.0, Repr::StaleSummary | Repr::Busy)
     }
 
     /// Returns true if a compaction would not make the context smaller.
@@ -174,9 +174,9 @@ impl Error {
     }
 
     /// Creates the error for an unknown id, with a suggestion if another id is similar.
-    pub(crate) fn nowhere(id: &str, near: Option<ItemId>) -> Self {
+    pub(crate) fn item_not_found(id: &str, near: Option<ItemId>) -> Self {
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Self::new(Repr::Nowhere { id: id.into(), hint })
+        Self::new(Repr::ItemNotFound { id: id.into(), hint })
     }
 
     /// Creates the error for an invalid configuration value.

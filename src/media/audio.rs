@@ -9,7 +9,7 @@ const CHUNKS: usize = 64;
 const OGG_TAIL: u64 = 65_307;
 
 /// Bytes per second of audio with an unknown header: 16 kbit/s, the lowest usual rate for speech.
-const SLOWEST: u64 = 2_000;
+const MIN_BYTES_PER_SECOND: u64 = 2_000;
 
 /// Bytes per second of `pcm16` in `OpenAI` requests: 24,000 samples of two bytes.
 const PCM16: u64 = 48_000;
@@ -25,7 +25,7 @@ pub(super) fn duration(data: Base64<'_>, format: &str) -> Duration {
         _ if format == "pcm16" => Some(Duration::read(data.len().div_ceil(PCM16))),
         _ => mp3(data),
     };
-    known.unwrap_or_else(|| Duration::guessed(data.len(), SLOWEST))
+    known.unwrap_or_else(|| Duration::estimated(data.len(), MIN_BYTES_PER_SECOND))
 }
 
 /// Returns the duration of a WAV file: the bytes of the data chunk divided by the byte rate. The header of a
@@ -140,7 +140,7 @@ fn mp3(data: Base64<'_>) -> Option<Duration> {
         let frames = frames.min(bytes / 4);
         return Some(Duration::read((frames * samples_a_frame).div_ceil(samples_a_second)));
     }
-    Some(Duration::guessed(bytes, kilobits * 125))
+    Some(Duration::estimated(bytes, kilobits * 125))
 }
 
 #[cfg(test)]

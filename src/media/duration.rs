@@ -1,7 +1,7 @@
 //! The duration of audio or video.
 
 /// Maximum seconds counted: nine and a half hours, the longest audio that a provider accepts (Gemini).
-pub(super) const MOST_SECONDS: u64 = 34_200;
+pub(super) const MAX_SECONDS: u64 = 34_200;
 
 /// A duration, and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub(crate) struct Duration {
 impl Duration {
     /// Creates a duration that the file states.
     pub(super) fn read(seconds: u64) -> Self {
-        Self { seconds: seconds.min(MOST_SECONDS), is_read: true }
+        Self { seconds: seconds.min(MAX_SECONDS), is_read: true }
     }
 
     /// Estimates the duration from a file size of `bytes` at `rate` bytes per second.
-    pub(super) fn guessed(bytes: u64, rate: u64) -> Self {
-        Self { seconds: bytes.div_ceil(rate).clamp(1, MOST_SECONDS), is_read: false }
+    pub(super) fn estimated(bytes: u64, rate: u64) -> Self {
+        Self { seconds: bytes.div_ceil(rate).clamp(1, MAX_SECONDS), is_read: false }
     }
 }

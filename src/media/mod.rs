@@ -31,7 +31,7 @@ use payload::{Kind, Payload};
 
 /// Maximum number of pages counted. No provider accepts larger documents (Gemini accepts 1,000 pages,
 /// Anthropic 600).
-const MOST_PAGES: u64 = 1_000;
+const MAX_PAGES: u64 = 1_000;
 
 /// Bytes per page of a document whose pages cannot be counted. A scanned page has at least 50,000.
 const PAGE_BYTES: u64 = 50_000;
@@ -133,16 +133,16 @@ fn pages(data: Base64<'_>) -> PageCount {
     let counted = if is_looked_at { pdf::count(&data.to_vec(FILE_BYTES)) } else { None };
     match counted {
         Some(pages) => PageCount {
-            pages: pages.number.min(MOST_PAGES),
-            is_read: pages.is_whole && pages.number <= MOST_PAGES,
+            pages: pages.number.min(MAX_PAGES),
+            is_read: pages.is_whole && pages.number <= MAX_PAGES,
         },
-        None => PageCount { pages: data.len().div_ceil(PAGE_BYTES).clamp(1, MOST_PAGES), is_read: false },
+        None => PageCount { pages: data.len().div_ceil(PAGE_BYTES).clamp(1, MAX_PAGES), is_read: false },
     }
 }
 
 /// Maximum pages and seconds of one medium.
 #[cfg(test)]
-pub(crate) const MOST_EXTENT: (u64, u64) = (MOST_PAGES, duration::MOST_SECONDS);
+pub(crate) const MAX_EXTENT: (u64, u64) = (MAX_PAGES, duration::MAX_SECONDS);
 
 /// Returns true if a JSON text may contain a medium. A cheap test, so that most parts of unknown types are
 /// not parsed.

@@ -49,7 +49,7 @@ pub(super) fn split(json: &str) -> Option<(Value, Vec<Payload>)> {
     }
     let mut value = size::tree(json)?;
     let mut payloads = Vec::new();
-    take_within(&mut value, true, &mut payloads);
+    extract_within(&mut value, true, &mut payloads);
     (!payloads.is_empty()).then_some((value, payloads))
 }
 
@@ -74,26 +74,26 @@ fn is_bare(value: &Value) -> bool {
 
 /// Removes the data of all media from a value at any depth. The recursion is safe, because parsed JSON has at
 /// most 127 levels.
-fn take_within(value: &mut Value, is_top: bool, taken: &mut Vec<Payload>) {
+fn extract_within(value: &mut Value, is_top: bool, taken: &mut Vec<Payload>) {
     match value {
         Value::Object(object) => {
-            if let Some(payload) = take(object) {
+            if let Some(payload) = extract_payload(object) {
                 taken.push(payload);
                 if is_top {
                     object.insert(TAKEN.into(), Value::Null);
                 }
             }
             for value in object.values_mut() {
-                take_within(value, false, taken);
+                extract_within(value, false, taken);
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| take_within(value, false, taken)),
+        Value::Array(values) => values.iter_mut().for_each(|value| extract_within(value, false, taken)),
         _ => {}
     }
 }
 
 /// Removes the data of an object that is a medium. Returns `None` if it is not.
-fn take(object: &mut Object) -> Option<Payload> {
+fn extract_payload(object: &mut Object) -> Option<Payload> {
     let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let payload = gemini(object)
         .or_else(|| source(object, &kind))
@@ -259,12 +259,12 @@ impl Payload {
             "png" | "jpeg" | "jpg" | "gif" | "webp" => Some(Kind::Image),
             _ => None,
         };
-        by_type.or(by_name).or_else(|| sniffed(head)).or(self.named).unwrap_or(Kind::Document)
+        by_type.or(by_name).or_else(|| kind_by_magic_bytes(head)).or(self.named).unwrap_or(Kind::Document)
     }
 }
 
 /// Returns the kind of a file by its first bytes.
-fn sniffed(head: &[u8]) -> Option<Kind> {
+fn kind_by_magic_bytes(head: &[u8]) -> Option<Kind> {
     match head {
         [b'%', b'P', b'D', b'F', ..] => Some(Kind::Document),
         [0x89, b'P', b'N', b'G', ..] | [0xFF, 0xD8, 0xFF, ..] | [b'G', b'I', b'F', b'8', ..] => {

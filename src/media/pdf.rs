@@ -13,10 +13,10 @@ mod dictionary;
 
 /// Steps per byte of the file. Every byte is scanned, and most are read a second time as part of a
 /// dictionary.
-const STEPS_A_BYTE: u64 = 8;
+const STEPS_PER_BYTE: u64 = 8;
 
 /// Maximum bytes that the object streams of a file may unpack to. A page needs a few hundred.
-const UNPACKED: usize = 32 << 20;
+const MAX_UNPACKED_BYTES: usize = 32 << 20;
 
 /// Bytes before `obj` that are searched for the object's number.
 const NUMBERS: usize = 24;
@@ -33,8 +33,8 @@ pub(super) struct Pages {
 
 /// Counts the pages of a file. Returns `None` if no page is found within the limit of work.
 pub(super) fn count(file: &[u8]) -> Option<Pages> {
-    let mut work = Work::new(STEPS_A_BYTE * (file.len() as u64 + 1_024));
-    let mut objects = Objects { unpacked: UNPACKED, ..Objects::default() };
+    let mut work = Work::new(STEPS_PER_BYTE * (file.len() as u64 + 1_024));
+    let mut objects = Objects { unpacked: MAX_UNPACKED_BYTES, ..Objects::default() };
     // If the steps run out, the objects found so far still form a tree.
     let whole = objects.scan(file, &mut work).is_some();
     let pages = objects.pages(file)?;
@@ -126,7 +126,7 @@ impl Objects {
         };
         self.unpacked = self.unpacked.saturating_sub(data.len());
         // Each stream has its own work, so that one stream cannot use up the work of the file.
-        let mut own = Work::new(STEPS_A_BYTE * (data.len() as u64 + 1_024));
+        let mut own = Work::new(STEPS_PER_BYTE * (data.len() as u64 + 1_024));
         // A stream that needs too many steps does not end the scan of the file.
         let _ = self.read_objects(dictionary, data, &mut own);
         Some(())

@@ -256,10 +256,10 @@ fn every_model_of_the_registry_has_prices_below_the_bounds() {
         image(1, u32::MAX, Some("original")),
         Medium::Image { pixels: None, detail: Detail::UltraHigh },
         Medium::Document {
-            pages: Some(PageCount { pages: MOST_EXTENT.0, is_read: true }),
+            pages: Some(PageCount { pages: MAX_EXTENT.0, is_read: true }),
             detail: Detail::High,
         },
-        Medium::Video { duration: Some(Duration { seconds: MOST_EXTENT.1, is_read: true }) },
+        Medium::Video { duration: Some(Duration { seconds: MAX_EXTENT.1, is_read: true }) },
     ];
     let names = Registry::built_in().unwrap().entries().iter().map(|entry| entry.name.as_str());
     for name in names.chain(["no-such-model", "computer-use-preview", "claude-next-9"]) {

@@ -3,12 +3,12 @@
 use super::{base64::Base64, boxes, duration::Duration};
 
 /// Bytes per second of video with an unknown header: 250 kbit/s, about the lowest usual rate.
-const SLOWEST: u64 = 31_250;
+const MIN_BYTES_PER_SECOND: u64 = 31_250;
 
 /// Returns the duration of video, or an estimate from its size.
 pub(super) fn duration(data: Base64<'_>) -> Duration {
     let known = boxes::seconds(data).map(Duration::read);
-    known.unwrap_or_else(|| Duration::guessed(data.len(), SLOWEST))
+    known.unwrap_or_else(|| Duration::estimated(data.len(), MIN_BYTES_PER_SECOND))
 }
 
 #[cfg(test)]

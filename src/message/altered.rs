@@ -32,20 +32,20 @@ impl Message {
     }
 
     /// Returns a copy whose whole content is this text (rule S7).
-    pub(crate) fn saying(&self, text: String) -> Self {
+    pub(crate) fn with_new_text(&self, text: String) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = text.into();
         let text = message.text().to_owned();
         message.edit(|extra| {
             extra.rare.parts.clear();
             if let Some(written) = extra.rare.written.as_deref_mut() {
-                written.say(&text);
+                written.replace_text(&text);
             }
         })
     }
 
     /// Returns the replacement of a cleared tool result in a plan in which its id is `id`:
-    /// [`Message::saying`] with the text of `text`. It is cached in a message that answers a call, so that
+    /// [`Message::with_new_text`] with the text of `text`. It is cached in a message that answers a call, so that
     /// `text` mostly runs once.
     pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
         // A message without optional fields answers no call, so it needs no cache.
@@ -54,7 +54,7 @@ impl Message {
         if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {
             return stub.clone();
         }
-        let stub = self.saying(text());
+        let stub = self.with_new_text(text());
         cell.map(|cell| cell.set(Box::new((id.clone(), stub.clone()))));
         stub
     }
@@ -116,7 +116,7 @@ impl Message {
                 at += 1;
                 numbers.binary_search(&(at - 1)).is_err()
             });
-            extra.leave_out(numbers, &[]);
+            extra.remove_pieces(numbers, &[]);
         })
     }
 
@@ -153,7 +153,7 @@ impl Message {
     }
 
     /// Returns a copy in this role.
-    pub(crate) fn in_role(&self, role: Role) -> Self {
+    pub(crate) fn with_role(&self, role: Role) -> Self {
         let mut message = self.clone();
         message.inner_mut().role = role;
         message
@@ -167,7 +167,7 @@ impl Message {
             extra.rare.parts = content.parts;
             extra.rare.name = content.name;
             extra.rare.reasoning = content.reasonings;
-            extra.leave_out(&content.no_parts, &content.no_reasonings);
+            extra.remove_pieces(&content.no_parts, &content.no_reasonings);
         })
     }
 
@@ -187,7 +187,7 @@ impl Message {
     }
 
     /// Returns a copy with this token count for its reasoning, unless the reasoning already has a count.
-    pub(crate) fn weighing_its_reasoning(&self, tokens: u64) -> Self {
+    pub(crate) fn with_reasoning_tokens(&self, tokens: u64) -> Self {
         let known = self.reasoning().iter().any(|piece| piece.tokens.is_some());
         if known || self.reasoning().is_empty() {
             return self.clone();
@@ -209,7 +209,7 @@ impl Message {
 
     /// Returns a tool result as a user message (rule H9). `text` creates its text from the joined texts of
     /// the result, and other parts are kept.
-    pub(crate) fn as_text_of_a_user(&self, text: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn as_user_text(&self, text: impl Fn(&str) -> String) -> Self {
         let texts: Vec<&str> = self.plain_texts().collect();
         let others = self.parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
         let message = Self::user(text(&texts.join("\n\n")));

@@ -350,12 +350,12 @@ impl Message {
     /// Returns every text that is sent and counted, in a fixed order. Images are not included.
     #[doc(hidden)]
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.texts_beside(&[])
+        self.texts_without_media(&[])
     }
 
     /// Returns every text. For a part with media, returns only its text without the media. `media` has one
     /// entry for each part, or is empty.
-    fn texts_beside<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
+    fn texts_without_media<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
         let text = |(at, part): (usize, &'m Part)| match (part, media.get(at)) {
             (Part::Text(text), _) => Some(text.as_str()),
             (Part::Opaque { .. }, Some(Some(media))) => Some(&*media.text),
@@ -370,7 +370,7 @@ impl Message {
 
     /// Returns every counted text. For a part with media, returns only its text without the media.
     pub(crate) fn counted_texts(&self) -> impl Iterator<Item = &str> {
-        self.texts_beside(self.measured())
+        self.texts_without_media(self.measured())
     }
 
     pub(crate) fn has_opaque_parts(&self) -> bool {
@@ -424,7 +424,7 @@ impl Message {
 
     /// Checks if both are the same message in memory, not merely equal. Counts of one then hold for the
     /// other.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

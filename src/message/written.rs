@@ -109,7 +109,7 @@ impl Written {
     }
 
     /// Removes pieces by the kind and the sorted numbers of their fields.
-    fn leave_out(&mut self, is_kind: impl Fn(PieceKind) -> bool, numbers: &[usize]) {
+    fn remove_pieces(&mut self, is_kind: impl Fn(PieceKind) -> bool, numbers: &[usize]) {
         if numbers.is_empty() {
             return;
         }
@@ -155,7 +155,7 @@ impl Written {
     }
 
     /// Replaces the content of a tool result by a text, in an object that holds its output as a whole.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(super) fn replace_text(&mut self, text: &str) {
         self.pieces.retain(|piece| piece.kind == PieceKind::Around);
         self.change(PieceKind::Around, |object| {
             // `[]` marks a list that the parts fill; a text fills a string instead.
@@ -264,7 +264,7 @@ impl Message {
 
     /// Returns true if a text may replace the content of this result, because its provider accepts a text
     /// there.
-    pub(crate) fn may_say_another_text(&self) -> bool {
+    pub(crate) fn accepts_new_text(&self) -> bool {
         let responses = self.written_in(WireFormat::OpenAiResponses).and_then(Written::around);
         let Some(around) = responses.and_then(Object::parse) else { return true };
         around
@@ -372,15 +372,15 @@ impl<'a> Fields<'a> {
 
 impl super::Extra {
     /// Removes the pieces of the parts and reasoning with these sorted numbers.
-    pub(super) fn leave_out(&mut self, parts: &[usize], reasonings: &[usize]) {
+    pub(super) fn remove_pieces(&mut self, parts: &[usize], reasonings: &[usize]) {
         if let Some(written) = self.rare.written.as_deref_mut() {
-            written.leave_out(is_part, parts);
+            written.remove_pieces(is_part, parts);
             let all = written.pieces.iter().filter(|piece| piece.kind == PieceKind::Reasoning).count();
             // Without any reasoning left, keys around it and ids that refer to it must go too.
             if all > 0 && reasonings.len() >= all {
                 written.without_reasoning();
             } else {
-                written.leave_out(|kind| kind == PieceKind::Reasoning, reasonings);
+                written.remove_pieces(|kind| kind == PieceKind::Reasoning, reasonings);
             }
         }
     }

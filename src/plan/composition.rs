@@ -104,7 +104,7 @@ pub struct LargeItem {
 }
 
 /// Number of characters of a text that are examined for its first line.
-const LOOKED_AT: usize = 400;
+const MAX_EXAMINED_CHARS: usize = 400;
 
 impl ContextPlan {
     /// Returns the tokens of the prompt by kind, and its `most` largest items.
@@ -381,7 +381,7 @@ pub fn first_line(row: &PlannedItem) -> String {
 
 fn one_line(text: &str) -> String {
     // Cut before the words are split, because a text may be very long.
-    let text: String = text.chars().take(LOOKED_AT).collect();
+    let text: String = text.chars().take(MAX_EXAMINED_CHARS).collect();
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 

@@ -47,7 +47,7 @@ impl KnownRows<'_> {
     /// Returns the item of a row whose message is the very one that was sent before.
     fn find(&mut self, row: &PlannedItem) -> Option<&PromptPiece> {
         let tries = self.tries.min(self.rows.len()).min(self.pieces.len());
-        let found = self.rows[..tries].iter().position(|sent| sent.is(&row.body));
+        let found = self.rows[..tries].iter().position(|sent| sent.is_same(&row.body));
         // A failed search uses up its comparisons too, so that all searches together take linear time.
         self.tries -= found.map_or(tries, |at| at + 1);
         let at = found?;

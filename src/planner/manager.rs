@@ -278,7 +278,7 @@ impl ContextWindowManager {
             budget_source,
             overhead: self.overhead(self.late(request).in_head(request.tools))?, // S12
             calibration: self.calibration(request, calibrator),
-            doubted: calibrator.doubted,
+            implausible: calibrator.implausible,
             placement: self.placement(),
             usage: self.config.usage,
         };

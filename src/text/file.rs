@@ -6,22 +6,22 @@ use std::{
     path::Path,
 };
 
-/// Returns the text of a file of at most `most` bytes. `expected` describes the expected content in error
+/// Returns the text of a file of at most `max_bytes` bytes. `expected` describes the expected content in error
 /// texts.
 ///
 /// # Errors
 ///
-/// An error text without the path, if the file is not a regular file, is not readable, is larger than `most`,
+/// An error text without the path, if the file is not a regular file, is not readable, is larger than `max_bytes`,
 /// or is not UTF-8.
-pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path, max_bytes: u64, expected: &str) -> Result<String, String> {
     ensure_ends(path, expected)?;
     let mut bytes = Vec::new();
     File::open(path)
         // One byte more than the limit is enough to detect a larger file.
-        .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(max_bytes + 1).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot be read: {error}"))?;
-    if bytes.len() as u64 > most {
-        return Err(format!("is larger than {most} bytes; expected {expected}"));
+    if bytes.len() as u64 > max_bytes {
+        return Err(format!("is larger than {max_bytes} bytes; expected {expected}"));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -75,12 +75,15 @@ mod tests {
         let pipe = std::env::temp_dir().join(format!("context-window-{}-pipe", std::process::id()));
         drop(fs::remove_file(&pipe));
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        let refused = text(&pipe, 100, "options in TOML").unwrap_err();
+        let refused = read_text(&pipe, 100, "options in TOML").unwrap_err();
         fs::remove_file(&pipe).unwrap();
         assert_eq!(refused, "is a named pipe, no regular file; expected a file: options in TOML");
-        let folder = text(&std::env::temp_dir(), 100, "options in TOML").unwrap_err();
+        let folder = read_text(&std::env::temp_dir(), 100, "options in TOML").unwrap_err();
         assert_eq!(folder, "is a folder, no regular file; expected a file: options in TOML");
-        assert_eq!(text(Path::new("/dev/null"), 100, "options").as_deref(), Ok(""));
-        assert_eq!(text(Path::new("/nowhere"), 100, "options").unwrap_err().find("cannot be read"), Some(0));
+        assert_eq!(read_text(Path::new("/dev/null"), 100, "options").as_deref(), Ok(""));
+        assert_eq!(
+            read_text(Path::new("/nowhere"), 100, "options").unwrap_err().find("cannot be read"),
+            Some(0)
+        );
     }
 }

@@ -45,9 +45,9 @@ impl ReportedUsage {
 
     /// Returns true if the report is plausible. It must be possible in a context window of `window` tokens.
     /// It must also be near the count, or exceed the count by about as much as the previous report did.
-    pub(crate) fn is_believed(self, last: Option<Self>, window: u64) -> bool {
+    pub(crate) fn is_plausible(self, last: Option<Self>, window: u64) -> bool {
         let possible = self.reported > 0 && self.reported <= window && self.counted > 0;
-        possible && (self.is_near() || last.is_some_and(|last| self.continues(last)))
+        possible && (self.is_near() || last.is_some_and(|last| self.repeats_excess(last)))
     }
 
     /// Returns true for half to twice the count. On the texts measured in `docs/reference/counting.md`, two
@@ -64,7 +64,7 @@ impl ReportedUsage {
     /// Returns true if both reports exceed their counts by about the same amount, so something unknown to the
     /// plan is sent with every prompt. Unknown content can only add tokens. A report far below the count
     /// leaves out a part, usually the tokens read from a cache.
-    fn continues(self, last: Self) -> bool {
+    fn repeats_excess(self, last: Self) -> bool {
         if [self, last].iter().any(|report| report.reported <= report.counted) {
             return false;
         }
@@ -76,14 +76,14 @@ impl ReportedUsage {
 }
 
 /// Minimum difference between two counts, in tokens, for a meaningful ratio.
-const APART: i128 = 500;
+const MIN_DISTANCE: i128 = 500;
 
 /// The result of calibration: the correction, and the last report if it is implausible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Calibrator {
     pub(crate) calibration: Option<TokenCalibration>,
     /// The last report if it is implausible.
-    pub(crate) doubted: Option<ReportedUsage>,
+    pub(crate) implausible: Option<ReportedUsage>,
 }
 
 impl Calibrator {
@@ -95,26 +95,26 @@ impl Calibrator {
     pub(crate) fn learn(reports: &[ReportedUsage], window: u64) -> Self {
         let possible =
             |report: &ReportedUsage| report.reported > 0 && report.reported <= window && report.counted > 0;
-        let mut believed = Vec::new();
-        let (mut last, mut doubted) = (None, None);
+        let mut plausible = Vec::new();
+        let (mut last, mut implausible) = (None, None);
         for report in &reports[reports.len().saturating_sub(Self::REPORTS)..] {
-            doubted = Some(*report);
+            implausible = Some(*report);
             // It stays the doubted report, but is no reference for the next one.
             if !possible(report) {
                 continue;
             }
             // A second report with the same excess makes the first one plausible too, so both are used.
-            let continues = last.is_some_and(|last| report.continues(last));
-            if continues && believed.last() != last.as_ref() {
-                believed.extend(last);
+            let repeats_excess = last.is_some_and(|last| report.repeats_excess(last));
+            if repeats_excess && plausible.last() != last.as_ref() {
+                plausible.extend(last);
             }
-            if continues || report.is_near() {
-                believed.push(*report);
-                doubted = None;
+            if repeats_excess || report.is_near() {
+                plausible.push(*report);
+                implausible = None;
             }
             last = Some(*report);
         }
-        Self { calibration: TokenCalibration::through(&believed), doubted }
+        Self { calibration: TokenCalibration::through(&plausible), implausible }
     }
 }
 
@@ -134,8 +134,11 @@ impl TokenCalibration {
         let (counted, reported) = (wide(newest.counted), wide(newest.reported));
         let far = |report: &ReportedUsage| (wide(report.counted) - counted).abs();
         // Of two reports at the same distance, the older one is used.
-        let farthest =
-            reports.iter().rev().max_by_key(|report| far(report)).filter(|report| far(report) >= APART);
+        let farthest = reports
+            .iter()
+            .rev()
+            .max_by_key(|report| far(report))
+            .filter(|report| far(report) >= MIN_DISTANCE);
         let per_mille = match farthest {
             Some(other) => {
                 let rise = (reported - wide(other.reported)) * 1000 / (counted - wide(other.counted));
@@ -166,7 +169,7 @@ impl TokenCalibration {
     }
 
     /// Returns the maximum local count for which the provider counts at most `budget`.
-    pub(crate) fn within(self, budget: u64) -> i128 {
+    pub(crate) fn max_local_tokens(self, budget: u64) -> i128 {
         ((wide(budget) - i128::from(self.offset)) * 1000).div_euclid(i128::from(self.per_mille.max(1)))
     }
 }
@@ -213,12 +216,12 @@ mod tests {
         for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
             let calibrator = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
             assert_eq!(calibrator.calibration, line(1_100, 0, 1), "{reported}");
-            assert_eq!(calibrator.doubted, Some(ReportedUsage { counted, reported }));
+            assert_eq!(calibrator.implausible, Some(ReportedUsage { counted, reported }));
         }
-        assert_eq!(learn(&[(1_000, 0), (1_000, 1_100)], 200_000).doubted, None);
+        assert_eq!(learn(&[(1_000, 0), (1_000, 1_100)], 200_000).implausible, None);
         // Near the count, but larger than the window.
-        assert!(learn(&[(150_000, 250_000)], 200_000).doubted.is_some());
-        assert!(learn(&[(150_000, 200_000)], 200_000).doubted.is_none());
+        assert!(learn(&[(150_000, 250_000)], 200_000).implausible.is_some());
+        assert!(learn(&[(150_000, 200_000)], 200_000).implausible.is_none());
     }
 
     #[test]
@@ -229,19 +232,19 @@ mod tests {
         for reports in [uncached, made_up] {
             let calibrator = learn(&reports[2..], 200_000);
             assert_eq!(calibrator.calibration, None);
-            assert_eq!(calibrator.doubted.map(|last| last.reported), reports.last().map(|last| last.1));
+            assert_eq!(calibrator.implausible.map(|last| last.reported), reports.last().map(|last| last.1));
         }
         // Above the count once and below it the next time: not a constant addition.
         assert_eq!(learn(&[(1_000, 2_100), (3_000, 2_200)], 9_000).calibration, line(733, 1, 1));
-        assert!(learn(&[(1_001, 500)], 9_000).doubted.is_some());
+        assert!(learn(&[(1_001, 500)], 9_000).implausible.is_some());
     }
 
     #[test]
     fn tools_that_the_plan_does_not_know_are_believed_when_they_come_again() {
         let first = learn(&[(500, 25_000)], 200_000);
-        assert!(first.calibration.is_none() && first.doubted.is_some());
+        assert!(first.calibration.is_none() && first.implausible.is_some());
         let second = learn(&[(500, 25_000), (700, 25_230)], 200_000);
-        assert_eq!((second.calibration, second.doubted), (line(1_000, 24_530, 2), None));
+        assert_eq!((second.calibration, second.implausible), (line(1_000, 24_530, 2), None));
         let third = learn(&[(500, 25_000), (700, 25_230), (2_700, 27_400)], 200_000);
         assert_eq!(third.calibration, line(1_090, 24_457, 3));
     }
@@ -252,7 +255,7 @@ mod tests {
             per_mille in 1u32..5_000, offset in -50_000i64..50_000, budget in 0u64..1_000_000,
         ) {
             let calibration = TokenCalibration { per_mille, offset, reports: 1 };
-            let most = calibration.within(budget);
+            let most = calibration.max_local_tokens(budget);
             prop_assert!(calibration.to_provider_tokens(most) <= i128::from(budget));
             prop_assert!(calibration.to_provider_tokens(most + 1) > i128::from(budget));
         }

@@ -179,7 +179,8 @@ impl Explainer<'_> {
     /// `ErrorKind::NotFound` if no item of the request has this id, and any error of planning.
     pub fn explain(&self, id: &str) -> Result<Explanation, Error> {
         let plan = self.manager.plan(self.request)?;
-        let (row, id) = row_of(&plan, self.request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
+        let (row, id) =
+            row_of(&plan, self.request, id).ok_or_else(|| Error::item_not_found(id, near(&plan, id)))?;
         Ok(self.explain_some(&plan, vec![(row, id)])?.remove(0))
     }
 

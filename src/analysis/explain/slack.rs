@@ -96,7 +96,7 @@ pub(super) fn needed_behind_turn<W: Walker>(
     let turns = TurnIndex::each(its_turn.next()..turn.next());
     let between = turns.flat_map(|turn| {
         let exchanges = ExchangeIndex::each(index.exchanges(turn)).map(CandidateId::Exchange);
-        index.head(turn).into_iter().chain(exchanges)
+        index.user_message(turn).into_iter().chain(exchanges)
     });
     let missing = between.filter(|id| !walk.chosen.has(*id) && !of_the_cut.contains(id));
     let (missing, own) = (costs.together(missing)?, needed_of_its_turn(walk, goal)?);
@@ -122,7 +122,7 @@ fn is_before_the_floor<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> 
 fn needed_of_its_turn<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> Result<Option<u64>, Error> {
     let Selector { index, costs, .. } = walk.selector;
     let turn = index.turn_of(goal);
-    let (head, exchanges) = (index.head(turn), index.exchanges(turn));
+    let (head, exchanges) = (index.user_message(turn), index.exchanges(turn));
     let newest_down_to =
         |from: ExchangeIndex| ExchangeIndex::each(from..exchanges.end).rev().map(CandidateId::Exchange);
     let is_out = |id: &CandidateId| !walk.chosen.has(*id);

@@ -135,8 +135,8 @@ fn the_work_on_a_hostile_file_is_linear() {
         repeated("((((((((((", 20_000),
     ];
     for (nth, case) in cases.iter().enumerate() {
-        let mut work = Work::new(STEPS_A_BYTE * (case.len() as u64 + 1_024));
-        let mut objects = Objects { unpacked: UNPACKED, ..Objects::default() };
+        let mut work = Work::new(STEPS_PER_BYTE * (case.len() as u64 + 1_024));
+        let mut objects = Objects { unpacked: MAX_UNPACKED_BYTES, ..Objects::default() };
         let _ = objects.scan(case, &mut work);
         let touched = lexer::touched();
         assert!(touched <= 12 * case.len() as u64 + 65_536, "case {nth}: {touched} of {}", case.len());
@@ -145,13 +145,13 @@ fn the_work_on_a_hostile_file_is_linear() {
 
 #[test]
 fn a_bomb_is_not_unpacked_beyond_the_bound() {
-    let zeros = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b' '; UNPACKED + 1], 9);
+    let zeros = miniz_oxide::deflate::compress_to_vec_zlib(&vec![b' '; MAX_UNPACKED_BYTES + 1], 9);
     let dictionary =
         format!("<</Type/ObjStm/N 1/First 4/Filter/FlateDecode/Length {}>>\nstream\n", zeros.len());
     let bomb = [b"7 0 obj\n", dictionary.as_bytes(), &zeros, b"\nendstream endobj\n"].concat();
     let bombs = [b"%PDF-1.5\n".to_vec(), bomb.repeat(20), samples::pdf(3, 10)].concat();
     let mut work = Work::new(u64::MAX);
-    let mut objects = Objects { unpacked: UNPACKED, ..Objects::default() };
+    let mut objects = Objects { unpacked: MAX_UNPACKED_BYTES, ..Objects::default() };
     objects.scan(&bombs, &mut work).unwrap();
     assert_eq!(number(&bombs), Some(3));
 }

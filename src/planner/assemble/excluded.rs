@@ -187,17 +187,17 @@ fn messages(candidates: &Candidates<'_>, meter: &Meter, chosen: &Selection) -> V
     }
     let log = candidates.log().turns();
     let mut next = log.leading();
-    let (mut looked_at, mut out) = (kept(candidates, chosen), left_out(candidates, chosen));
+    let (mut examined, mut out) = (kept(candidates, chosen), left_out(candidates, chosen));
     // An included message has no excluded row, even if a reason was recorded before it was included.
-    for position in &looked_at {
+    for position in &examined {
         out.remove(position);
     }
-    looked_at.extend(out.keys());
+    examined.extend(out.keys());
     #[expect(clippy::stable_sort_primitive, reason = "the stable sort makes use of runs that are in order")]
-    looked_at.sort();
-    looked_at.dedup();
+    examined.sort();
+    examined.dedup();
     // A run between two examined messages is one row: the effort does not depend on its length.
-    for position in looked_at {
+    for position in examined {
         runs.unexamined(next..position, chosen);
         if let Some((reason, section)) = out.get(&position) {
             runs.add(position..position + 1, reason, *section, true);
@@ -314,18 +314,17 @@ impl Runs<'_, '_> {
         let count = range.end - range.start;
         let last = range.end - 1;
         // Fields of an unexamined run are not read, because that would cost time for each message.
-        let looked_at = seen || count == 1;
+        let examined = seen || count == 1;
         let bound = self.meter.bound(log.turns().bytes(range), u64::from(count));
         ExcludedItem {
             id: log.message_id(range.start),
             last_id: (count > 1).then(|| log.message_id(last)),
             count: u64::from(count),
             kind: if range.start < log.turns().leading() { ItemKind::SystemText } else { ItemKind::Message },
-            source: same(range, looked_at, |at| source_of(self.candidates.role_of(at))),
+            source: same(range, examined, |at| source_of(self.candidates.role_of(at))),
             section,
-            priority: same(range, looked_at, |at| log.pin_priorities().get(&at).copied().unwrap_or_default()),
-            ttl: same(range, looked_at, |at| log.message_lifetime(at).map(|lifetime| lifetime.left))
-                .flatten(),
+            priority: same(range, examined, |at| log.pin_priorities().get(&at).copied().unwrap_or_default()),
+            ttl: same(range, examined, |at| log.message_lifetime(at).map(|lifetime| lifetime.left)).flatten(),
             token_estimate: if self.is_weighed_alone(range, chosen) {
                 tokens(self.meter, &reason, bound)
             } else {
@@ -352,8 +351,8 @@ impl Runs<'_, '_> {
 
 /// Returns the value that all messages of a run have in common. Returns `None` if they differ or were not
 /// examined.
-fn same<T: PartialEq>(range: &Range<u32>, looked_at: bool, of: impl Fn(u32) -> T) -> Option<T> {
+fn same<T: PartialEq>(range: &Range<u32>, examined: bool, of: impl Fn(u32) -> T) -> Option<T> {
     let mut values = range.clone().map(of);
-    let first = values.next().filter(|_| looked_at)?;
+    let first = values.next().filter(|_| examined)?;
     values.all(|value| value == first).then_some(first)
 }

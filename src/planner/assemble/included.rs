@@ -452,7 +452,7 @@ impl Writer<'_, '_> {
     fn reason(&self, candidate: CandidateId, kept_for: IncludedReason) -> IncludedReason {
         let index = self.candidates.index();
         let trimmed = || match self.chosen.window.start {
-            Some(start @ CandidateId::Exchange(_)) => index.head(index.turn_of(start)),
+            Some(start @ CandidateId::Exchange(_)) => index.user_message(index.turn_of(start)),
             _ => None,
         };
         match kept_for {
@@ -465,7 +465,7 @@ impl Writer<'_, '_> {
     /// unchanged.
     fn bytes(&self, position: Option<u32>, message: &Message) -> u64 {
         let log = self.candidates.log();
-        match position.filter(|position| log.message(*position).is(message)) {
+        match position.filter(|position| log.message(*position).is_same(message)) {
             Some(position) => log.turns().bytes(&(position..position + 1)),
             None => meter::bytes(message),
         }

@@ -46,7 +46,7 @@ pub(crate) struct PlanContext<'a> {
     /// The calibration from counted tokens to the provider's tokens.
     pub(crate) calibration: Option<TokenCalibration>,
     /// The last usage report, if it is not plausible.
-    pub(crate) doubted: Option<ReportedUsage>,
+    pub(crate) implausible: Option<ReportedUsage>,
     pub(crate) placement: Placement,
     pub(crate) usage: UsageOptions,
     /// The edits that the provider is asked to make by itself.
@@ -75,7 +75,8 @@ impl PlanContext<'_> {
     /// Returns the tokens that a prompt budget leaves for items; may be negative.
     pub(crate) fn total(&self, budget: u64) -> i128 {
         // A budget is in the provider's tokens, items are counted here (N6).
-        let budget = self.calibration.map_or(i128::from(budget), |calibration| calibration.within(budget));
+        let budget =
+            self.calibration.map_or(i128::from(budget), |calibration| calibration.max_local_tokens(budget));
         budget - self.overhead.iter().map(|line| i128::from(line.tokens)).sum::<i128>()
     }
 

@@ -80,7 +80,7 @@ fn about_the_target(context: &PlanContext<'_>, meter: &Meter) -> Vec<Notice> {
             format!("the budget is larger than the context window of {} tokens", grouped(window)),
         );
     }
-    if let Some(report) = context.doubted {
+    if let Some(report) = context.implausible {
         let (counted, reported) = (grouped(report.counted), grouped(report.reported));
         let hint = if report.is_too_low() { "; the report may lack cached tokens" } else { "" };
         say(

@@ -32,7 +32,7 @@ impl LaidOut<'_> {
         // the same.
         let (needed, room) = match context.calibration {
             Some(calibration) => {
-                (counted, u64::try_from(calibration.within(context.prompt_budget)).unwrap_or(0))
+                (counted, u64::try_from(calibration.max_local_tokens(context.prompt_budget)).unwrap_or(0))
             }
             None => (total.tokens, context.prompt_budget),
         };

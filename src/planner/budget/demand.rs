@@ -77,7 +77,7 @@ fn window(
     let mut sum = minimum;
     for turn in TurnIndex::each(index.turns()).rev() {
         let exchanges = ExchangeIndex::each(index.exchanges(turn)).rev().map(CandidateId::Exchange);
-        for id in index.head(turn).into_iter().chain(exchanges) {
+        for id in index.user_message(turn).into_iter().chain(exchanges) {
             // Stops at the limit: a long conversation is not counted further than the budget reaches (N5).
             if sum >= limit {
                 return Ok(sum);

@@ -89,7 +89,7 @@ pub(crate) fn prompt_budget(limits: Limits, asked: RequestLimits) -> Result<(u64
     let of_window = wide(limits.model_context_len) - wide(limits.max_completion_tokens);
     let safety = limits.safety_buffer;
     let (left, source, formula) = match (asked.prompt_budget, limits.max_input) {
-        (Some(0), _) => return Err(Error::new(Repr::NothingAsked)),
+        (Some(0), _) => return Err(Error::new(Repr::ZeroBudget)),
         (Some(budget), _) => return Ok((budget, BudgetSource::Request)),
         (None, Some(cap)) if wide(cap) < of_window => (
             wide(cap) - wide(safety),

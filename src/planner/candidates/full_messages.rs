@@ -12,7 +12,7 @@ impl<'a> Candidates<'a> {
     /// Returns a message as it is sent in full. Calls of a user and their results become user text (rule H9).
     pub(crate) fn full_message(&self, position: u32) -> Cow<'a, Message> {
         // Most conversations have neither calls of users nor withheld reasoning: then nothing is copied.
-        if !self.log.turns().any_head_calls() && self.withheld.is_empty() {
+        if !self.log.turns().has_any_user_calls() && self.withheld.is_empty() {
             return Cow::Borrowed(self.log.message(position));
         }
         match self.to_user_text(position) {
@@ -32,28 +32,28 @@ impl<'a> Candidates<'a> {
     /// Checks if a message is a call of the user or a result of one, which is sent as user text (rule H9).
     pub(crate) fn is_user_call(&self, position: u32) -> bool {
         let turns = self.log.turns();
-        matches!(turns.place_of(position), Place::Head(turn) if turns.head_calls(turn))
+        matches!(turns.place_of(position), Place::UserMessage(turn) if turns.has_user_calls(turn))
     }
 
     /// Returns a call of the user, or a result of one, as user text. Returns `None` for other messages.
     fn to_user_text(&self, position: u32) -> Option<Message> {
         let turns = self.log.turns();
-        let Place::Head(turn) = turns.place_of(position) else { return None };
-        if !turns.head_calls(turn) {
+        let Place::UserMessage(turn) = turns.place_of(position) else { return None };
+        if !turns.has_user_calls(turn) {
             return None;
         }
-        let head = self.log.message(turns.head(turn)?);
+        let head = self.log.message(turns.user_message(turn)?);
         if !head.is_loaded() || !self.log.message(position).is_loaded() {
             return None;
         }
         let calls = head.tool_calls();
         // Several calls are numbered, so that the model can match their results.
         let number = |nth: usize| (calls.len() > 1).then_some(nth + 1);
-        if turns.head(turn) == Some(position) {
+        if turns.user_message(turn) == Some(position) {
             return Some(head.with_calls_as_texts(|nth, call| wording::user_call(call, number(nth))));
         }
         let result = self.log.message(position);
-        let nth = turns.head_call(turn, position).and_then(number);
-        Some(result.as_text_of_a_user(|text| wording::user_result(text, result.is_failed(), nth)))
+        let nth = turns.user_call_index(turn, position).and_then(number);
+        Some(result.as_user_text(|text| wording::user_result(text, result.is_failed(), nth)))
     }
 }

@@ -59,7 +59,7 @@ impl CandidateId {
     pub(crate) fn from_place(place: Place) -> Option<Self> {
         match place {
             Place::Leading | Place::Archived => None,
-            Place::Head(turn) => Some(Self::UserMessage(turn)),
+            Place::UserMessage(turn) => Some(Self::UserMessage(turn)),
             Place::Exchange(at) => Some(Self::Exchange(at)),
         }
     }

@@ -112,8 +112,8 @@ impl CandidateIndex<'_> {
     }
 
     /// Returns the user message of a turn.
-    pub(crate) fn head(&self, turn: TurnIndex) -> Option<CandidateId> {
-        self.turns.head(turn).map(|_| CandidateId::UserMessage(turn))
+    pub(crate) fn user_message(&self, turn: TurnIndex) -> Option<CandidateId> {
+        self.turns.user_message(turn).map(|_| CandidateId::UserMessage(turn))
     }
 
     /// Returns the exchanges of a turn, including those that can never be sent.
@@ -189,7 +189,7 @@ impl CandidateIndex<'_> {
 
     /// Returns the live turn if it has a question.
     fn live_question(&self) -> Option<TurnIndex> {
-        self.live_turn.filter(|live| self.turns.head(*live).is_some())
+        self.live_turn.filter(|live| self.turns.user_message(*live).is_some())
     }
 
     /// Checks if old tool results are to be cleared (rule S7).

@@ -118,7 +118,7 @@ fn candidate_at(log: &Conversation, position: u32) -> Option<CandidateId> {
 /// Returns the positions of the messages of a candidate.
 fn members(log: &Conversation, id: CandidateId) -> Members {
     match id {
-        CandidateId::UserMessage(turn) => log.turns().head_members(turn),
+        CandidateId::UserMessage(turn) => log.turns().user_message_members(turn),
         CandidateId::Exchange(at) => log.turns().exchange(at).members(),
         _ => Members::new(),
     }
@@ -301,7 +301,7 @@ impl<'a> Candidates<'a> {
         // An exchange without pins leaves with its expired user message (T1).
         if let (Eligibility::Eligible | Eligibility::Asks(_), Some(at)) = (&own, at) {
             let turn = self.log.turns().turn_of(at);
-            let head = self.log.turns().head(turn);
+            let head = self.log.turns().user_message(turn);
             if head.is_some() && self.unexpired_user_message(turn).is_none() && !self.is_pinned(&members) {
                 return self.eligibility(CandidateId::UserMessage(turn));
             }
@@ -315,7 +315,7 @@ impl<'a> Candidates<'a> {
         let turns = self.log.turns();
         let summaries = (0..self.summaries.len() as u32).map(CandidateId::Summary);
         let of_turns = TurnIndex::each(turns.all()).flat_map(|turn| {
-            let head = turns.head(turn).map(|_| CandidateId::UserMessage(turn));
+            let head = turns.user_message(turn).map(|_| CandidateId::UserMessage(turn));
             head.into_iter().chain(ExchangeIndex::each(turns.exchanges(turn)).map(CandidateId::Exchange))
         });
         summaries.chain(of_turns)
@@ -336,7 +336,7 @@ impl<'a> Candidates<'a> {
     pub(crate) fn place_of(&self, id: CandidateId) -> Option<u32> {
         let turns = self.log.turns();
         match id {
-            CandidateId::UserMessage(turn) => turns.head(turn),
+            CandidateId::UserMessage(turn) => turns.user_message(turn),
             CandidateId::Exchange(at) => Some(turns.exchange(at).at),
             _ => None,
         }

@@ -148,7 +148,7 @@ pub(super) fn unexpired_user_message(
     required: &[CandidateId],
     turn: TurnIndex,
 ) -> Option<CandidateId> {
-    rules.log().turns().head(turn)?;
+    rules.log().turns().user_message(turn)?;
     let id = CandidateId::UserMessage(turn);
     let expired =
         !rules.is_idle() && matches!(rules.messages(&members(rules.log(), id)), Eligibility::Out(_));

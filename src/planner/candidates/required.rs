@@ -83,7 +83,7 @@ pub(super) fn conversation(
     let mut required = live_candidates(rules, open)?;
     for (placed, at) in log.archive_index().summaries().zip(0..) {
         let active = |head: &u32| log.archive_index().archived(*head).is_none();
-        let head = placed.head.filter(active).and_then(|head| candidate_at(log, head));
+        let head = placed.user_message.filter(active).and_then(|head| candidate_at(log, head));
         required.extend(head.filter(|head| !required.contains(head)));
         required.push(CandidateId::Summary(at));
     }
@@ -102,7 +102,7 @@ fn live_candidates(
         Err(error) => Some(Err(error)),
     };
     let mut required: Vec<CandidateId> = Vec::new();
-    match turns.head(live) {
+    match turns.user_message(live) {
         Some(_) => required.push(CandidateId::UserMessage(live)),
         None => {
             // An exchange that policy refuses cannot take the place of the question (S1).

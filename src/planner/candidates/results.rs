@@ -56,7 +56,7 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
     let turns = candidates.log.turns();
     match turns.place_of(position) {
         Place::Exchange(at) => (turns.exchange(at).at != position).then_some(at),
-        Place::Leading | Place::Head(_) | Place::Archived => None,
+        Place::Leading | Place::UserMessage(_) | Place::Archived => None,
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn answered_exchange(candidates: &Candidates<'_>, position: u32) -> O
 /// to a pinned or required exchange, or is shorter than its stub.
 pub(super) fn stub(candidates: &Candidates<'_>, position: u32) -> Option<Message> {
     let message = candidates.log.message(position);
-    if message.role() != Role::Tool || !message.may_say_another_text() {
+    if message.role() != Role::Tool || !message.accepts_new_text() {
         return None;
     }
     let id = CandidateId::Exchange(answered_exchange(candidates, position)?);

@@ -216,7 +216,7 @@ fn clippable_parts(message: &Message) -> Vec<Part> {
 
 /// Returns a tool result with texts of at most `bytes` bytes. Returns `None` if none of its texts is longer.
 fn clipped_result(message: &Message, parts: &[Part], id: &ItemId, bytes: usize) -> Option<Message> {
-    if !message.may_say_another_text() {
+    if !message.accepts_new_text() {
         return None;
     }
     let clip = |part: &Part| wording::clipped_result(id, text_of(part)?, bytes);
@@ -225,7 +225,7 @@ fn clipped_result(message: &Message, parts: &[Part], id: &ItemId, bytes: usize) 
         return None;
     }
     if !message.may_have_media() {
-        return clipped.into_iter().flatten().next().map(|text| message.saying(text));
+        return clipped.into_iter().flatten().next().map(|text| message.with_new_text(text));
     }
     let parts = clipped.into_iter().zip(parts);
     let parts = parts.map(|(clipped, part)| clipped.map_or_else(|| part.clone(), Part::Text));

@@ -28,7 +28,7 @@ pub(crate) fn retention_cost(
 ) -> Option<RetentionCost> {
     let log = request.log;
     // After a compaction or a rewind, the last prompt is not continued.
-    if log.archive_events() > 0 && !log.sent_since_the_record() {
+    if log.archive_events() > 0 && !log.has_sent_since_compaction() {
         return None;
     }
     let prompt = last.prompt.as_deref()?;
@@ -40,7 +40,7 @@ pub(crate) fn retention_cost(
         .filter(|price| price.cache_read.is_some())?
         .rates(prompt.iter().map(|piece| piece.tokens).sum(), None);
     let turn = log.live_turn().filter(|turn| log.turns().exchanges(*turn).is_empty())?;
-    let question = log.turns().head(turn)?;
+    let question = log.turns().user_message(turn)?;
     let asked_already = last.live.as_ref() == Some(&log.message_id(question));
     if !same_target || asked_already {
         return None;
@@ -93,7 +93,7 @@ fn replies_before(log: &Conversation, position: u32) -> u64 {
     let turns = log.turns();
     match turns.place_of(position) {
         Place::Exchange(at) => at.to_usize() as u64,
-        Place::Head(turn) => turns.exchanges(turn).start.to_usize() as u64,
+        Place::UserMessage(turn) => turns.exchanges(turn).start.to_usize() as u64,
         Place::Leading | Place::Archived => 0,
     }
 }

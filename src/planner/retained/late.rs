@@ -44,7 +44,7 @@ impl<'a> LateAdditions<'a> {
             return Self::default();
         }
         // After a compaction or a rewind, the beginning of the prompt changes anyway.
-        let own = log.anchor().filter(|_| log.archive_events() == 0 || log.sent_since_the_record());
+        let own = log.anchor().filter(|_| log.archive_events() == 0 || log.has_sent_since_compaction());
         // An anchor of the caller counts only if it is the conversation's own: otherwise the log has no
         // record of the sent texts.
         let same = |own: &&Anchor| request.previous.as_ref().is_none_or(|given| given.prompt == own.prompt);

@@ -62,7 +62,7 @@ impl Selector<'_, OneBudget> {
     fn record_fallen_pins(&self, chosen: &mut Selection) -> Result<(), Error> {
         let mut fallen = BTreeMap::new();
         for pin in chosen.reasons.pins.keys().filter(|pin| matches!(pin, CandidateId::Exchange(_))) {
-            let head = self.index.head(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
+            let head = self.index.user_message(self.index.turn_of(*pin)).filter(|head| !chosen.has(*head));
             if let Some(reason) = head.map(|head| self.costs.ineligible(head)).transpose()?.flatten() {
                 fallen.insert(*pin, reason);
             }
@@ -83,7 +83,7 @@ impl Selector<'_, OneBudget> {
             chosen.included.find(id).is_some_and(|inclusion| inclusion.section == Section::Conversation)
         };
         for turn in TurnIndex::each(self.index.turns()).rev() {
-            let head = self.index.head(turn);
+            let head = self.index.user_message(turn);
             let user_message_expired = self.has_expired_user_message(turn, chosen)?;
             if !user_message_expired && head.is_some_and(|head| !chosen.has(head)) {
                 break;

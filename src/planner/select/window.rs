@@ -130,7 +130,7 @@ impl<W: Walker> Selector<'_, W> {
     fn newest_answered(&self, room: Room, low: u64, chosen: &Selection<W>) -> Result<Option<u64>, Error> {
         let Some(turn) = TurnIndex::each(self.index.turns()).rev().nth(1) else { return Ok(None) };
         let exchanges = self.index.exchanges(turn);
-        let start = self.index.head(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
+        let start = self.index.user_message(turn).unwrap_or(CandidateId::Exchange(exchanges.start));
         // A cut never reaches further back than the last window, so that window must have contained the turn.
         match self.index.window_start {
             Some(floor) if self.index.turn_of(floor) > turn => return Ok(None),
@@ -235,7 +235,7 @@ impl<W: Walker> Selector<'_, W> {
                 continue;
             }
             let exchanges = ExchangeIndex::each(from..exchanges.end).rev().map(CandidateId::Exchange);
-            for id in exchanges.chain(self.index.head(turn)) {
+            for id in exchanges.chain(self.index.user_message(turn)) {
                 if !chosen.has(id) && self.costs.ineligible(id)?.is_none() && !visit(id)? {
                     return Ok(false);
                 }
@@ -253,7 +253,7 @@ impl<W: Walker> Selector<'_, W> {
         if self.costs.nothing_leaves() {
             return Ok(false);
         }
-        match self.index.head(turn).filter(|head| !chosen.has(*head)) {
+        match self.index.user_message(turn).filter(|head| !chosen.has(*head)) {
             Some(head) => Ok(self.costs.ineligible(head)?.is_some()),
             None => Ok(false),
         }
@@ -276,7 +276,7 @@ impl<W: Walker> Selector<'_, W> {
             })
         };
         let Range { start, end } = exchanges;
-        if self.index.head(turn).is_none() && !self.is_one_turn() {
+        if self.index.user_message(turn).is_none() && !self.is_one_turn() {
             for at in ExchangeIndex::each(start..from) {
                 if !chosen.has(CandidateId::Exchange(at)) && lives(at)? {
                     return Ok(false);
@@ -327,7 +327,7 @@ impl<W: Walker> Walk<'_, '_, W> {
         if self.floor.is_some_and(|floor| turn < index.turn_of(floor)) {
             return Ok(ControlFlow::Break(()));
         }
-        let head = index.head(turn);
+        let head = index.user_message(turn);
         let mut left = self.left;
         let mut new_head = None;
         // Nothing of such a turn can be sent but pins, so it does not end the walk.

@@ -140,7 +140,7 @@ impl TargetProfile {
         }
         Cow::Owned(match self.role_of(message, changes) {
             role if role == message.role() => sent,
-            role => sent.in_role(role),
+            role => sent.with_role(role),
         })
     }
 

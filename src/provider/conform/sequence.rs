@@ -230,7 +230,7 @@ impl SequenceBuilder<'_> {
         match message {
             message if stands => message,
             message if adds_tools(&message) => Message::user(wording::left_out_part("tool_addition")),
-            message => message.in_role(Role::User),
+            message => message.with_role(Role::User),
         }
     }
 

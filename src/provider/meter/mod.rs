@@ -221,7 +221,7 @@ impl Meter {
         let has_media = sent.may_have_media();
         let tag = match turn_position {
             // The tokens of media depend on the model, so they must not be cached under the counter's id.
-            _ if sent.is(message) && !has_media => self.counter.id(),
+            _ if sent.is_same(message) && !has_media => self.counter.id(),
             TurnPosition::Live => self.tags[0],
             _ => self.tags[1],
         };

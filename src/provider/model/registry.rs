@@ -112,7 +112,8 @@ impl Registry {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
-        let text = file::text(path, MAX_FILE_BYTES, "models in TOML, written by hand or by `models import`");
+        let text =
+            file::read_text(path, MAX_FILE_BYTES, "models in TOML, written by hand or by `models import`");
         let text = text.map_err(|detail| Error::new(Repr::ConfigFile { origin: origin.clone(), detail }))?;
         Self::from_toml(&text, &origin)
     }

@@ -106,7 +106,7 @@ impl ChatTemplate {
         let settings_tokens: Tokens = serde_json::from_value(settings.clone()).unwrap_or_default();
         let tokenizer = folder.join("tokenizer.json");
         let tokenizer_tokens: Tokens = if tokenizer.exists() {
-            let text = file::text(&tokenizer, MAX_TOKENIZER_BYTES, "a tokenizer.json");
+            let text = file::read_text(&tokenizer, MAX_TOKENIZER_BYTES, "a tokenizer.json");
             let text = text.map_err(|detail| first_fault(&tokenizer.display().to_string(), &detail))?;
             serde_json::from_str(&text).unwrap_or_default()
         } else {
@@ -226,7 +226,8 @@ fn in_settings(settings: &Value) -> Option<&str> {
 }
 
 fn read(path: &Path, expected: &str) -> Result<String, Error> {
-    file::text(path, MAX_BYTES, expected).map_err(|detail| first_fault(&path.display().to_string(), &detail))
+    file::read_text(path, MAX_BYTES, expected)
+        .map_err(|detail| first_fault(&path.display().to_string(), &detail))
 }
 
 fn read_json(path: &Path) -> Result<Value, Error> {

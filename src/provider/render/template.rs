@@ -246,7 +246,7 @@ fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
         && first.role().instructs()
         && second.role() == Role::User
     {
-        let mut all = vec![first.in_role(Role::User).joined_with(second)];
+        let mut all = vec![first.with_role(Role::User).joined_with(second)];
         all.extend_from_slice(rest);
         messages = all.into();
     }

@@ -93,7 +93,7 @@ impl Selector<'_, ManyBudgets> {
     ) -> Result<TrailEnd, Error> {
         let (turns, floor) = (self.index.turns(), trail.floor);
         for turn in TurnIndex::each(turns.clone()).rev() {
-            let head = self.index.head(turn);
+            let head = self.index.user_message(turn);
             let new_head = head.filter(|head| !chosen.has(*head));
             let of_this = trail.turn(new_head.is_some(), head.is_some() || self.is_one_turn());
             if floor.is_some_and(|floor| turn < self.index.turn_of(floor)) {

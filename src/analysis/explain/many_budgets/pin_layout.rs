@@ -133,7 +133,7 @@ impl Selector<'_, ManyBudgets> {
             _ => None,
         };
         if let Some(at) = exchange {
-            let may_be_cut = self.index.head(turn).is_some() || self.is_one_turn();
+            let may_be_cut = self.index.user_message(turn).is_some() || self.is_one_turn();
             if !may_be_cut || !self.reaches(turn, at, &minimum)? {
                 return Ok(None);
             }
