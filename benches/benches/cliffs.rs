@@ -161,7 +161,7 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
 }
 
 /// What `docs/performance.md` lists as still growing.
-fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
+fn bench_growing_costs(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
     for count in [5_000, 10_000] {
         let log = talk(count, &[Role::User, Role::Assistant]);
@@ -267,7 +267,7 @@ fn main() {
     group.finish();
     many_of_a_kind(&mut criterion, &manager, limits);
     pinned_messages(&mut criterion, &manager);
-    what_still_grows(&mut criterion, &manager, limits);
+    bench_growing_costs(&mut criterion, &manager, limits);
     two_models(&mut criterion, &manager);
     let mut group = criterion.benchmark_group("read a session of compactions");
     for count in [2_000, 4_000] {

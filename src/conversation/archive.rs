@@ -328,7 +328,7 @@ mod tests {
         /// What a compaction makes of the turns is what filing all messages again makes of them, and what
         /// comes after it is filed alike.
         #[test]
-        fn a_compaction_files_what_is_active(steps in prop::collection::vec(step(), 1..40)) {
+        fn compaction_files_active_messages(steps in prop::collection::vec(step(), 1..40)) {
             let mut log = Conversation::new();
             for step in steps {
                 match step {

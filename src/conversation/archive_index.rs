@@ -257,7 +257,7 @@ mod tests {
         /// Any ranges one after the other: each message is archived by the first that took it, and neighbours
         /// are one.
         #[test]
-        fn what_is_archived_stays_with_what_archived_it(
+        fn archived_message_keeps_its_first_compaction(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),
         ) {
             let (mut archive_index, mut by) = (ArchiveIndex::default(), [None; 40]);

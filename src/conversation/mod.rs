@@ -459,7 +459,7 @@ mod tests {
 
     #[cfg(feature = "openai")]
     #[test]
-    fn a_reply_commits_what_was_sent() {
+    fn push_reply_records_the_sent_prompt() {
         let manager = crate::ContextWindowManager::for_model("gpt-4o").unwrap();
         let mut log = Conversation::from([Message::user("How are you?")]);
         let plan = manager.build_plan(&crate::PlanRequest::new(&log)).unwrap();
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn open_calls_are_what_an_agent_has_to_run() {
+    fn open_calls_are_calls_without_results() {
         let call = |id: &str| ToolCall::new(id, "f", "{}");
         let mut log = Conversation::from([Message::user("go")]);
         assert_eq!(log.open_calls().count(), 0);

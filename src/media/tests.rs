@@ -138,7 +138,7 @@ fn parts_without_media_are_left_alone() {
 }
 
 #[test]
-fn images_cost_what_the_pages_of_their_providers_say() {
+fn image_costs_match_provider_documentation() {
     use Certainty::{Estimate, Exact, UpperBound};
     let cases = [
         // developers.openai.com, images and vision: the examples of the page.

@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_is_missed_and_only_what_is_empty_counts_twice(
+        fn no_value_is_missed_and_only_empty_values_count_twice(
             texts in prop::collection::vec((json(), any::<bool>()), 1..4), cut in any::<prop::sample::Index>(),
         ) {
             let text: String = texts

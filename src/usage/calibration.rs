@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_flagged_and_teaches_nothing() {
+    fn implausible_report_is_flagged_and_not_learned() {
         for (counted, reported) in [(1_000, 0), (1_000, 300_000), (1_000, 2_001), (1_000, 499), (0, 9)] {
             let calibrator = learn(&[(1_000, 1_100), (counted, reported)], 200_000);
             assert_eq!(calibrator.calibration, line(1_100, 0, 1), "{reported}");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_without_what_was_cached_teach_nothing_however_often_they_come() {
+    fn repeated_reports_without_cached_tokens_are_not_learned() {
         // What is new in each prompt alone, and one figure for all of them.
         let uncached: Vec<_> = (1..9).map(|n| (n * 4_000, 4_000)).collect();
         let made_up: Vec<_> = (1..9).map(|n| (n * 2_000, 900)).collect();
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_fits_here_fits_there(
+        fn largest_fitting_count_fits_after_calibration(
             per_mille in 1u32..5_000, offset in -50_000i64..50_000, budget in 0u64..1_000_000,
         ) {
             let calibration = TokenCalibration { per_mille, offset, reports: 1 };

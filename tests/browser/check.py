@@ -25,7 +25,7 @@ light and in dark, with and without JavaScript:
   the total that `replay` reports;
 * sorting keeps every row, a link opens its row, runs unfold.
 
-`--pages` is the folder that the test `pages_with_a_slider_and_what_planning_shows` writes where `CONTEXT_WINDOW_PAGES` names one.
+`--pages` is the folder that the test `write_slider_pages_with_expected_plans` writes where `CONTEXT_WINDOW_PAGES` names one.
 `--shots` writes pictures of the pages. `--self-test` breaks a page in each of these ways
 and sees that the check finds it. Exit: 0 all well, 1 something is wrong, 2 bad usage,
 no browser or missing packages.

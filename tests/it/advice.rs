@@ -153,7 +153,7 @@ fn with_results() -> impl Strategy<Value = Session> {
 }
 
 #[test]
-fn advice_on_generated_sessions_does_what_it_says() {
+fn advice_on_generated_sessions_has_its_stated_effect() {
     let applied = RefCell::new(Applied::new());
     let mut runner = TestRunner::new(generate::cases(3_000, 40_000));
     let sessions = prop_oneof![2 => generate::session(), 1 => generate::crowded(), 2 => with_results()];
@@ -206,7 +206,7 @@ fn check_real(prefix: &str, model: &str, budgets: &[u64], applied: &mut Applied)
 }
 
 #[test]
-fn advice_on_real_sessions_does_what_it_says() {
+fn advice_on_real_sessions_has_its_stated_effect() {
     if data::folder().is_none() {
         return;
     }

@@ -67,7 +67,7 @@ fn anthropic(plan: &ContextPlan) -> Vec<String> {
 }
 
 #[test]
-fn the_ends_of_what_stays_are_marked() {
+fn ends_of_the_lasting_prefix_are_marked() {
     // The lasting head without the note for two turns, the earlier turns, the question without the state merged into it.
     let short = plan("claude-sonnet-5", &log(0), true);
     assert_eq!(anthropic(&short), ["A lasting note.", "The first answer.", "The second question."]);
@@ -80,7 +80,7 @@ fn the_ends_of_what_stays_are_marked() {
 }
 
 #[test]
-fn what_is_shorter_than_the_models_least_is_not_marked() {
+fn prefix_below_the_models_minimum_is_not_marked() {
     // 1,024 tokens for Claude Sonnet 5, a quarter of a character each here.
     let small = plan("claude-sonnet-5", &log(0), false);
     assert!(anthropic(&small).is_empty());
@@ -134,7 +134,7 @@ fn marks_of_another_prompt_are_not_sent() {
 
 /// GPT-5.6 takes marks in what it is told, not in what it said; older models take none.
 #[test]
-fn openai_marks_only_what_it_is_told() {
+fn openai_marks_only_input_items() {
     const KEY: &str = "prompt_cache_breakpoint";
     let plan_of = |model: &str| plan(model, &log(2), true);
     let new = plan_of("gpt-5.6");

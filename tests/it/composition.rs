@@ -88,7 +88,7 @@ fn each_kind_has_its_tokens() {
 }
 
 #[test]
-fn what_fills_a_window_is_said_first() {
+fn report_begins_with_the_largest_items() {
     let full = plan(&agent(), "claude-sonnet-4-5", 900);
     let said = report::advice(&full).unwrap();
     assert!(said.contains("the largest item is m9 read part3.rs: "), "{said}");
@@ -128,7 +128,7 @@ fn the_grid_has_a_cell_for_every_kind() {
 }
 
 #[test]
-fn real_sessions_are_what_their_kinds_sum_up_to() {
+fn tokens_by_kind_sum_to_the_total_in_real_sessions() {
     let files = data::files(&["conv_claudecode", "conv_tau2", "conv_reasontool", "conv_sweagent"]);
     for file in &files {
         for session in file.sessions().take(6) {

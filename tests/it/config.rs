@@ -369,7 +369,7 @@ fn every_key_changes_something() {
 }
 
 #[test]
-fn errors_say_where_what_and_what_is_allowed() {
+fn errors_name_place_value_and_allowed_values() {
     let cases = [
         ("a typo in a key", "[rag]\nfill = \"prefix\"\nmax_itmes = 3\n"),
         ("a typo in a table", "[sections.ragg]\nshare = 300\n"),

@@ -56,7 +56,7 @@ fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
 }
 
 #[test]
-fn what_a_provider_does_not_do_is_done_here_with_a_notice() {
+fn unsupported_context_editing_is_done_locally_with_a_notice() {
     let tweak = |config: &mut Config| {
         config.conversation.tool_results = ToolResults::Provider;
         config.compaction.strategy = CompactionStrategy::Provider;

@@ -78,7 +78,7 @@ fn row(name: &str, sums: &Sums) -> String {
 }
 
 #[test]
-fn what_caching_costs_is_what_was_reported() {
+fn cache_costs_equal_the_reported_costs() {
     let sessions: Vec<Value> = data::texts(&["conv_claudecode"])
         .iter()
         .flat_map(|text| text.lines())

@@ -152,7 +152,7 @@ fn documents_beyond_the_cache_are_counted_once() {
 
 /// N5: documents and tools that come again with the next request are not counted again.
 #[test]
-fn what_recurs_is_counted_once() {
+fn recurring_documents_and_tools_are_counted_once() {
     let (counter, asked) = recording(Some(128));
     let manager = manager(counter, 1 << 20);
     let tools = [Tool::new(
@@ -236,7 +236,7 @@ fn a_template_that_cannot_be_used_says_where_and_why() {
 
 /// N4: asked for exact counts, rows of what is out are what counting says; without, they are bounds that hold.
 #[test]
-fn rows_of_what_is_out_are_counted_when_asked() {
+fn excluded_rows_are_counted_on_request() {
     let log = conversation();
     let documents = [
         RagItem::new("large", 0.9, "so it is. ".repeat(400)),

@@ -282,7 +282,7 @@ proptest! {
 
     /// Where several pins or documents compete for little room.
     #[test]
-    fn every_counterfactual_of_a_crowded_prompt_is_what_every_budget_shows(
+    fn counterfactuals_of_crowded_prompts_agree_with_planning_at_every_budget(
         (session, target) in (generate::crowded(), target()),
     ) {
         agrees_as_it_is(session, target)?;
@@ -290,7 +290,7 @@ proptest! {
 
     /// Pinned messages compete, each with the question that it brings.
     #[test]
-    fn counterfactuals_of_pinned_messages_are_those_of_every_budget(
+    fn counterfactuals_of_pinned_messages_agree_with_planning_at_every_budget(
         (session, target) in (generate::pinned(), target()),
     ) {
         agrees_as_it_is(session, target)?;
@@ -298,7 +298,7 @@ proptest! {
 
     /// Where one message of a long conversation is asked about, and most decisions are none of its matter.
     #[test]
-    fn every_counterfactual_of_a_talk_is_what_every_budget_shows(
+    fn counterfactuals_of_a_long_conversation_agree_with_planning_at_every_budget(
         (session, target) in (generate::talk(), target()),
     ) {
         agrees_as_it_is(session, target)?;
@@ -309,7 +309,7 @@ proptest! {
     #![proptest_config(generate::cases(60, 10_000))]
 
     #[test]
-    fn every_counterfactual_is_what_every_budget_shows(
+    fn counterfactuals_agree_with_planning_at_every_budget(
         session in generate::session(),
         target in target(),
         margin in prop_oneof![4 => Just(1_000u32), 1 => 700u32..1_400],
@@ -419,7 +419,7 @@ fn all_agree(manager: &ContextWindowManager, request: &PlanRequest<'_>, budget: 
 /// What is larger than every budget ends the walk: its question stays out where nothing newer of its turn is there to be
 /// kept, and comes in where there is.
 #[test]
-fn nothing_comes_in_before_what_fits_no_budget() {
+fn nothing_older_than_an_item_too_large_for_every_budget_is_included() {
     use context_window::{Conversation, Message};
     let huge = || Message::assistant("x".repeat(2_000));
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
@@ -471,7 +471,7 @@ fn pins_that_come_in_late_are_part_of_every_answer() {
 
 /// A call without a result that no budget lets the walk come to is no error: its section has a cap.
 #[test]
-fn what_the_walk_never_reaches_is_never_looked_at() {
+fn unreachable_call_without_result_is_no_error() {
     use context_window::{Conversation, Message, ToolCall, config::Repair};
     let mut config = context_window::Config::default();
     config.sections.conversation.cap = Some(120);
@@ -489,7 +489,7 @@ fn what_the_walk_never_reaches_is_never_looked_at() {
 /// Found by a reader: an older message that comes in later can make the target demand one more, which takes the place of
 /// the one that is asked about.
 #[test]
-fn what_a_target_demands_can_push_a_message_out_again() {
+fn target_demand_can_exclude_a_message_at_a_larger_budget() {
     let log = context_window::Conversation::from([
         context_window::Message::assistant("a"),
         context_window::Message::user("0123456789"),
@@ -506,7 +506,7 @@ fn what_a_target_demands_can_push_a_message_out_again() {
 
 /// Found by a reader: with a counter that rounds, documents together cost more than each of them.
 #[test]
-fn what_documents_cost_together_is_known_to_every_answer() {
+fn explanations_use_the_joint_count_of_documents() {
     let counter = context_window::TokenCounter::from_fn("quarters", |text| {
         Ok::<_, std::fmt::Error>(text.len() as u64 / 4)
     });

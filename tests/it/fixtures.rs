@@ -160,7 +160,7 @@ const IN_TESTS: [(u32, &str); 18] = [
     (17, "placeholder results depend on the call alone"),
     (25, "Planning reads and never writes"),
     (26, "the lifetimes of a clone fall independently"),
-    (29, "errors_say_where_what_and_what_is_allowed"),
+    (29, "errors_name_place_value_and_allowed_values"),
     (39, "both_unit_systems_give_one_context_size"),
     (67, "one record a plan, with numbers and without a word of the prompt"),
 ];

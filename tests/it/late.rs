@@ -260,7 +260,7 @@ fn a_cut_loses_none_of_them() {
 
 /// What stands stays where it is, whatever the log ends with; only what is new is then declared in the head.
 #[test]
-fn what_stands_stays_where_nothing_can_be_added() {
+fn late_items_stay_if_nothing_can_be_added() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();

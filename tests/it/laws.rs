@@ -91,7 +91,7 @@ proptest! {
         // nobody had planned.
         planned.check_laws()?;
         shuffled_documents_change_nothing(&planned, order)?;
-        ttl_falls_only_for_what_was_included(&planned)?;
+        check_ttl_falls_only_for_included_items(&planned)?;
         unlimited_pins_are_in(&planned)?;
         repair_is_idempotent(&planned)?;
         a_plan_from_its_own_anchor_settles(&planned)?;
@@ -103,7 +103,7 @@ proptest! {
     fn every_law_holds_for_changed_sessions(session in generate::session(), rough in prop::bool::ANY, more in 0u64..300) {
         every_law_holds_with_estimates_too(&session, rough)?;
         prefix_fill_is_monotone(session.clone(), more)?;
-        what_was_asked_about_is_gone_the_next_turn(session)?;
+        check_asked_item_is_gone_next_turn(session)?;
     }
 }
 
@@ -167,7 +167,7 @@ fn planning_changes_nothing(planned: &Planned<'_>, before: &str) -> Result<(), T
 }
 
 /// T3: TTL falls by one, only for what the plan included, and never below nothing.
-fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), TestCaseError> {
+fn check_ttl_falls_only_for_included_items(planned: &Planned<'_>) -> Result<(), TestCaseError> {
     let Planned { session, log, manager, plan: before } = *planned;
     let mut log = log.clone();
     log.complete_turn(before);
@@ -187,7 +187,7 @@ fn ttl_falls_only_for_what_was_included(planned: &Planned<'_>) -> Result<(), Tes
 }
 
 /// T2: under `ask` an expired item stays exactly one more turn: what was asked about is gone the next one.
-fn what_was_asked_about_is_gone_the_next_turn(mut session: Session) -> Result<(), TestCaseError> {
+fn check_asked_item_is_gone_next_turn(mut session: Session) -> Result<(), TestCaseError> {
     session.config.ttl_policy = TtlPolicy::Ask;
     let mut log = session.log();
     let manager = session.manager();
@@ -360,7 +360,7 @@ fn the_live_question_is_in_even_when_it_alone_is_over_the_budget() {
 /// Found by a full run: a pin that follows the live question ends the merge of state into it, and a pin after it in the
 /// order spent that saving all the same.
 #[test]
-fn what_merging_saves_is_spent_once_at_any_budget() {
+fn merge_savings_are_spent_once_at_any_budget() {
     let life = |pin| generate::Life { pin, ttl: None };
     let line =
         |role, size, pin| generate::Line { role, size, calls: Vec::new(), answers: None, life: life(pin) };
@@ -390,7 +390,7 @@ proptest! {
 
     /// S6: every change that an overflow names makes it fit, and the budget it asks for is exact to one token.
     #[test]
-    fn what_an_overflow_proposes_helps(
+    fn proposed_overflow_remedies_help(
         mut session in generate::session(), tight in 1u64..200, margin in prop_oneof![Just(1_000u32), 500u32..=2_000],
     ) {
         session.budget = tight;
@@ -591,7 +591,7 @@ proptest! {
     /// O3: what a conversation remembers beside its log, hashes of rows among it, changes nothing: plans and anchors are those of
     /// the same log read from its events.
     #[test]
-    fn what_is_remembered_changes_no_plan(session in generate::session(), turns in 1usize..5, stays in prop::bool::ANY) {
+    fn remembered_hashes_change_no_plan(session in generate::session(), turns in 1usize..5, stays in prop::bool::ANY) {
         let mut log = session.log();
         let model = if stays { Model::named("claude-fable-5-1").unwrap() } else { Model::custom("test") };
         let manager = ContextWindowManager::new(model, context_window::TokenCounter::bytes(), session.config.clone()).unwrap();

@@ -41,7 +41,7 @@ fn ten_icons_cost_ten_times_the_smallest_image() {
 }
 
 #[test]
-fn a_large_image_costs_what_the_model_sees_of_it() {
+fn large_image_costs_its_downscaled_size() {
     let (tokens, _) = cost("claude-opus-4-8", &[picture(9_000, 5_000)]);
     // Two tokens stand around a block.
     assert_eq!(tokens, 4_784 + 2);
@@ -132,7 +132,7 @@ fn a_result_with_media_is_clipped_in_its_texts() {
 
 /// Pages are an estimate: the reports of a provider teach what they count, even where texts are counted exactly (rule N6).
 #[test]
-fn reports_teach_what_pages_count() {
+fn usage_reports_calibrate_page_counts() {
     let document = Part::Opaque {
         wire_format: WireFormat::OpenAiChat,
         json: json!({"type": "file", "file": {"file_data": base64(&pdf(10, 100))}}).to_string(),

@@ -9,7 +9,7 @@ mod names;
 const ENTRY: &str = "[[model]]\nname = \"m\"\nprovider = \"p\"\nsource = \"s\"\ndate = \"d\"\n";
 
 #[test]
-fn what_cannot_be_is_refused_with_its_place() {
+fn impossible_registry_values_are_refused_with_their_place() {
     let cases = [
         ("an input over the context", "context_len = 10\nmax_input = 11\n"),
         ("a length of 0", "context_len = 0\n"),
@@ -95,7 +95,7 @@ fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
 }
 
 #[test]
-fn what_is_known_better_stays() {
+fn better_known_figures_survive_an_import() {
     let known = |provider: &str, context: u64| {
         let entry = format!(
             "name = \"one\"\nprovider = \"{provider}\"\naliases = [\"uno\", \"TWO\"]\ncontext_len = {context}\n"

@@ -37,7 +37,7 @@ fn a_pin_is_in_at_every_budget_that_holds_it() {
 }
 
 #[test]
-fn a_pin_dropped_says_what_it_needs_and_what_keeps_it_out() {
+fn dropped_pin_reports_its_tokens_and_its_limit() {
     let mut config = Config::default();
     config.sections.pins_limit = 20;
     let plan = plan(2_500, config);

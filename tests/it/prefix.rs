@@ -17,7 +17,7 @@ proptest! {
 
     /// Texts of both prompts side by side: the items that are repeated are exactly the leading messages that are equal.
     #[test]
-    fn what_is_repeated_is_what_both_bodies_begin_with(session in generate::session(), budget in 1u64..1_500) {
+    fn repeated_items_are_the_common_leading_messages(session in generate::session(), budget in 1u64..1_500) {
         let log = session.log();
         let mut model = Model::custom("test");
         // Without merges every row is a text of its own.
@@ -126,7 +126,7 @@ fn a_note_that_is_unpinned_is_gone() {
 
 /// A conversation remembers one prompt, the last.
 #[test]
-fn a_conversation_repeats_what_it_sent() {
+fn conversation_remembers_its_last_prompt() {
     let mut log = base();
     let manager = manager(Model::custom("test"));
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();

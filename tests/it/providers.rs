@@ -46,7 +46,7 @@ fn hold(goal: &Goal, manager: &ContextWindowManager, request: &PlanRequest<'_>) 
         return Err(format!("{}\n{sent:#}", broken.join("\n")));
     }
     never_over_without_saying_so(&plan)?;
-    what_nobody_wrote_is_named(&plan)?;
+    check_synthetic_rows_are_named(&plan)?;
     ledger::adds_up(goal, &plan, &sent, TokenCounter::chars_per_4())?;
     body::write(goal, &sent);
     valid_in_any_other_form(goal, &plan)?;
@@ -90,7 +90,7 @@ fn never_over_without_saying_so(plan: &ContextPlan) -> Result<(), String> {
 }
 
 /// H2, H5: a notice names every row of source synthetic.
-fn what_nobody_wrote_is_named(plan: &ContextPlan) -> Result<(), String> {
+fn check_synthetic_rows_are_named(plan: &ContextPlan) -> Result<(), String> {
     let named: BTreeSet<&str> =
         plan.notices.iter().flat_map(|notice| &notice.ids).map(|id| id.as_str()).collect();
     let unnamed =

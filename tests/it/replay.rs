@@ -96,7 +96,7 @@ fn reuse(prefix: &str, budget: u64, preset: Option<&str>) -> Option<u64> {
 /// Each prompt of a replay is what a caller gets who plans, sends and commits by himself; and what a plan of the
 /// conversation as it was gets, going on from the prompt before.
 #[test]
-fn a_replay_is_what_a_caller_would_have_sent() {
+fn replay_equals_the_prompts_of_a_caller() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut prompts = 0;
     for name in ["support-chat", "long-talk", "overflow", "pins-ttl", "agent-parallel-tools"] {
@@ -151,7 +151,7 @@ fn a_replay_is_what_a_caller_would_have_sent() {
 /// A log that was really sent, with what the provider reported and a compaction in between, replays to the prompts that were
 /// sent, byte for byte; and the conversation as it was before each of them plans to the same.
 #[test]
-fn a_log_replays_to_what_was_sent() {
+fn log_replays_to_the_sent_prompts() {
     let model = Model::custom("m");
     let counter = context_window::TokenCounter::named("chars/4").unwrap();
     let manager = ContextWindowManager::new(model, counter, Config::default()).unwrap();

@@ -161,7 +161,7 @@ fn a_document_that_is_in_is_counted_once() {
 /// A conversation that remembers its window counts each message once, however many steps plan it; what is cleared
 /// costs its stub once more.
 #[test]
-fn a_sticky_window_counts_only_what_is_new() {
+fn sticky_window_counts_only_new_messages() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
         let mut config = Config::default();
         config.conversation.tool_results = results;
@@ -192,7 +192,7 @@ fn a_sticky_window_counts_only_what_is_new() {
 
 /// Where so much came since the last prompt that clearing cannot help, no more of it is counted than the budget holds.
 #[test]
-fn what_clearing_could_free_is_not_counted_behind_the_budget() {
+fn clearable_results_are_not_counted_beyond_the_budget() {
     let mut config = Config::default();
     config.conversation.tool_results = ToolResults::Clear;
     config.conversation.clear_at_least = 1_000_000_000;

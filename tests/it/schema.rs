@@ -151,7 +151,7 @@ fn object<'a>(value: &'a mut Value, place: &str) -> &'a mut Map<String, Value> {
 }
 
 #[test]
-fn they_are_schemas_and_say_what_everything_is() {
+fn schemas_are_valid_and_describe_every_property() {
     let (mut compiler, mut compiled) = (Compiler::new(), Schemas::new());
     let meta = compiler.compile(METASCHEMA, &mut compiled).unwrap();
     for name in ["config", "plan", "session"] {

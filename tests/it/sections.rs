@@ -52,7 +52,7 @@ proptest! {
     /// One document of as many tokens as `most` is in and one of a token more is not; beside one of as many as `free`
     /// everything stays that is in without documents.
     #[test]
-    fn a_retrieval_budget_is_what_documents_get(mut session in generate::session()) {
+    fn retrieval_budget_equals_the_room_for_documents(mut session in generate::session()) {
         let rag = RagOptions::default();
         session.config.rag = rag;
         session.rag = Vec::new();

@@ -218,7 +218,7 @@ fn at_every_budget_a_prompt_fits_and_documents_leave_together() {
 
 /// What no longer stands in the prompt is sent again when the request brings it again.
 #[test]
-fn what_left_is_sent_again_when_it_is_retrieved_again() {
+fn evicted_document_is_sent_again_when_retrieved_again() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(700));
     let document = RagItem::new("rule", 0.9, "note ".repeat(40));
     let (mut again, mut without) = (0, 0);
@@ -264,7 +264,7 @@ fn a_changed_document_is_sent_and_a_large_one_is_held_by_the_limit() {
 
 /// Files, journals and other stores give the same conversation: the next prompt is the same, byte for byte.
 #[test]
-fn what_was_sent_is_part_of_every_store() {
+fn sent_documents_survive_every_store() {
     for model in MODELS {
         let mut talk = Talk::new(model, &staying(), Some(900));
         talk.turns(4);
@@ -331,7 +331,7 @@ fn a_redacted_session_plans_alike() {
 
 /// Stateless callers keep the anchor and what they sent.
 #[test]
-fn a_stateless_caller_says_what_its_questions_were_sent_with() {
+fn stateless_caller_supplies_the_sent_documents() {
     let config = staying();
     let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config).unwrap();
     let document = RagItem::new("d", 0.9, "A fact.");
@@ -471,7 +471,7 @@ fn a_note_of_a_running_loop_waits() {
 
 /// O6: what is new since the last prompt and its reply is what the next body has behind them; where that was changed, an error.
 #[test]
-fn what_is_new_is_what_comes_behind_the_reply() {
+fn new_items_are_those_after_the_last_reply() {
     for model in ["gpt-6.2-astra", "claude-fable-5-2"] {
         let mut talk = Talk::new(model, &staying(), None);
         let mut continued = 0;
@@ -572,7 +572,7 @@ fn documents_that_were_not_sent_do_not_stand() {
 
 /// A request for a summary holds the documents and the state where they were sent: its beginning is what was sent before.
 #[test]
-fn a_compaction_is_asked_for_behind_what_was_sent() {
+fn summary_request_begins_with_the_sent_prompt() {
     let mut config = staying();
     config.compaction.retain.messages = Some(1);
     let mut talk = Talk::new("claude-opus-5-5", &config, None);

@@ -266,7 +266,7 @@ fn another_model_or_other_limits_start_afresh() {
 }
 
 #[test]
-fn a_session_file_carries_what_the_last_prompt_left_behind() {
+fn session_file_carries_the_last_anchor() {
     let turn = |at: usize| {
         format!(
             r#"{{"role":"user","content":"question {at}"}},{{"role":"assistant","content":"answer {at}"}}"#
@@ -290,7 +290,7 @@ fn a_session_file_carries_what_the_last_prompt_left_behind() {
 }
 
 #[test]
-fn what_did_not_fit_leaves_no_window_behind() {
+fn overflowing_prompt_leaves_no_window() {
     let manager = manager(Config::default());
     let mut log = Conversation::from([Message::user("u".repeat(50)), Message::assistant("a".repeat(50))]);
     log.push(Message::user("q".repeat(900)));

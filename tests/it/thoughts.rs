@@ -148,7 +148,7 @@ fn a_thought_that_was_left_out_stays_out() {
 }
 
 #[test]
-fn a_compaction_withholds_what_was_thought_before_it() {
+fn compaction_withholds_earlier_reasoning() {
     let mut config = Config::default();
     config.compaction.retain.messages = Some(4);
     let manager = manager_for("claude-fable-5-2", config);
@@ -173,7 +173,7 @@ fn a_compaction_withholds_what_was_thought_before_it() {
 
 /// A model reads what some others thought; a conversation that goes back to the first one has its thoughts again (rule K3).
 #[test]
-fn another_model_reads_what_it_can() {
+fn another_model_gets_the_reasoning_it_can_read() {
     let first = manager();
     let log = looked(&first, RequestLimits::new());
     for (model, sent) in [
@@ -214,7 +214,7 @@ fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
 }
 
 #[test]
-fn the_option_says_what_is_done() {
+fn reasoning_option_selects_the_policy() {
     let policy = |reasoning: ReasoningPolicy| {
         let mut config = Config::default();
         config.conversation.reasoning = reasoning;

@@ -54,7 +54,7 @@ fn misshapen(target: &Target, wrap: impl Fn(&Value) -> Value, wrong: &[Value]) {
 }
 
 #[test]
-fn what_is_no_body_at_all_is_reported_too() {
+fn malformed_bodies_are_reported() {
     let odd = json!([null, 7, "x", [], {}, {"role": 7}, {"type": []}, {"content": {}}, {"parts": 7}]);
     let nested = json!({"role": "user", "type": "message", "content": odd, "parts": odd, "tool_calls": odd});
     let list = json!([odd, nested, {"role": "assistant", "content": odd}, {"role": "tool"}]);
@@ -165,7 +165,7 @@ fn chat() -> Vec<Case> {
 }
 
 #[test]
-fn openai_chat_allows_what_its_flags_say() {
+fn openai_chat_flags_allow_their_features() {
     let (system, user) = (says("system", "Be brief."), says("user", "Tea?"));
     let many = Target { many_system: true, developer_role: true, ..Target::default() };
     passes(&many, &list(&[&system, &system, &user, &says("developer", "In verse."), &user]));

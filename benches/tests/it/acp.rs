@@ -16,7 +16,7 @@ fn read(update: &Value) -> SessionUpdate {
 }
 
 #[test]
-fn the_protocols_types_read_what_is_written() {
+fn protocol_types_deserialize_written_messages() {
     let mut config = Config::default();
     config.compaction.retain.messages = Some(1);
     let manager =

@@ -25,7 +25,7 @@ fn ledger(plan: &ContextPlan) -> i128 {
 
 /// N3: with a chat template the total is the count of what the template renders, at any budget.
 #[test]
-fn a_plan_for_a_chat_template_is_worth_what_is_rendered() {
+fn chat_template_plan_total_equals_count_of_rendered_text() {
     let tools = [Tool::new(
         "stock",
         "Counts \"<b>\" things & 'more'.",

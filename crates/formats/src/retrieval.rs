@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_where_and_what_was_looked_for() {
+    fn unreadable_hits_report_place_and_expected_fields() {
         let error = |map: FieldMap, json: &str| map.read_hits(json).unwrap_err().to_string();
         let shown = [
             error(FieldMap::qdrant(), "{\"a\":\n x}"),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_the_prompt_is_left_out() {
+    fn error_text_that_repeats_the_prompt_is_omitted() {
         let prompt = [Message::user("My pin is\n1234, do not tell.")];
         let body = json!({"message": "cannot read \"My pin is 1234, do not tell.\""});
         assert!(detail(&body, "", &prompt).ends_with("is not shown)"));

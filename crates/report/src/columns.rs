@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_whatever_their_script() {
+    fn lines_fit_in_every_script() {
         let texts = [("日本語の長い名前", 7), ("abc", 7), ("🦀🦀🦀🦀", 5), ("e\u{301}e\u{301}", 2)];
         for (text, columns) in texts {
             assert!(cut(text, columns).width() <= columns, "{text}");

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_to_what_a_request_needs_and_shrinks_again() {
+    fn cache_grows_to_the_need_of_a_request_and_shrinks_again() {
         let cache = ContentCache::new(10_000);
         let items: Vec<(String, Arc<str>)> =
             (0..200).map(|at| (format!("d{at}"), format!("{at:0500}").into())).collect();

@@ -86,7 +86,7 @@ fn a_stream_that_looks_like_objects_holds_none() {
 }
 
 #[test]
-fn damaged_trees_are_counted_by_what_is_left_of_them() {
+fn damaged_page_trees_are_counted_by_their_readable_pages() {
     // The inner node is in a stream that cannot be unpacked: the root says how many there are.
     let missing = file(&[
         (1, "<</Type/Catalog/Pages 2 0 R>>"),

@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_stands_in_one_and_what_is_none_has_no_parameters() {
+    fn non_object_schema_is_wrapped_and_invalid_schema_has_no_parameters() {
         for wire_format in [WireFormat::OpenAiChat, WireFormat::Anthropic] {
             let (value, one) = declared(wire_format, r#"{"type":"str","enum":["a"]}"#);
             let inner = json!({"type": "string", "enum": ["a"]});

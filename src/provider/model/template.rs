@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_marker_is_one() {
+    fn marker_like_texts_of_a_template_are_markers() {
         let source =
             "{% if a < b and c > d %}<|im_start|>{{ x[0] }}[INST] <<SYS>> <tool_call>\n</s> x['a'] [ok]<a b>";
         let template =

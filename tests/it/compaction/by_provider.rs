@@ -140,7 +140,7 @@ fn openai_returns_the_whole_next_window() {
 }
 
 #[test]
-fn what_cannot_be_asked_for_or_is_none_changes_nothing() {
+fn unsupported_or_invalid_provider_compaction_changes_nothing() {
     let mut log = talk();
     // Another provider has no such form.
     let error = job(&manager("gpt-4o"), &log).on_demand().unwrap_err();

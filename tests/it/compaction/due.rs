@@ -44,7 +44,7 @@ fn triggers_are_ored_and_count_their_boundary() {
 }
 
 #[test]
-fn what_stands_in_the_way() {
+fn each_obstacle_has_its_compaction_state() {
     let options = |change: &dyn Fn(&mut CompactionOptions)| {
         bytes(config(|config| {
             config.compaction.messages = Some(4);
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn what_does_not_help_changes_nothing_and_stops() {
+fn useless_compaction_changes_nothing_and_stops_retries() {
     let manager = bytes(config(|config| (config.compaction.percent, config.compaction.target) = (85, 50)));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(4_100)));
     let mut log = talk(41, 100);
@@ -272,7 +272,7 @@ fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
 }
 
 #[test]
-fn what_is_asked_for_by_hand_waits_too() {
+fn manual_compaction_waits_for_open_calls() {
     let manager = bytes(Config::default());
     let mut log = talk(12, 60);
     log.push(Message::user("go"));
@@ -307,7 +307,7 @@ fn what_is_asked_for_by_hand_waits_too() {
 }
 
 #[test]
-fn a_compaction_that_helps_forgets_what_failed() {
+fn successful_compaction_resets_failures() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::from([Message::user("Go on for ever.")]);
     let mut helped = 0;

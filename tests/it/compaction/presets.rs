@@ -87,7 +87,7 @@ fn each_preset_compacts_exactly_at_the_size_it_names() {
 }
 
 #[test]
-fn each_preset_of_a_summary_leaves_what_it_says() {
+fn each_summary_preset_keeps_its_stated_messages() {
     for window in WINDOWS {
         // The summary and nothing else; a question that waits stays.
         for (messages, kept) in [(30, vec![]), (31, vec!["m30".to_owned()])] {

@@ -45,7 +45,7 @@ fn starting_fresh_archives_everything_without_a_summary() {
 }
 
 #[test]
-fn a_plan_of_what_is_active_is_the_plan_of_a_conversation_of_just_that() {
+fn plan_after_archiving_equals_plan_of_the_active_messages() {
     let manager = bytes(Config::default());
     for keep in [3, 8, 14, 19] {
         let mut log = talk(20, 90);

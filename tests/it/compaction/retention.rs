@@ -53,7 +53,7 @@ fn a_summary_and_a_tail_are_kept_as_published() {
 }
 
 #[test]
-fn what_is_kept_never_starts_with_a_call() {
+fn kept_messages_never_start_with_a_call() {
     for messages in 0..8 {
         let manager = bytes(config(|config| config.compaction.retain.messages = Some(messages)));
         let mut log = Conversation::from([
@@ -75,7 +75,7 @@ fn what_is_kept_never_starts_with_a_call() {
 }
 
 #[test]
-fn the_live_question_stays_whatever_is_kept() {
+fn live_question_stays_with_every_retention() {
     let manager = bytes(Config::preset("summary-only").unwrap());
     let mut log = talk(21, 100);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
@@ -133,7 +133,7 @@ fn agents_compact_inside_the_live_turn() {
 }
 
 #[test]
-fn what_comes_meanwhile_is_kept() {
+fn messages_added_during_a_compaction_are_kept() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = talk(12, 60);
     let job = manager.compactor().now(&PlanRequest::like_last(&log)).unwrap().unwrap();
@@ -209,7 +209,7 @@ fn a_sliding_window_drops_until_every_threshold_holds() {
 
 /// Where the application sets a budget of its own, what is kept fits that, and the request for a summary may be larger.
 #[test]
-fn a_budget_of_ones_own_is_what_shares_are_of() {
+fn shares_are_of_the_applications_prompt_budget() {
     let manager = bytes(config(|config| config.compaction.summary.max_tokens = 100));
     let mut log = talk(40, 100);
     let request = asking(|log| {
@@ -268,7 +268,7 @@ fn a_sliding_window_parts_no_call_from_a_late_result() {
 }
 
 #[test]
-fn starting_fresh_by_strategy_keeps_what_waits() {
+fn fresh_strategy_keeps_unanswered_messages() {
     let manager = bytes(config(|config| config.compaction.strategy = CompactionStrategy::Fresh));
     let mut log = talk(41, 100);
     let job = manager.compactor().now(&PlanRequest::new(&log).with_limits(limits(4_100))).unwrap().unwrap();

@@ -26,7 +26,7 @@ fn archived(log: &Conversation) -> Vec<ItemId> {
 
 /// The job says beforehand what each strategy archives, and that is what it archives.
 #[test]
-fn a_job_lists_what_it_would_archive() {
+fn job_lists_the_messages_it_archives() {
     for (strategy, kind) in STRATEGIES {
         let manager = bytes(config(|config| {
             config.compaction.strategy = strategy;
@@ -121,7 +121,7 @@ fn an_answered_question_goes_with_its_answer() {
 
 /// `enabled = false` switches the triggers off, and nobody's request.
 #[test]
-fn what_is_asked_for_is_compacted_although_automatic_compaction_is_off() {
+fn requested_compaction_runs_while_automatic_compaction_is_off() {
     let manager = bytes(config(|config| {
         config.compaction.enabled = false;
         config.compaction.messages = Some(4);
@@ -162,7 +162,7 @@ fn a_conversation_without_a_user_message_slides() {
 
 /// What the newest compaction archived is sent again, and what came since stays; numbers go on.
 #[test]
-fn an_undo_keeps_what_came_since() {
+fn undo_keeps_later_messages() {
     let manager = bytes(config(|config| {
         config.compaction.summary.max_tokens = 60;
         config.compaction.retain.messages = Some(2);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_request_holds_what_is_active_and_the_instruction_is_not_stored() {
+fn request_holds_active_items_and_instruction_is_not_stored() {
     let manager = bytes(config(|config| config.compaction.retain.messages = Some(2)));
     let mut log = Conversation::new();
     log.push_system("s0", "Be brief.");
@@ -254,7 +254,7 @@ fn a_digest_leaves_room_for_a_prompt() {
 }
 
 #[test]
-fn a_request_is_in_the_order_of_the_prompt_and_tells_nobody_what_has_expired() {
+fn request_keeps_prompt_order_and_omits_expired_items() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::from([Message::system("Fix."), Message::user("Fix it.")]);
     let mut compactions = 0;

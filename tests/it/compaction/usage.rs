@@ -256,7 +256,7 @@ fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
 /// (rule U2):
 /// otherwise a conversation that no longer fits would look as small as its window.
 #[test]
-fn what_was_left_out_of_a_reported_prompt_is_pressure_too() {
+fn messages_excluded_from_a_reported_prompt_count_as_pressure() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));
     let mut log = talk(51, 100);

@@ -286,7 +286,7 @@ proptest! {
     #![proptest_config(generate::cases(150, 20_000))]
 
     #[test]
-    fn every_counterfactual_of_a_life_is_what_every_budget_shows(life in life()) {
+    fn counterfactuals_of_a_replayed_conversation_agree_with_planning_at_every_budget(life in life()) {
         every_answer_agrees(&life)?;
     }
 }

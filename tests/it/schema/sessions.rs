@@ -32,7 +32,7 @@ fn every_session_is_as_its_schema_says() {
 
 /// What `session_json` writes of every session, with its texts and without.
 #[test]
-fn what_an_application_writes_is_as_its_schema_says() {
+fn written_sessions_match_the_schema() {
     let schema = Schema::named("session");
     let mut count = 0;
     for (name, session, _) in sessions() {
@@ -196,7 +196,7 @@ fn a_wrong_type_in_a_session_is_refused_by_both() {
 }
 
 #[test]
-fn what_is_no_session_is_none_for_both() {
+fn invalid_session_is_refused_by_reader_and_schema() {
     let schema = Schema::named("session");
     for (name, fixture) in
         json_files("tests/fixtures").into_iter().filter(|(name, _)| name.starts_with("error_"))

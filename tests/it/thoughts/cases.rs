@@ -134,7 +134,7 @@ fn several_blocks_in_one_turn() {
 /// opencode#48637 and pydantic-ai#7984: a system prompt, or the tools, that differ from one turn to the next; refused. The four
 /// rows that were tried live: unchanged 200, another system text 400, a tool more 400, without thoughts 200.
 #[test]
-fn what_was_tried_live() {
+fn changed_head_withholds_reasoning_as_in_live_trials() {
     let mut talk = Talk::new(manager(), "Where is it?");
     for at in 0..3 {
         talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
@@ -246,7 +246,7 @@ fn to_another_model_and_back() {
 
 /// K7: what the provider says it dropped does not come back, and the application is told; what the plan foresaw is no news.
 #[test]
-fn what_a_provider_dropped_stays_out() {
+fn reasoning_dropped_by_the_provider_stays_out() {
     let mut talk = Talk::new(manager(), "Where is it?");
     for at in 0..3 {
         talk.step_with(&[thought(&format!("a{at}"))], Some("Not here."));
@@ -317,7 +317,7 @@ fn what_a_provider_dropped_stays_out() {
 
 /// K7: what goes to the provider with its own switch is dropped as the plan says: no event.
 #[test]
-fn what_was_foreseen_is_no_event() {
+fn foreseen_drop_is_no_event() {
     let mut config = Config::default();
     config.conversation.reasoning = ReasoningPolicy::Provider;
     let mut talk = Talk::new(manager_for("claude-fable-5-2", config), "Where is it?");
@@ -365,7 +365,7 @@ fn bound_reasoning_stays_with_its_sender() {
 
 /// What a thought weighs is known from the report of its reply alone, where it is not shown (R12 of the field: an empty text).
 #[test]
-fn a_thought_weighs_what_its_reply_reported() {
+fn hidden_reasoning_has_the_reported_size() {
     let manager = manager();
     let weight = |report: Value| {
         let mut log = Conversation::from([Message::user("Where is it?")]);

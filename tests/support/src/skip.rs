@@ -30,7 +30,7 @@ pub fn running() -> String {
 }
 
 #[test]
-fn what_is_skipped_is_noted_line_by_line() {
+fn skipped_tests_are_noted_line_by_line() {
     // The test starts itself, once with the variable and once without.
     if std::env::var_os("SKIP_TEST").is_some() {
         skip(&running(), "no kettle\nis here");
@@ -38,7 +38,7 @@ fn what_is_skipped_is_noted_line_by_line() {
         return;
     }
     let name = running();
-    assert!(name.ends_with("what_is_skipped_is_noted_line_by_line"), "{name}");
+    assert!(name.ends_with("skipped_tests_are_noted_line_by_line"), "{name}");
     let folder = std::env::temp_dir().join(format!("context-window-{}-skipped", std::process::id()));
     drop(std::fs::remove_dir_all(&folder));
     std::fs::create_dir_all(&folder).unwrap();

@@ -161,7 +161,7 @@ fn options_of_the_python_sdk_hold_instructions_and_tools() {
 }
 
 #[test]
-fn functions_stay_one_tool_with_what_came_beside_them() {
+fn function_declarations_keep_the_other_tools_of_their_object() {
     let tools = r#"[{"googleSearch":{},"functionDeclarations":[{"name":"free","description":"Lists boats.","parametersJsonSchema":{"type":"object"}}]},{"urlContext":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
     assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);

@@ -152,7 +152,7 @@ proptest! {
 
     /// A list of messages counts what a prompt of it counts, where nothing is left out, repaired or joined.
     #[test]
-    fn messages_count_what_their_prompt_counts(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
+    fn messages_count_as_their_prompt(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
         let manager = manager();
         let message = |(at, text): (usize, &String)| match at % 4 {
             0 => Message::user(text.as_str()),

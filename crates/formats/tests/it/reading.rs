@@ -28,7 +28,7 @@ fn lines(session: &Session) -> Vec<String> {
 const COMPACTION: &str = r#"{"type":"context_compaction","summary":"Kettles."}"#;
 
 #[test]
-fn what_stands_beside_a_compaction_is_a_message_after_it() {
+fn parts_next_to_a_compaction_become_a_message_after_it() {
     let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
     let image = r#"{"type":"image_url","image_url":"http://x/y.png"}"#;
     let (before, after) = (text("before"), text("after"));

@@ -371,7 +371,7 @@ async fn silence_ends_with_the_time() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_sent_again_in_half() {
+async fn too_long_request_is_retried_in_halves() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![wire.overflow(), wire.answer(SUMMARY)]);
         let record = world.compact(&world.summariser()).await.unwrap();
@@ -387,7 +387,7 @@ async fn what_is_too_long_is_sent_again_in_half() {
 }
 
 #[tokio::test]
-async fn what_is_always_too_long_ends() {
+async fn request_that_is_always_too_long_fails() {
     for wire in BOTH {
         let full = wire.ended("The begin", "model_context_window_exceeded");
         let inside = Reply::Json(200, wire.error("prompt is too long"));

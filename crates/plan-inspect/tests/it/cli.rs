@@ -137,7 +137,7 @@ fn colour_is_for_terminals_and_says_nothing_of_its_own() {
 }
 
 #[test]
-fn reports_fit_their_width_whatever_the_script() {
+fn reports_fit_their_width_in_every_script() {
     let wide = file(
         "wide.json",
         serde_json::json!({
@@ -235,7 +235,7 @@ fn json_and_messages_are_json() {
 }
 
 #[test]
-fn what_is_out_is_counted_when_asked() {
+fn excluded_items_are_counted_on_request() {
     let rows = |args: &[&str]| -> Vec<Value> {
         let args = [&[EXAMPLE, "--budget", "400", "--format", "json"], args].concat();
         serde_json::from_str::<Value>(&out(&args)).unwrap()["excluded"].as_array().unwrap().clone()
@@ -291,7 +291,7 @@ fn help_names_everything() {
 
 /// A diff fails on what it is told to fail on, and on nothing else.
 #[test]
-fn a_diff_fails_on_what_it_is_told() {
+fn diff_fails_only_on_the_requested_changes() {
     let fails = |then: &str, on: &str| {
         let output =
             inspect(&["diff", EXAMPLE, EXAMPLE, "--then-budget", then, "--fail-on", on]).output().unwrap();

@@ -129,7 +129,7 @@ fn bad_input_is_a_clear_error_or_a_plan() {
 }
 
 #[test]
-fn what_is_no_text_at_all() {
+fn input_that_is_not_utf_8_text() {
     let mut text = String::new();
     let cases: [(&str, &[u8]); 5] = [
         ("invalid UTF-8", b"{\"messages\":[\n{\"role\":\"user\",\"content\":\"\xff\xfe\"}]}"),

@@ -334,7 +334,7 @@ fn a_map_has_every_clip() {
 }
 
 #[test]
-fn every_interval_of_real_sessions_is_what_planning_shows() {
+fn every_interval_of_real_sessions_agrees_with_planning() {
     let sessions = sessions();
     let next = Mutex::new(sessions.iter());
     let wrong = Mutex::new(Vec::new());

@@ -89,7 +89,7 @@ fn inspected(text: &str) -> Value {
 }
 
 #[test]
-fn plan_inspect_plans_what_the_application_planned() {
+fn plan_inspect_gives_the_plan_of_the_application() {
     for model in ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-flash"] {
         let manager = manager(model);
         let (log, tools) = (conversation(&manager), tools());

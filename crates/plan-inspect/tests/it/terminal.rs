@@ -188,7 +188,7 @@ fn no_color_means_none() {
 }
 
 #[test]
-fn what_grows_is_followed() {
+fn growing_session_is_followed() {
     let Some(it) = Terminal::open("follow", (100, 30)) else { return };
     let path = it.folder.join("log.json");
     let session = |messages: usize| {
@@ -220,7 +220,7 @@ fn what_grows_is_followed() {
 
 /// `y` asks the terminal to copy (OSC 52), `w` writes a file: both are there after the screen is gone.
 #[test]
-fn what_is_copied_and_written_stays() {
+fn copied_and_written_output_remains_after_exit() {
     let Some(it) = Terminal::open("copy", (120, 40)) else { return };
     it.tmux(&["set-option", "-s", "set-clipboard", "on"]);
     let root = crate::support::root().display();

@@ -390,7 +390,7 @@ fn a_timeline_has_a_line_a_prompt() {
 }
 
 #[test]
-fn a_timeline_marks_what_happened() {
+fn timeline_marks_events() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut log =
         Conversation::from([Message::user("What is a kettle, and why does it whistle when it boils?")]);
@@ -527,7 +527,7 @@ fn figures(plan: &ContextPlan) -> serde_json::Value {
 /// the slider over all of them and compares what it draws. Written where `CONTEXT_WINDOW_PAGES` names a
 /// folder.
 #[test]
-fn pages_with_a_slider_and_what_planning_shows() {
+fn write_slider_pages_with_expected_plans() {
     let folder = std::env::var_os("CONTEXT_WINDOW_PAGES").map(std::path::PathBuf::from);
     let mut pages = 0;
     for (name, text) in at_every_budget() {

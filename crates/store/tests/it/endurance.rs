@@ -596,7 +596,7 @@ impl World {
 }
 
 #[test]
-fn whatever_happens_nothing_is_lost_and_the_next_plan_is_valid() {
+fn random_operations_lose_nothing_and_leave_valid_plans() {
     let steps = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 8_000 };
     let targets = goals().len() as u64;
     let (mut done, mut seed, mut compactions, mut left) = (0, 1, 0, 0);

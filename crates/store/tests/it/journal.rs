@@ -226,7 +226,7 @@ fn error_of(text: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_damaged_or_no_log_is_told_by_its_line() {
+fn damaged_log_is_reported_with_its_line() {
     let path = fresh("whole");
     drop(Journal::create(&path, &log()).unwrap());
     let whole = fs::read_to_string(&path).unwrap();
@@ -283,7 +283,7 @@ fn a_conversation_of_another_file_is_refused() {
 
 /// Of each prompt only what differs from the one before is written.
 #[test]
-fn a_log_grows_with_what_is_said() {
+fn journal_grows_only_by_new_content() {
     let path = fresh("growth");
     let (mut journal, mut log) = Journal::open(&path).unwrap();
     let mut sizes = Vec::new();

@@ -85,7 +85,7 @@ fn an_upper_bound_never_counts_too_little() {
 }
 
 #[test]
-fn what_is_no_tokenizer_is_refused_and_named() {
+fn invalid_tokenizer_file_is_refused_and_named() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-tokenizers");
     std::fs::create_dir_all(&folder).unwrap();
     let json = std::fs::read_to_string(tokenizers::small().join("tokenizer.json")).unwrap();

@@ -9,7 +9,7 @@ fn open(place: &Place) -> Index {
 }
 
 #[test]
-fn only_what_changed_is_read_again() {
+fn only_changed_files_are_read_again() {
     let place = Place::shop();
     let mut index = open(&place);
     let mut steps = Vec::new();

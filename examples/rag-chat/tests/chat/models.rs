@@ -43,7 +43,7 @@ fn the_environment_chooses_and_a_name_overrules_it() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error_that_says_what_to_do() {
+fn unusable_model_is_an_error_with_advice() {
     for (name, expected) in [
         ("gpt-5.4-mini", "Set OPENAI_API_KEY"),
         ("anthropic/new", "Set ANTHROPIC_API_KEY"),

@@ -69,7 +69,7 @@ fn a_reply_is_streamed_and_its_usage_fed_back() {
 }
 
 #[test]
-fn what_is_sent_is_the_plan_and_nothing_else() {
+fn request_body_holds_only_the_plan() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes.", 0)]);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
@@ -192,7 +192,7 @@ fn a_server_that_is_silent_can_be_stopped() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_never_a_key() {
+fn errors_give_advice_and_never_a_key() {
     let echo = "Incorrect API key provided: sk-very-secret-0123456789";
     for (wire, reply, expected) in [
         (Wire::OpenAi, Reply::Error(401, echo), "does not take the key in OPENAI_API_KEY"),

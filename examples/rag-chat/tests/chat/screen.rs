@@ -239,7 +239,7 @@ fn thirty_turns_with_compactions_a_switch_a_pin_that_expires_a_kill_and_a_resume
 }
 
 #[test]
-fn what_cannot_begin_says_why_and_ends_with_2() {
+fn startup_error_is_reported_with_exit_code_2() {
     let place = Place::shop();
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_rag-chat"))

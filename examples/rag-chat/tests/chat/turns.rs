@@ -35,7 +35,7 @@ fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
 }
 
 #[test]
-fn a_reply_can_be_stopped_and_what_came_of_it_stays() {
+fn stopped_reply_keeps_its_received_text() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.chat.ask("How long does a refund take?");
@@ -104,7 +104,7 @@ fn two_chats_on_one_session_lose_nothing() {
 }
 
 #[test]
-fn what_is_planned_is_what_the_crate_plans_from_the_conversation_on_disk() {
+fn plan_equals_the_plan_of_the_stored_conversation() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     for question in ["How long does a refund take?", "When are you open?", "What is postage?"] {
@@ -150,7 +150,7 @@ fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
 }
 
 #[test]
-fn what_is_not_on_disk_is_not_sent_and_not_left() {
+fn unsaved_question_is_not_sent_and_not_kept() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");

@@ -402,7 +402,7 @@ mod tests {
 
     /// The source that is compiled gives the text of the one that was written.
     #[test]
-    fn what_is_counted_is_rendered_as_it_was_written() {
+    fn compiled_source_renders_like_the_written_source() {
         for (source, expected) in [
             ("{{ (1 + 2) * 3 ~ 'a' * 2 }}|{{ -1 + 2 }}|{{ 2 ** 3 * 2 }}|{{ 7 - 2 + 1 }}", "9aa|1|16|6"),
             ("{{ [1] + [2, 3] }}|{{ ([1] * 3)|length }}|{{ 'x' in 'a' ~ 'x' }}", "[1, 2, 3]|3|True"),

@@ -14,7 +14,7 @@ use context_window_report as report;
 
 /// Walks through every view and every key, and checks the effect of each.
 #[test]
-fn every_key_does_what_the_help_says() {
+fn every_key_has_its_documented_effect() {
     let mut it = screen(CHAT, (120, 40), "");
     let press = |it: &mut Script, keys: &str| it.press(keys).unwrap();
     let total = it.app.list.rows().len();
@@ -239,7 +239,7 @@ fn an_earlier_prompt_lists_its_messages() {
 
 /// The row of a match shows the matching text, wherever it occurs in the message.
 #[test]
-fn what_is_found_is_in_sight() {
+fn search_match_is_visible() {
     let (mut found, mut further_on) = (0, 0);
     for word in ["wheat", "rolls", "friday", "shelf", "grams", "salt", "60", "RYE"] {
         let mut it = screen(TALK, (80, 24), "5g");
@@ -460,7 +460,7 @@ fn fixes_are_shown_in_turn() {
 
 /// An excluded item keeps its row, marked and selected, and the same key includes it again.
 #[test]
-fn what_is_excluded_keeps_its_row() {
+fn excluded_item_keeps_its_row() {
     for size in [(80, 24), (120, 40)] {
         for keys in ["/id:postage<Enter>", "/id:postage<Enter><Esc>", "5/id:postage<Enter>"] {
             let mut it = screen(CHAT, size, keys);
@@ -546,7 +546,7 @@ fn fixes_go_beside_other_changes() {
 }
 
 #[test]
-fn what_is_required_cannot_be_excluded() {
+fn required_item_cannot_be_excluded() {
     let mut it = screen(CHAT, (120, 40), "gx");
     assert_eq!(it.app.note, "s0 is required: it cannot be excluded");
     it.press("ax").unwrap();

@@ -128,7 +128,7 @@ fn selected(script: &Script) -> String {
 }
 
 #[test]
-fn what_is_selected_is_reversed_and_said_in_signs_too() {
+fn selection_is_reversed_and_marked_in_text() {
     for size in SIZES {
         let script = screen(CHAT, size, "jj");
         assert!(selected(&script).contains("^ voucher"), "{}", selected(&script));

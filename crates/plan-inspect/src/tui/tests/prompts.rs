@@ -11,7 +11,7 @@ use super::{
 /// A file written with `w` gives the same plan at the same prompt with `--what-if`, and can be undone in the
 /// same way.
 #[test]
-fn what_was_written_is_tried_again() {
+fn written_trial_file_gives_the_same_plan() {
     let path = std::env::temp_dir().join(format!("context-window-{}-what-if.json", std::process::id()));
     for (arguments, keys) in [
         (CHAT, "+<lt><lt>"),
@@ -142,7 +142,7 @@ fn earlier_prompts_are_those_of_the_replay() {
 
 /// The budget in the detail is the one at which the slider includes the item, at every prompt.
 #[test]
-fn what_is_said_of_other_budgets_is_what_they_do() {
+fn stated_budget_is_the_one_that_includes_the_item() {
     let mut tried = 0;
     for arguments in [CHAT, TALK_SMALL, OVER, "examples/agent-parallel-tools.json --budget 200"] {
         let mut it = screen(arguments, (120, 40), "o");

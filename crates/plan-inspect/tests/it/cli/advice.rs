@@ -77,7 +77,7 @@ fn agent(turns: usize) -> Value {
 }
 
 #[test]
-fn advice_of_a_report_does_what_it_says() {
+fn advice_of_a_report_has_its_stated_effect() {
     let talk: Vec<Value> = (0..40)
         .map(|at| {
             let role = if at % 2 == 0 { "user" } else { "assistant" };

@@ -57,7 +57,7 @@ fn bytes_of(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 /// Every way to read a file beside every way to write one.
 #[test]
-fn what_is_read_is_never_written_over() {
+fn input_files_are_never_overwritten() {
     let folder = readable("read-and-written");
     let at = |name: &str| folder.join(name).display().to_string();
     let (session, tokenizer) = (at("session.json"), at("tokenizer/tokenizer.json"));

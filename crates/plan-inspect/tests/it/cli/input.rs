@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{io::Write as _, path::PathBuf};
 
 #[test]
-fn what_one_run_saves_the_next_one_continues() {
+fn saved_anchor_continues_in_the_next_run() {
     let anchor = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("anchor.json");
     let anchor = anchor.to_str().unwrap();
     let _ = std::fs::remove_file(anchor);
@@ -34,7 +34,7 @@ fn what_one_run_saves_the_next_one_continues() {
 
 /// What the screen writes is read again; what cannot be tried with this session is an error with file, place and key.
 #[test]
-fn what_is_tried_is_checked() {
+fn trial_file_is_checked_against_the_session() {
     let with = |pinned: &str, prompt: u64, budget: &str| {
         let text = format!(
             "{{\"file\": \"f\", \"session\": \"s\", \"prompt\": {prompt}, \"prompt_budget\": {budget},\n\
@@ -239,7 +239,7 @@ fn documents_come_from_a_retrievers_json() {
 
 /// A small file that unpacks to hundreds of millions of values, and one of more tiny messages than anybody says.
 #[test]
-fn what_holds_too_much_is_an_error_before_it_is_read() {
+fn oversized_input_is_an_error_before_it_is_read() {
     let many = |head: &str, one: &str, tail: &str| {
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packer.write_all(head.as_bytes()).unwrap();
@@ -305,7 +305,7 @@ fn half_a_character_is_read_with_a_note() {
 }
 
 #[test]
-fn what_is_empty_and_should_not_be_is_an_error() {
+fn empty_required_value_is_an_error() {
     let session = |text: &str| fails(&[file("empty-id.json", text.as_bytes()).to_str().unwrap()]);
     for text in [
         r#"[{"role":"user","id":"","content":"x"}]"#,

@@ -17,7 +17,7 @@ fn heading(help: &str, flag: &str) -> String {
 }
 
 #[test]
-fn flags_stand_under_what_they_are_about() {
+fn flags_are_listed_under_their_topic() {
     let tui = out(&["tui", "-h"]);
     for flag in ["--follow", "--against", "--what-if", "--print", "--keys"] {
         assert_eq!(heading(&tui, flag), "Screen:", "{flag}");
@@ -45,7 +45,7 @@ fn help_is_as_wide_as_asked() {
 /// What is out is counted in full where that takes no time; in JSON, whose plans are compared, only where
 /// that is asked for.
 #[test]
-fn what_is_out_is_counted_where_that_is_quick() {
+fn excluded_items_are_counted_if_that_is_quick() {
     let report = out(&[CHAT, "--budget", "400"]);
     assert!(report.contains("      87  care ") && !report.contains(">="), "{report}");
     let bounds = out(&[CHAT, "--budget", "400", "--certainty", "bounds"]);

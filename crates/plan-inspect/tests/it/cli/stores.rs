@@ -119,7 +119,7 @@ fn the_sessions_of_a_store_are_listed_played_and_checked() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said_before_anything_is_written() {
+fn import_errors_are_reported_before_anything_is_written() {
     for place in stores() {
         let address = place.address.as_str();
         let lines = file("store-again.jsonl", LINES.as_bytes());

@@ -134,7 +134,7 @@ fn column(line: &str, part: &str) -> Option<usize> {
 }
 
 #[test]
-fn columns_line_up_and_lines_fit_whatever_the_script() {
+fn columns_line_up_and_lines_fit_in_every_script() {
     let session = of_every_script("every-script.json");
     let session = session.to_str().unwrap();
     for width in ["60", "80", "120"] {
@@ -263,7 +263,7 @@ fn names_in(folder: &Path) -> BTreeSet<String> {
 
 /// A file that the disk refuses is not begun: neither it nor a part of it is left, and an old one stays as it was.
 #[test]
-fn a_disk_without_room_keeps_what_was_there() {
+fn full_disk_keeps_the_old_file() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-room");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -347,7 +347,7 @@ fn ctrl_c_leaves_no_half_of_a_file() {
 /// Ctrl-C during a write ends the process only after the file is whole. `strace` delays the confirmation of the disk by two
 /// seconds; without `strace` the test does nothing.
 #[test]
-fn ctrl_c_waits_for_what_is_being_written() {
+fn ctrl_c_waits_for_a_running_write() {
     let usable = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .status()

@@ -256,7 +256,7 @@ fn a_filter_of_everything_shows_everything() {
 }
 
 #[test]
-fn a_filter_says_what_it_expects() {
+fn filter_error_names_the_expected_term() {
     for (filter, term, expected) in [
         (">x", ">x", "expected a number of tokens"),
         ("a <=", "<=", "expected a number of tokens"),
@@ -368,7 +368,7 @@ fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
 
 /// Every action names an item of the plan, and does what it says.
 #[test]
-fn actions_do_what_they_say() {
+fn actions_have_their_stated_effect() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan_of = |log: &Conversation| manager.build_plan(&request(log, &documents)).unwrap();
@@ -473,7 +473,7 @@ fn an_explanation_is_of_its_own_row() {
 }
 
 #[test]
-fn an_action_for_what_is_gone_is_an_error() {
+fn action_for_a_removed_item_is_an_error() {
     let (mut log, documents) = desk();
     let plan = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
     let voucher = plan.notices.iter().find(|notice| notice.ids[0] == "voucher").unwrap();
@@ -485,7 +485,7 @@ fn an_action_for_what_is_gone_is_an_error() {
 }
 
 #[test]
-fn what_is_tried_is_what_is_planned() {
+fn tried_changes_give_their_plan() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let request = request(&log, &documents);
@@ -631,7 +631,7 @@ fn a_preview_is_the_first_line_of_the_text() {
 /// A text is looked for in every message of a run, in documents that are out, and in why each row is out: of
 /// neighbours too that are out for different reasons.
 #[test]
-fn a_filter_finds_texts_and_reasons_of_what_is_out() {
+fn filter_finds_texts_and_reasons_of_excluded_items() {
     let mut log = Conversation::new();
     for n in 0..40 {
         let word = if n == 7 { "Nightingale" } else { "sparrow" };
@@ -708,7 +708,7 @@ fn long_ids_are_told_apart() {
 /// An item that a what-if takes out of the request keeps a row if the list knows of it; one key brings it
 /// back.
 #[test]
-fn what_is_left_out_has_a_row() {
+fn omitted_item_has_a_row() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();

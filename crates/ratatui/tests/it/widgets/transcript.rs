@@ -31,7 +31,7 @@ fn log() -> Conversation {
 }
 
 #[test]
-fn it_shows_what_was_said_and_where_it_was_archived() {
+fn transcript_shows_messages_and_compactions() {
     let remarks =
         [remark(0, "welcome", false), remark(6, "saved", false), remark(7, "the server is away", true)];
     let log = log();

@@ -8,7 +8,7 @@ use context_window_store::ErrorKind;
 use context_window_store::{Journal, SessionStore};
 
 #[test]
-fn what_is_archived_stays_in_the_store_until_it_is_asked_for() {
+fn archived_messages_stay_in_the_store_until_requested() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let mut log = lived();

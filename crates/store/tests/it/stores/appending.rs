@@ -24,7 +24,7 @@ pub fn seen(log: &Conversation) -> String {
 }
 
 #[test]
-fn an_append_follows_what_it_knows() {
+fn append_requires_the_known_revision() {
     for place in both() {
         let (mut one, mut two) = (open(&place), open(&place));
         let log = lived();
@@ -87,7 +87,7 @@ fn a_batch_is_in_whole_or_not_at_all() {
 }
 
 #[test]
-fn save_writes_what_is_new_and_knows_its_conversation() {
+fn save_writes_new_entries_and_checks_its_conversation() {
     for place in both() {
         let mut store = open(&place);
         let mut log = Conversation::new();
@@ -120,7 +120,7 @@ fn save_writes_what_is_new_and_knows_its_conversation() {
 }
 
 #[test]
-fn what_commutes_is_put_together() {
+fn commuting_changes_are_merged() {
     for place in both() {
         let (mut store, log) = (open(&place), lived());
         let revision = store.import("s", &log).unwrap();
@@ -339,7 +339,7 @@ proptest! {
     /// Two writers, from one conversation: where both are saved, the other order would have come to the same,
     /// and where they are not, the second one has a conflict and changed nothing.
     #[test]
-    fn what_is_merged_would_be_the_same_in_the_other_order(
+    fn merged_changes_give_the_same_log_in_either_order(
         before in prop::collection::vec(step(), 0..10),
         ours in prop::collection::vec(step(), 1..4),
         theirs in prop::collection::vec(step(), 1..4),

@@ -147,7 +147,7 @@ fn damage_is_found_and_named() {
 
 /// PostgreSQL has no such text.
 #[test]
-fn what_is_not_utf_8_is_damage() {
+fn text_that_is_not_utf_8_is_damage() {
     let place = crate::places::sqlite();
     let mut store = SessionStore::open(&place.address).unwrap();
     store.import("s", &lived()).unwrap();
