@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_shows_on_its_line() {
+    fn excess_is_reported_with_its_line() {
         let text = "{\"a\":[1,\n2,3]}\n[1]\n[[],[],[],\n[],[]]";
         assert_eq!(check(text, 6), Err(Excess { line: 4 }));
         assert_eq!(check(text, 20), Ok(()));

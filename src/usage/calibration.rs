@@ -250,7 +250,7 @@ mod tests {
         }
 
         #[test]
-        fn no_report_breaks_it(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
+        fn calibrator_survives_any_report(reports in prop::collection::vec((any::<u64>(), any::<u64>()), 0..40), window: u64) {
             let calibrator = learn(&reports, window);
             if let Some(calibration) = calibrator.calibration {
                 prop_assert!((500..=2_000).contains(&calibration.per_mille));

@@ -93,7 +93,7 @@ fn prefix_below_the_models_minimum_is_not_marked() {
 }
 
 #[test]
-fn the_life_of_a_mark_is_said_where_it_is_not_the_default() {
+fn cache_ttl_is_sent_if_it_is_not_the_default() {
     let plan = plan("claude-sonnet-5", &log(0), true);
     let five =
         serde_json::to_string(&render::anthropic(&plan).with_breakpoints(CacheLife::FiveMinutes)).unwrap();

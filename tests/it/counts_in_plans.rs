@@ -208,7 +208,7 @@ fn control_tokens_in_content_are_no_control_tokens() {
 }
 
 #[test]
-fn a_template_that_cannot_be_used_says_where_and_why() {
+fn unusable_template_is_an_error_with_place_and_reason() {
     let try_with = |source: &str| {
         let model = Model::custom("m").with_template(ChatTemplate::new("t.jinja", source));
         let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default())?;
@@ -325,7 +325,7 @@ fn reports_teach_a_margin_and_the_plan_keeps_it() {
 }
 
 #[test]
-fn a_report_that_cannot_be_is_flagged_and_not_believed() {
+fn implausible_report_is_flagged_and_ignored() {
     for (counter, model) in
         [(TokenCounter::o200k_base(), "exact"), (TokenCounter::o200k_base().into_estimate(), "estimate")]
     {

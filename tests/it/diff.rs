@@ -39,7 +39,7 @@ const ALL: [Mutation; 9] = [
     Mutation::Budget,
 ];
 
-fn of(cause: Cause) -> Mutation {
+fn mutation_for(cause: Cause) -> Mutation {
     match cause {
         Cause::NewItem | Cause::RemovedItem | Cause::ChangedItem | Cause::Repair => Mutation::Items,
         Cause::Expiry => Mutation::Expiry,
@@ -211,8 +211,8 @@ proptest! {
             prop_assert_eq!(&from.0, &change.from.to_string());
             prop_assert_eq!(&to.0, &change.to.to_string());
             prop_assert_eq!(change.text_changed, from.0 == to.0);
-            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == ItemState::Absent && of(change.cause) == Mutation::Items && change.cause != Cause::Repair);
-            let cause = of(change.cause);
+            prop_assert_eq!(change.cause == Cause::RemovedItem, change.to == ItemState::Absent && mutation_for(change.cause) == Mutation::Items && change.cause != Cause::Repair);
+            let cause = mutation_for(change.cause);
             prop_assert!(what.contains(&cause), "{change:?} by {what:?}");
             let again = |what: &[Mutation]| {
                 let other = side(what);
@@ -266,12 +266,16 @@ fn real_sessions_differ_for_reasons_that_planning_again_shows() {
                 changes += 1;
                 *shown.entry(format!("{:?} {:?}", change.cause, change.evidence)).or_default() += 1;
                 if let Some(cause) = cause {
-                    assert_eq!((of(change.cause), change.evidence), (cause, Evidence::Alone), "{change:?}");
+                    assert_eq!(
+                        (mutation_for(change.cause), change.evidence),
+                        (cause, Evidence::Alone),
+                        "{change:?}"
+                    );
                     continue;
                 }
                 // Two inputs: each of them is changed alone here once more.
                 let plan = |log, budget| manager.build_plan(&request(log, budget)).unwrap();
-                let trial = match (of(change.cause), change.evidence) {
+                let trial = match (mutation_for(change.cause), change.evidence) {
                     (Mutation::Items, Evidence::Alone) | (Mutation::Budget, Evidence::Needed) => {
                         plan(&new, 2_000)
                     }

@@ -47,7 +47,7 @@ fn through_json(log: &Conversation) -> Vec<LogEvent> {
 }
 
 #[test]
-fn every_kind_of_entry_goes_out_and_comes_back() {
+fn every_kind_of_entry_round_trips() {
     let log = everything();
     let again = Conversation::from_events(through_json(&log)).unwrap();
     assert_eq!(again, log);
@@ -84,7 +84,7 @@ proptest! {
 
     /// A store that is written entry by entry holds the same conversation as one that is written at once, at any split.
     #[test]
-    fn entries_go_on_where_a_store_ends(session in generate::session(), split in 0usize..40) {
+    fn entries_continue_at_the_end_of_a_store(session in generate::session(), split in 0usize..40) {
         let log = session.log();
         let split = split.min(log.event_count());
         let all = through_json(&log);
@@ -178,7 +178,7 @@ fn hostile_entries_are_errors() {
 
 /// What is told when a reply is committed, without asking.
 #[test]
-fn a_reply_says_why_it_ended_and_how_full_the_window_is() {
+fn reply_reports_its_stop_reason_and_window_usage() {
     let manager = manager();
     let mut log = Conversation::from([Message::user("Tell me a long story. ".repeat(30))]);
     let limits = RequestLimits::new()

@@ -78,7 +78,7 @@ fn fences(text: &str, tag: &str) -> (usize, usize) {
 }
 
 #[test]
-fn no_document_closes_its_fence() {
+fn no_document_closes_its_delimiter() {
     for hostile in HOSTILE {
         for (wire_format, model) in models() {
             let plan = plan(model, hostile);

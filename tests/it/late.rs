@@ -86,7 +86,7 @@ impl Talk {
 const CHECKING: [&str; 3] = ["claude-fable-5-2", "claude-opus-5-5", "gpt-6.2-astra"];
 
 #[test]
-fn prompts_only_grow_while_tools_and_instructions_join() {
+fn prompts_only_grow_when_tools_and_instructions_are_added() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         let mut plans = vec![talk.step(), talk.step()];
@@ -117,7 +117,7 @@ fn prompts_only_grow_while_tools_and_instructions_join() {
 }
 
 #[test]
-fn they_stand_in_the_form_of_the_provider() {
+fn late_items_have_the_form_of_the_provider() {
     let mut talk = Talk::new("claude-fable-5-2");
     talk.step();
     talk.tools.push(tool("dig"));
@@ -149,7 +149,7 @@ fn they_stand_in_the_form_of_the_provider() {
 
 /// A tool that changed or is gone cannot be sent as it was: all stand before the messages again, once, and the notice names them.
 #[test]
-fn a_tool_that_changed_is_declared_anew() {
+fn changed_tool_is_declared_again() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();
@@ -168,7 +168,7 @@ fn a_tool_that_changed_is_declared_anew() {
 
 /// A late tool that is gone is not offered any more.
 #[test]
-fn a_late_tool_that_is_gone_is_not_sent() {
+fn removed_late_tool_is_not_sent() {
     for model in CHECKING {
         let mut talk = Talk::new(model);
         talk.step();
@@ -185,7 +185,7 @@ fn a_late_tool_that_is_gone_is_not_sent() {
 }
 
 #[test]
-fn elsewhere_they_join_the_head() {
+fn other_models_get_late_items_at_the_start() {
     // A target that takes instructions in one place, one whose documents do not stay, and a model that was switched to.
     for model in ["gpt-4o", "claude-sonnet-4-5", "mistral-large-2512"] {
         let mut talk = Talk::new(model);
@@ -212,7 +212,7 @@ fn elsewhere_they_join_the_head() {
 }
 
 #[test]
-fn a_log_that_is_opened_again_knows_them() {
+fn reopened_log_keeps_late_items() {
     let path = std::env::temp_dir().join(format!("context-window-{}-late.log", std::process::id()));
     drop(std::fs::remove_file(&path));
     let mut talk = Talk::new("claude-opus-5-5");
@@ -232,7 +232,7 @@ fn a_log_that_is_opened_again_knows_them() {
 
 /// Where a cut takes them they are sent again: no tool and no instruction is ever missing, and none is there twice.
 #[test]
-fn a_cut_loses_none_of_them() {
+fn window_cut_keeps_late_items() {
     for model in CHECKING {
         let mut config = Config::default();
         config.rag.placement = Placement::WithQuestion;
@@ -282,7 +282,7 @@ fn late_items_stay_if_nothing_can_be_added() {
 
 /// A caller whose log does not remember prompts has everything in the head.
 #[test]
-fn a_caller_with_nothing_but_anchors_has_it_in_the_head() {
+fn caller_with_only_anchors_gets_late_items_at_the_start() {
     let manager = manager_for("claude-fable-5-2", &Config::default());
     let mut log = Conversation::from([Message::system("Be brief."), Message::user("Where is it?")]);
     let first = manager.build_plan(&PlanRequest::new(&log)).unwrap();

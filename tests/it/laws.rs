@@ -320,7 +320,7 @@ fn ties_fall_to_the_id() {
 
 /// Not a law: with backfill a larger budget may lose a document (sizes 6, 3, 2 by rank: 5 takes 3 + 2, 6 takes 6).
 #[test]
-fn backfill_is_not_monotone_and_says_so() {
+fn non_monotone_backfill_is_reported() {
     let log = Conversation::new();
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();

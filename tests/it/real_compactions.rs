@@ -19,7 +19,7 @@ fn read(messages: &[Value]) -> Vec<Message> {
 
 /// The session is replayed with what the provider reported, request by request.
 #[test]
-fn real_compactions_beside_ours() {
+fn real_compactions_compared_with_own_compactions() {
     let limits = RequestLimits::new().with_model_context_len(200_000).with_max_completion_tokens(32_000);
     let mut table = String::from(
         "| session | really | before, after | due by ours | archived, kept | before, after |\n| --- | --- | --- | --- | --- | --- |\n",

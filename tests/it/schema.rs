@@ -179,7 +179,7 @@ fn schemas_are_valid_and_describe_every_property() {
 }
 
 #[test]
-fn every_plan_is_as_its_schema_says() {
+fn every_plan_matches_its_schema() {
     let schema = Schema::named("plan");
     for (name, plan) in every_plan() {
         schema.expect(&plan, &name);
@@ -189,7 +189,7 @@ fn every_plan_is_as_its_schema_says() {
 proptest! {
     #![proptest_config(generate::cases(100, 5_000))]
     #[test]
-    fn plans_of_broken_sessions_are_so_too(session in generate::session()) {
+    fn plans_of_broken_sessions_match_the_schema(session in generate::session()) {
         if let Ok(plan) = session.plan() {
             let schema = Schema::named("plan");
             schema.expect(&serde_json::from_str(&plan.to_json()).unwrap(), "generated");

@@ -370,7 +370,7 @@ fn new_documents_of_a_remembered_question_come_last() {
 }
 
 #[test]
-fn other_options_leave_documents_where_they_stand() {
+fn other_options_keep_document_positions() {
     let mut config = staying();
     config.conversation.reasoning = ReasoningPolicy::Drop;
     let mut talk = Talk::new("claude-fable-5-2", &config, None);
@@ -385,7 +385,7 @@ fn other_options_leave_documents_where_they_stand() {
 
 /// What `explain` says of budgets is what planning at each of them shows, where documents leave together too.
 #[test]
-fn explanations_know_when_documents_leave() {
+fn explanations_account_for_document_eviction() {
     let mut decided = 0;
     for model in MODELS {
         let mut talk = Talk::new(model, &staying(), Some(1_000));
@@ -558,7 +558,7 @@ fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
 
 /// A question that is answered without the documents that it was remembered with stands without them.
 #[test]
-fn documents_that_were_not_sent_do_not_stand() {
+fn unsent_documents_are_not_retained() {
     let manager = manager_for("claude-fable-5-2", &staying());
     let mut log = Conversation::from([Message::user("What?")]);
     log.remember_documents("m0", [manager.sent_document(&RagItem::new("d", 0.9, "A fact."))]).unwrap();

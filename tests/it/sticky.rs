@@ -125,7 +125,7 @@ fn the_trace_of_the_peers_keeps_its_prefix_and_every_question() {
 
 /// Where turns are large, the mark alone would leave nothing but the question.
 #[test]
-fn a_cut_keeps_the_newest_answered_turn_where_it_fits() {
+fn window_cut_keeps_the_newest_answered_turn_if_it_fits() {
     let manager = manager(Config::default());
     let mut log = Conversation::new();
     for turn in 0..6 {

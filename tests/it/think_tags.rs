@@ -65,7 +65,7 @@ fn running_turn_sends_it_as_it_came() {
 }
 
 #[test]
-fn nothing_else_is_cut() {
+fn other_think_tags_are_kept() {
     for text in ["<think>alone</think>", "About <think>tags</think> in texts", "<think>open", "A <b>"] {
         let said = [Message::user("Q"), Message::assistant(text), Message::user("<think>mine</think> Q1")];
         let texts = sent("deepseek-r1", ThinkTags::Auto, &said).0;

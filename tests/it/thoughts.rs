@@ -65,7 +65,7 @@ fn looked(manager: &ContextWindowManager, limits: RequestLimits) -> Conversation
 }
 
 #[test]
-fn with_room_every_thought_goes_back() {
+fn reasoning_is_sent_back_if_there_is_room() {
     let manager = manager();
     let mut log = looked(&manager, RequestLimits::new());
     let plan = manager.build_plan(&PlanRequest::new(&log)).unwrap();
@@ -79,7 +79,7 @@ fn with_room_every_thought_goes_back() {
 
 /// The same conversation with one thing changed before the thoughts: none of them is sent, and a notice names it.
 #[test]
-fn a_changed_head_withholds_all() {
+fn changed_instructions_withhold_all_reasoning() {
     let manager = manager();
     let log = looked(&manager, RequestLimits::new());
     let lost = |log: &Conversation, tools: &[Tool]| {
@@ -101,7 +101,7 @@ fn a_changed_head_withholds_all() {
 
 /// What was seen with the planner as it was: a cut inside of the live turn, and the thoughts behind it sent all the same.
 #[test]
-fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
+fn window_cut_in_a_running_loop_drops_later_reasoning() {
     let manager = manager();
     let mut log = Conversation::new();
     for at in 0..30 {
@@ -132,7 +132,7 @@ fn a_cut_in_a_running_loop_takes_the_thoughts_behind_it() {
 
 /// What was withheld when another thought was made does not come back before it (rule K2).
 #[test]
-fn a_thought_that_was_left_out_stays_out() {
+fn omitted_reasoning_stays_out() {
     let manager = manager();
     let mut log = looked(&manager, RequestLimits::new());
     log.pin(context_window::PinnedItem::new("tone", "Short answers.").with_ttl(Ttl::Unlimited));
@@ -201,7 +201,7 @@ fn another_model_gets_the_reasoning_it_can_read() {
 /// Fable 5.1 reads what Opus 5.5 thought, but not the other way round: what Opus thought, it thought without Fable's thoughts
 /// before it, and so they are not put back there (rule K2).
 #[test]
-fn thoughts_are_not_put_back_before_one_that_was_made_without_them() {
+fn reasoning_is_not_reinserted_before_reasoning_made_without_it() {
     let fable = manager_for("claude-fable-5-1", Config::default());
     let opus = manager_for("claude-opus-5-5", Config::default());
     let mut log = looked(&fable, RequestLimits::new());
@@ -240,7 +240,7 @@ fn reasoning_option_selects_the_policy() {
 
 /// A session from elsewhere: its thoughts were made behind everything before them.
 #[test]
-fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
+fn reasoning_of_unknown_origin_is_sent_after_a_complete_history() {
     let manager = manager();
     let call = |number: usize| ToolCall::new(format!("c{number}"), "look", "{}");
     let mut log = Conversation::from([Message::user("Where is it?")]);
@@ -263,7 +263,7 @@ fn thoughts_of_unknown_birth_go_back_behind_a_whole_history() {
 
 /// What a change costs in reasoning is part of the difference of two plans.
 #[test]
-fn a_difference_says_which_thoughts_it_costs() {
+fn prefix_difference_lists_the_lost_reasoning() {
     let manager = manager();
     let log = looked(&manager, RequestLimits::new());
     let (before, after) = (PlanRequest::new(&log), PlanRequest::new(&log).with_focus("Sheds."));

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_score_the_order_stands_for_it() {
+    fn hits_without_scores_are_ranked_by_order() {
         let documents = r#"[{"page_content":"first","metadata":{}},{"page_content":"second"}]"#;
         let read = read(&FieldMap::langchain(), documents);
         assert_eq!(read, [hit("hit0", 0.0, "first"), hit("hit1", -1.0, "second")]);

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_never_told() {
+    fn key_is_never_shown() {
         let body = json!({"error": {"message": "Incorrect API key provided: sk-ab***xy. Or topsecret1, \"sk-cd\"."}});
         let detail_of_body = detail(&body, "topsecret1", &[]);
         assert_eq!(

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_is_one_letter_is_parted() {
+    fn grapheme_clusters_are_not_split() {
         let family = "👩\u{200d}👩\u{200d}👧\u{200d}👦";
         for (text, columns, expected) in [
             ("日本語", 6, "日本語"),

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn over_is_said_only_where_it_is_proven() {
+    fn over_limit_is_returned_only_if_proven() {
         let bounds = Bounds { longest: Some(4), composes: false, per_byte: Some(1) };
         assert!(!bounds.surely_over("abcdefgh", 2) && bounds.surely_over("abcdefghi", 2));
         assert!(!bounds.surely_over("", 0) && bounds.surely_over("a", 0));

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_in_two_fences_is_two_texts() {
+    fn text_in_two_delimiters_is_two_texts() {
         let cache = ContentCache::new(1 << 20);
         let text: Arc<str> = "the same".into();
         let source: Arc<str> = "s".into();

@@ -19,7 +19,7 @@ pub struct Chunk<'a> {
 }
 
 /// Cuts a file at paragraphs, sentences or words; the end of its name says whether it is Markdown.
-pub fn of<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
+pub fn split_text<'a>(path: &str, text: &'a str) -> Vec<Chunk<'a>> {
     let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
     let headings = if is_markdown { headings(text) } else { Vec::new() };
     let (plain, markdown) = (TextSplitter::new(CHARACTERS), MarkdownSplitter::new(CHARACTERS));

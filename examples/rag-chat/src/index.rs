@@ -122,7 +122,7 @@ impl Index {
                     Ok(text) => (text, None),
                     Err(error) => (String::new(), Some(error)),
                 };
-                let chunks = chunks::of(&path, &text);
+                let chunks = chunks::split_text(&path, &text);
                 for (number, chunk) in (1u64..).zip(&chunks) {
                     writer.add_document(document(&path, number, chunk))?;
                 }

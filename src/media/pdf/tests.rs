@@ -158,7 +158,7 @@ fn a_bomb_is_not_unpacked_beyond_the_bound() {
 
 proptest! {
     #[test]
-    fn no_damage_breaks_it(
+    fn pdf_reader_survives_any_damage(
         pages in 1usize..9, damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..30),
         cut in any::<prop::sample::Index>(),
     ) {

@@ -122,7 +122,7 @@ mod tests {
 
     /// By largest remainder the third would get 1 of 5 and nothing of 6.
     #[test]
-    fn a_section_never_gets_less_of_more() {
+    fn section_never_gets_less_from_a_larger_budget() {
         let hungry = [(450, 0, 9_000), (450, 0, 9_000), (100, 0, 9_000)];
         let third: Vec<u64> = (0..12).map(|total| budgets(hungry, total)[2]).collect();
         assert!(third.is_sorted(), "{third:?}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_nothing_stays_at_its_minimum() {
+    fn zero_share_stays_at_its_minimum() {
         assert_eq!(budgets([(1000, 0, 10), (0, 5, 500), (0, 0, 500)], 1_000), [10, 5, 0]);
     }
 

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_other_languages_are_json_schemas_wherever_a_schema_stands() {
+    fn types_of_other_languages_become_json_schema_types_at_every_position() {
         let schema = json!({
             "type": "dict",
             "properties": {
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_says_more_is_its_first_word_and_one_that_nobody_knows_is_any() {
+    fn type_with_extra_words_is_its_first_word_and_unknown_type_is_any() {
         for (name, expected) in [
             ("\"int, optional\"", json!({"type": "integer"})),
             ("\"List[Dict[str, int]]\"", json!({"type": "array"})),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_schema_is_for_free_because_the_formula_does_not_know_it() {
+    fn schema_keys_unknown_to_the_formula_are_counted() {
         let long = "a long description of something deep inside ".repeat(50);
         let counter = TokenCounter::cl100k_base();
         let least = counter.count(&long).unwrap().tokens;

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_told_as_asked() {
+    fn date_is_formatted_as_requested() {
         let template = ChatTemplate::new("t", "").with_date(2026, 7, 4);
         assert_eq!(template.day("%d %b %Y, %B, %Y-%m-%d"), "04 Jul 2026, July, 2026-07-04");
     }

@@ -42,7 +42,7 @@ fn response() -> Value {
 }
 
 #[test]
-fn it_is_asked_for_in_the_ordinary_body_and_comes_first_from_then_on() {
+fn provider_compaction_is_requested_in_the_body_and_then_leads_the_prompt() {
     let manager = manager("claude-opus-5-5");
     let mut log = talk();
     let job = job(&manager, &log);

@@ -112,7 +112,7 @@ fn each_obstacle_has_its_compaction_state() {
 
 /// A trigger fires, and every message has to stay.
 #[test]
-fn state_says_that_there_is_nothing_to_archive() {
+fn state_reports_nothing_to_archive() {
     let nothing = CompactionState::Waiting(BlockedBy::NothingToArchive);
     let manager = bytes(config(|config| config.compaction.min_messages = 1));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(2_100)));

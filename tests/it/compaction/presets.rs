@@ -152,7 +152,7 @@ fn dropping_drops_until_each_of_its_thresholds_holds() {
 }
 
 #[test]
-fn lights_change_at_the_share_of_the_context_length_that_they_name() {
+fn levels_change_at_their_share_of_the_context_length() {
     let manager = manager("lights");
     for window in WINDOWS {
         let level = |tokens: u64| {

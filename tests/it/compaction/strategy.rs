@@ -260,8 +260,8 @@ fn assert_records(text: &str, wanted: &[&[&str]]) {
 /// One event of `tracing` a check, a compaction and a plan: what, how many, tokens, why; and limits, counts
 /// and ids.
 #[test]
-fn a_compaction_and_a_plan_are_told_once() {
-    let text = recorded("a_compaction_and_a_plan_are_told_once", || {
+fn compaction_and_plan_are_logged_once() {
+    let text = recorded("compaction_and_plan_are_logged_once", || {
         let manager = bytes(config(|config| {
             config.compaction.messages = Some(21);
             config.compaction.digest_max_tokens = 60;
@@ -315,8 +315,8 @@ fn a_compaction_and_a_plan_are_told_once() {
 /// check after it, and the request for a summary. Each record has the ids, and plans of one prompt are told
 /// apart.
 #[test]
-fn a_turn_is_told_from_its_plan_to_the_request_for_a_summary() {
-    let text = recorded("a_turn_is_told_from_its_plan_to_the_request_for_a_summary", || {
+fn turn_is_logged_from_its_plan_to_the_summary_request() {
+    let text = recorded("turn_is_logged_from_its_plan_to_the_summary_request", || {
         let manager = bytes(config(|config| config.tokens.calibrate = false));
         let mut log = talk(41, 100);
         let asked = asking(|log| {

@@ -25,7 +25,7 @@ fn is_off(manager: &ContextWindowManager, request: PlanRequest<'_>, budget: u64)
 }
 
 #[test]
-fn levels_and_compaction_are_off_and_a_notice_says_so() {
+fn unknown_limit_turns_levels_and_compaction_off_with_a_notice() {
     let unknown = RequestLimits::unknown();
     let mut own = unknown;
     own.prompt_budget = Some(500_000);
@@ -64,7 +64,7 @@ fn levels_and_compaction_are_off_and_a_notice_says_so() {
 }
 
 #[test]
-fn a_session_file_says_it_and_keeps_it() {
+fn session_file_keeps_the_unknown_limit() {
     let text = r#"{"model": "mine", "limits": {"unknown": true},
         "messages": [{"role": "user", "content": "Hello"}]}"#;
     let session = Session::from_json(text).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn levels_tell_each_crossing_once_and_percent_is_honest() {
+fn each_level_crossing_is_reported_once_and_percent_is_exact() {
     let manager = bytes(config(|config| {
         config.tokens.calibrate = false;
         config.compaction.enabled = false;
@@ -65,7 +65,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
 }
 
 #[test]
-fn reports_replace_estimates_and_nonsense_falls_through() {
+fn reports_replace_estimates_and_implausible_reports_are_ignored() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(11, 100);
@@ -115,7 +115,7 @@ fn after_a_compaction_the_shown_usage_is_the_new_estimate() {
 }
 
 #[test]
-fn a_plan_tells_whose_days_are_over() {
+fn plan_reports_expired_items() {
     let manager = bytes(config(|config| config.ttl_policy = TtlPolicy::Ask));
     let mut log = talk(3, 20);
     log.pin(PinnedItem::new("old", "A note.").with_ttl(Ttl::NoneRemaining));
@@ -124,14 +124,14 @@ fn a_plan_tells_whose_days_are_over() {
 }
 
 #[test]
-fn percentages_are_zero_where_either_side_is() {
+fn percentage_is_zero_if_either_side_is_zero() {
     let manager = bytes(Config::default());
     let usage = manager.usage(&PlanRequest::like_last(&Conversation::new())).unwrap();
     assert_eq!((usage.percent, usage.conversation_tokens.tokens, usage.level), (0, 0, Level::Normal));
 }
 
 #[test]
-fn an_overflow_is_answered_with_a_smaller_plan() {
+fn overflow_report_leads_to_a_smaller_plan() {
     let manager = bytes(Config::default());
     let log = talk(41, 100);
     let request = PlanRequest::new(&log).with_limits(limits(4_100));
@@ -183,7 +183,7 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
 
 /// A report far from the count is not believed (rule N6), and the application is told so with both figures.
 #[test]
-fn a_report_that_is_not_believed_is_an_event() {
+fn rejected_usage_report_is_an_event() {
     let manager = bytes(Config::default());
     let mut log = Conversation::from([Message::user("q".repeat(277))]);
     let reply = |log: &mut Conversation, usage: Option<Usage>| {
@@ -220,7 +220,7 @@ fn a_report_that_is_not_believed_is_an_event() {
 
 /// Limits that the request brings are no default ones.
 #[test]
-fn default_limits_are_named_where_they_apply() {
+fn default_limits_are_reported_if_they_apply() {
     let model = Registry::default().model("in-house-7");
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
     let log = talk(1, 20);
@@ -237,7 +237,7 @@ fn default_limits_are_named_where_they_apply() {
 }
 
 #[test]
-fn the_head_of_the_prompt_is_in_pressure_whenever_it_came() {
+fn instructions_added_later_count_as_pressure() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(20_100)));
     let mut log = talk(11, 100);
@@ -275,7 +275,7 @@ fn messages_excluded_from_a_reported_prompt_count_as_pressure() {
 /// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
 /// longer sent, and the figures stay those of the compacted one (rule U2).
 #[test]
-fn a_report_on_a_prompt_from_before_a_compaction_is_not_believed() {
+fn report_on_a_prompt_before_a_compaction_is_rejected() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let request = asking(|log| PlanRequest::new(log).with_limits(limits(10_100)));
     let mut log = talk(41, 100);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 
 #[test]
-fn every_session_is_as_its_schema_says() {
+fn every_session_matches_its_schema() {
     let schema = Schema::named("session");
     for (name, session, _) in sessions() {
         schema.expect(&session, &name);
@@ -48,7 +48,7 @@ fn written_sessions_match_the_schema() {
 }
 
 #[test]
-fn every_real_session_is_as_its_schema_says() {
+fn every_real_session_matches_its_schema() {
     let schema = Schema::named("session");
     let mut count = 0;
     for file in data::texts(&["conv_", "long_", "rag_"]) {

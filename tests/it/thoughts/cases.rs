@@ -176,7 +176,7 @@ fn a_repair_that_touches_the_past() {
 /// of an unknown form was dropped in silence. oh-my-openagent#2775: thinking without a signature was sent, and refused. Here:
 /// the seal decides, and nobody reads it.
 #[test]
-fn the_seal_decides() {
+fn signature_decides_if_reasoning_is_sent() {
     let mut talk = Talk::new(manager(), "Where is it?");
     let empty = Reasoning::signed(WireFormat::Anthropic, "", "v9.~not/base64~");
     talk.step_with(&[empty], Some("Not here."));
@@ -233,7 +233,7 @@ fn the_switch_comes_with_its_header() {
 /// atomic#2809: a conversation that went from one model to another and back lost its thoughts for good. Here: they are in the
 /// log, and go back with the model that reads them.
 #[test]
-fn to_another_model_and_back() {
+fn switching_models_and_back_restores_reasoning() {
     let log = looked(&manager(), RequestLimits::new());
     let sent = |model: &str| {
         let plan = manager_for(model, Config::default()).build_plan(&PlanRequest::new(&log)).unwrap();

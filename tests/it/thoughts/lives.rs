@@ -280,26 +280,26 @@ impl Life {
 
 /// Whatever happens between two prompts, no block is sent that the model would refuse.
 #[test]
-fn no_block_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_is_sent() {
     lives(Keeps::Committed, cases(400, 2_500, 100_000));
 }
 
 /// Nor is one of unknown birth, where the last prompt is known.
 #[test]
-fn no_block_of_unknown_birth_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_of_unknown_origin_is_sent() {
     lives(Keeps::Anchors, cases(150, 1_250, 50_000));
     lives(Keeps::OldAnchors, cases(150, 1_250, 50_000));
 }
 
 /// Nor where some replies are committed, and others are not.
 #[test]
-fn no_block_between_committed_ones_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_between_committed_ones_is_sent() {
     lives(Keeps::Some, cases(300, 2_500, 100_000));
 }
 
 /// Nor where the file tells of everything that was sent, and it is not emptied of its thoughts.
 #[test]
-fn no_block_of_a_file_is_sent_that_the_model_would_refuse() {
+fn no_refusable_block_of_a_file_is_sent() {
     lives(Keeps::File, cases(300, 2_500, 100_000));
 }
 

@@ -218,7 +218,7 @@ proptest! {
 
     /// The same wire format: the same items, byte for byte but for white space, in the same order.
     #[test]
-    fn items_of_any_type_go_back_as_they_came(items in conversation()) {
+    fn items_of_any_type_round_trip_unchanged(items in conversation()) {
         let (body, _) = sent(&responses(&items), RESPONSES);
         prop_assert_eq!(values(&body, "input"), items);
     }
@@ -249,7 +249,7 @@ proptest! {
 
     /// Another wire format: nothing that the assistant did not say, and every result that is text.
     #[test]
-    fn other_providers_are_told_nothing_that_nobody_said(items in conversation(), model in prop::sample::select(vec![CHAT, ANTHROPIC, "gemini-2.5-pro"])) {
+    fn other_providers_get_no_invented_text(items in conversation(), model in prop::sample::select(vec![CHAT, ANTHROPIC, "gemini-2.5-pro"])) {
         let session = Session::from_json(&responses(&items)).unwrap();
         let (body, notices) = sent(&responses(&items), model);
         let manager = ContextWindowManager::new(Model::named(model).unwrap(), TokenCounter::chars_per_4(), Config::default()).unwrap();
@@ -329,7 +329,7 @@ fn usual_blocks_keep_their_order() {
 }
 
 #[test]
-fn an_item_leaves_with_its_reasoning() {
+fn item_is_excluded_with_its_reasoning() {
     // The model takes no reasoning back: the item behind it would be refused.
     let items = [
         r#"{"role":"user","content":"Search."}"#,
@@ -366,7 +366,7 @@ fn sent_to_chat(body: &str) -> String {
 }
 
 #[test]
-fn fields_of_tools_go_back_or_are_named() {
+fn tool_fields_round_trip_or_are_reported() {
     let tool = r#"{"name":"book","strict":true,"description":"Books a boat.","input_schema":{"type":"object","properties":{"boat":{"type":"string"}}},"defer_loading":true,"input_examples":[{"boat":"Otter","at":1.0}]}"#;
     let body = format!(
         r#"{{"model":"{ANTHROPIC}","messages":[{{"role":"user","content":"Book."}}],"tools":[{tool}]}}"#
@@ -399,7 +399,7 @@ fn a_deferred_tool_costs_its_name_and_description() {
 }
 
 #[test]
-fn every_key_of_a_chat_message_goes_back() {
+fn every_key_of_a_chat_message_round_trips() {
     let messages = [
         r#"{"content":"Where?","role":"user"}"#,
         r#"{"role":"assistant","content":null,"refusal":"I will not."}"#,

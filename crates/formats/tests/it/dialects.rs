@@ -30,7 +30,7 @@ fn sent(body: &str, model: Model) -> (String, Vec<String>) {
     planned(&session, model)
 }
 
-fn of(wire_format: WireFormat) -> Model {
+fn model_for(wire_format: WireFormat) -> Model {
     Model::custom("m").with_wire_format(wire_format)
 }
 
@@ -50,14 +50,14 @@ fn chat(messages: &[String]) -> String {
 /// Checks that contents go back as they came.
 fn assert_contents(contents: &[&str]) {
     let contents: Vec<String> = contents.iter().map(|content| (*content).to_owned()).collect();
-    let (body, _) = sent(&gemini(&contents), of(WireFormat::Gemini));
+    let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
     assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
 }
 
 /// Checks that messages go back as they came.
 fn assert_messages(messages: &[&str]) {
     let messages: Vec<String> = messages.iter().map(|message| (*message).to_owned()).collect();
-    let (body, _) = sent(&chat(&messages), of(WireFormat::OpenAiChat));
+    let (body, _) = sent(&chat(&messages), model_for(WireFormat::OpenAiChat));
     assert_eq!(value(&body, "messages"), format!("[{}]", messages.join(",")));
 }
 
@@ -98,7 +98,7 @@ fn contents_of_one_role_stay_apart() {
 }
 
 #[test]
-fn parts_of_google_go_back_as_they_came() {
+fn google_parts_round_trip_unchanged() {
     let model = [
         r#"{"text":"The user asks for a boat.","thought":true,"thoughtSignature":"c2lnMQ=="}"#,
         r#"{"text":"I look.","thoughtSignature":"c2lnMg=="}"#,
@@ -136,7 +136,7 @@ fn media_of_a_result_are_parts_of_it() {
     let result = &session.log.messages()[2];
     assert_eq!(result.role(), Role::Tool);
     assert!(matches!(result.parts(), [Part::Text(text), Part::Image { .. }] if text == "The quay"));
-    let (body, _) = planned(&session, of(WireFormat::Anthropic));
+    let (body, _) = planned(&session, model_for(WireFormat::Anthropic));
     assert!(body.contains(r#""type":"image""#) && body.contains("The quay"), "{body}");
 }
 
@@ -151,7 +151,7 @@ fn options_of_the_python_sdk_hold_instructions_and_tools() {
         let body = format!(
             r#"{{"contents":[{FIRST}],"config":{{"system_instruction":{system},"tools":[{{"function_declarations":[{{"name":"free","response":{{"type":"OBJECT"}},"behavior":"BLOCKING","parameters":{{"type":"OBJECT","properties":{{"at":{{"minimum":1.0,"type":"NUMBER"}}}}}}}}]}}]}}}}"#
         );
-        let (body, _) = sent(&body, of(WireFormat::Gemini));
+        let (body, _) = sent(&body, model_for(WireFormat::Gemini));
         assert_eq!(value(&body, "systemInstruction"), r#"{"parts":[{"text":"Rent boats."}]}"#);
         assert_eq!(
             value(&body, "tools"),
@@ -164,16 +164,16 @@ fn options_of_the_python_sdk_hold_instructions_and_tools() {
 fn function_declarations_keep_the_other_tools_of_their_object() {
     let tools = r#"[{"googleSearch":{},"functionDeclarations":[{"name":"free","description":"Lists boats.","parametersJsonSchema":{"type":"object"}}]},{"urlContext":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
-    assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
+    assert_eq!(value(&sent(&body, model_for(WireFormat::Gemini)).0, "tools"), tools);
     let tools = r#"[{"urlContext":{}},{"functionDeclarations":[{"name":"free","parametersJsonSchema":{"type":"object","properties":{}}}]},{"googleSearch":{}}]"#;
     let body = format!(r#"{{"contents":[{FIRST}],"tools":{tools}}}"#);
-    assert_eq!(value(&sent(&body, of(WireFormat::Gemini)).0, "tools"), tools);
+    assert_eq!(value(&sent(&body, model_for(WireFormat::Gemini)).0, "tools"), tools);
 }
 
 const ASKED: &str = r#"{"role":"user","content":"Is the Otter free?"}"#;
 
 #[test]
-fn thoughts_of_servers_go_back_under_their_keys() {
+fn server_reasoning_round_trips_under_its_key() {
     for reply in [
         r#"{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT"}],"closed":true},{"type":"text","text":"Yes."}]}"#,
         r#"{"role":"assistant","content":[{"type":"text","text":"Yes."},{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT"}]},{"type":"thinking","thinking":[{"type":"text","text":"THOUGHT too"}]}]}"#,
@@ -192,7 +192,7 @@ fn thoughts_of_servers_go_back_under_their_keys() {
         let thoughts = session.log.messages()[1].reasoning();
         assert_eq!(!thoughts.is_empty() && thoughts[0].text.contains("THOUGHT"), reply.contains("THOUGHT"));
         for wire_format in [WireFormat::Anthropic, WireFormat::Gemini, WireFormat::OpenAiResponses] {
-            let (other, notices) = planned(&session, of(wire_format));
+            let (other, notices) = planned(&session, model_for(wire_format));
             assert!(!other.contains("THOUGHT") && other.contains("Yes."), "{other}");
             assert!(!reply.contains("THOUGHT") || !notices.is_empty(), "{reply}");
         }
@@ -200,7 +200,7 @@ fn thoughts_of_servers_go_back_under_their_keys() {
 }
 
 #[test]
-fn a_plan_of_cohere_goes_back_beside_its_calls() {
+fn cohere_plan_round_trips_with_its_calls() {
     assert_messages(&[
         ASKED,
         r#"{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"free","arguments":"{\"at\": 1.0}"}}],"tool_plan":"I look."}"#,
@@ -209,7 +209,7 @@ fn a_plan_of_cohere_goes_back_beside_its_calls() {
 }
 
 #[test]
-fn messages_of_ollama_go_back_as_they_came() {
+fn ollama_messages_round_trip_unchanged() {
     let asked = format!(r#"{{"role":"user","content":"Which boat is this?","images":["{PNG}","{PNG}"]}}"#);
     let messages = [
         asked.as_str(),
@@ -226,7 +226,7 @@ fn messages_of_ollama_go_back_as_they_came() {
     let images = |part: &&Part| matches!(part, Part::Image { .. });
     assert_eq!(session.log.messages()[0].parts().iter().filter(images).count(), 2);
     for wire_format in [WireFormat::Anthropic, WireFormat::Gemini, WireFormat::OpenAiResponses] {
-        let (body, _) = planned(&session, of(wire_format));
+        let (body, _) = planned(&session, model_for(wire_format));
         assert_eq!(body.matches(PNG).count(), 2, "{body}");
     }
 }
@@ -331,8 +331,8 @@ proptest! {
 
     /// Contents go back byte for byte.
     #[test]
-    fn contents_of_google_go_back_as_they_came(contents in contents()) {
-        let (body, _) = sent(&gemini(&contents), of(WireFormat::Gemini));
+    fn google_contents_round_trip_unchanged(contents in contents()) {
+        let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
@@ -341,17 +341,17 @@ proptest! {
     fn a_written_session_sends_the_same_contents(contents in contents()) {
         let session = Session::from_json(&gemini(&contents)).unwrap();
         let manager =
-            ContextWindowManager::new(of(WireFormat::Gemini), TokenCounter::chars_per_4(), Config::default()).unwrap();
+            ContextWindowManager::new(model_for(WireFormat::Gemini), TokenCounter::chars_per_4(), Config::default()).unwrap();
         let request = PlanRequest::new(&session.log).with_tools(&session.tools);
         let written = session_json(&manager, &request, SessionTexts::Kept).unwrap();
-        let (body, _) = sent(&written, of(WireFormat::Gemini));
+        let (body, _) = sent(&written, model_for(WireFormat::Gemini));
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
     /// Elsewhere the assistant says what it said, and every result is there.
     #[test]
-    fn contents_of_google_are_said_by_nobody_else(contents in contents()) {
-        let (body, _) = sent(&gemini(&contents), of(WireFormat::OpenAiChat));
+    fn google_contents_are_sent_to_no_other_provider(contents in contents()) {
+        let (body, _) = sent(&gemini(&contents), model_for(WireFormat::OpenAiChat));
         for text in said(&body) {
             let rest = text.split("\n\n").filter(|text| !text.starts_with("Said ") && *text != "Done.");
             prop_assert_eq!(rest.collect::<String>(), "");

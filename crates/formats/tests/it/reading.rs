@@ -75,7 +75,7 @@ fn parts_next_to_a_compaction_become_a_message_after_it() {
 
 /// A compaction may stand beside what a message says, beside the messages, or in parts of the AI SDK.
 #[test]
-fn a_compaction_is_read_wherever_it_stands() {
+fn compaction_is_read_at_any_position() {
     let compaction = r#"{"compaction_number":1,"summary":"Kettles.","first_active":"u2"}"#;
     let own = r#"{"type":"context_compaction","compaction_number":1,"summary":"Kettles."}"#;
     for text in [
@@ -157,7 +157,7 @@ fn lenient(messages: &str) -> Session {
 }
 
 #[test]
-fn a_key_that_holds_something_said_is_an_error() {
+fn unread_key_with_text_is_an_error() {
     let at = "is not known and holds";
     for (messages, expected) in [
         (r#"{"role":"user","contnt":"hi"}"#, "messages[0].contnt: {at} a text; did you mean `content`?"),
@@ -225,14 +225,14 @@ fn a_misspelt_key_of_a_message_is_named() {
 }
 
 #[test]
-fn a_packed_file_says_that_it_is_packed() {
+fn packed_file_is_reported_as_packed() {
     let error = SessionFile::new("talk.json.gz", vec![0x1f, 0x8b, 8, 0, 0]).unwrap_err().to_string();
     assert!(error.contains("talk.json.gz") && error.contains("gzip") && error.contains("unpack"), "{error}");
 }
 
 /// No real session has a key that looks like a slip.
 #[test]
-fn real_sessions_have_no_slips() {
+fn real_sessions_have_no_suspected_typos() {
     for file in crate::support::data::files(&["conv_", "long_", "rag_"]) {
         for session in file.sessions() {
             let session = session.unwrap();

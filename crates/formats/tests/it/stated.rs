@@ -95,7 +95,7 @@ fn the_sessions_own_limits_hold_before_stated_ones() {
 }
 
 #[test]
-fn an_unknown_model_says_whether_default_limits_apply() {
+fn unknown_model_reports_if_default_limits_apply() {
     let unknown = |keys: &str| {
         let plan = planned("nobody-7b", &session(keys));
         notice(&plan, NoticeCode::UnknownModel).unwrap().contains("default limits apply")

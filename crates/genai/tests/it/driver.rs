@@ -356,7 +356,7 @@ async fn a_compatible_server_gets_no_key_of_the_environment_and_the_whole_name()
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_time() {
+async fn silent_server_times_out() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![Reply::Silence]);
         let summariser = world.summariser().with_timeout(Duration::from_millis(300));
@@ -422,7 +422,7 @@ async fn a_key_follows_no_redirect() {
 }
 
 #[tokio::test]
-async fn errors_of_the_provider_are_told() {
+async fn provider_errors_are_reported() {
     for wire in BOTH {
         let down = wire.error("The server had an error while processing your request.");
         World::new(wire, vec![Reply::Json(500, down)]).fails(&["500", "The server had an error"]).await;
@@ -445,7 +445,7 @@ async fn an_error_repeats_no_key_and_nothing_of_the_prompt() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_off_is_none() {
+async fn truncated_answer_is_no_summary() {
     for wire in BOTH {
         World::new(wire, vec![wire.cut()]).fails(&["cut off"]).await;
     }
@@ -466,7 +466,7 @@ async fn an_empty_answer_is_no_summary() {
 }
 
 #[tokio::test]
-async fn an_answer_longer_than_any_summary_is_none() {
+async fn answer_longer_than_any_summary_is_refused() {
     for wire in BOTH {
         let long = "So far. ".repeat(524_289);
         World::new(wire, vec![wire.answer(&long)]).fails(&["bytes, expected 4,194,304 at most"]).await;
@@ -591,7 +591,7 @@ async fn no_model_is_called_by_another_strategy() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_told() {
+async fn unreachable_server_is_reported() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![]);
         // Nobody listens at a port that was just given back.

@@ -116,7 +116,7 @@ fn the_error_of_the_options_looks_as_it_is_shown_there() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_says_nothing_of_its_own() {
+fn colour_is_for_terminals_and_carries_no_extra_information() {
     let plain = out(&[EXAMPLE]);
     assert!(!plain.contains('\u{1b}'), "piped");
     let coloured = out(&[EXAMPLE, "--color", "always"]);
@@ -250,7 +250,7 @@ fn excluded_items_are_counted_on_request() {
 }
 
 #[test]
-fn strict_turns_an_overflow_into_exit_code_1() {
+fn strict_flag_turns_an_overflow_into_exit_code_1() {
     inspect(&[EXAMPLE, "--budget", "20"]).assert().code(0);
     let strict = inspect(&[EXAMPLE, "--budget", "20", "--strict"]).assert().code(1);
     assert!(!strict.get_output().stdout.is_empty(), "the plan is shown all the same");
@@ -259,7 +259,7 @@ fn strict_turns_an_overflow_into_exit_code_1() {
 
 /// Telemetry: one record a plan, with numbers and without a word of the prompt.
 #[test]
-fn one_log_record_a_plan() {
+fn one_log_record_per_plan() {
     let mut command = inspect(&[EXAMPLE, "--budget", "400"]);
     let log = command
         .env("RUST_LOG", "context_window=info")

@@ -166,7 +166,7 @@ fn signals_and_panics_give_the_terminal_back() {
 }
 
 #[test]
-fn no_color_means_none() {
+fn no_color_variable_turns_colour_off() {
     let Some(it) = Terminal::open("colour", (100, 30)) else { return };
     let colours = |environment: &str| {
         it.start(&format!("{environment} plan-inspect tui examples/overflow.json"));
@@ -248,7 +248,7 @@ fn copied_and_written_output_remains_after_exit() {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn missing_terminal_is_reported() {
     let output = Command::new(assert_cmd::cargo::cargo_bin("plan-inspect"))
         .args(["tui", "examples/support-chat.json"])
         .current_dir(crate::support::root())

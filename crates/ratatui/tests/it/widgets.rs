@@ -77,7 +77,7 @@ fn levels() -> [ContextUsage; 3] {
 }
 
 #[test]
-fn they_look_as_they_did() {
+fn widgets_match_their_snapshots() {
     for width in [40, 80, 120] {
         let all = drawn(width, 26, |area, buffer| {
             let row = |y, height| Rect { y, height, ..area };
@@ -108,7 +108,7 @@ fn the_status_line_is_tokens_of_budget() {
 }
 
 #[test]
-fn levels_are_green_amber_and_red_and_say_so() {
+fn levels_are_green_amber_and_red_and_named() {
     let expected =
         [(Level::Normal, Color::Green), (Level::Approaching, Color::Yellow), (Level::AtLimit, Color::Red)];
     for (usage, (level, colour)) in levels().iter().zip(expected) {
@@ -210,7 +210,7 @@ fn a_selected_row_can_be_read() {
 
 /// More of the whole is never a shorter bar, anything is at least one column, and all of it is all of them.
 #[test]
-fn bars_are_true() {
+fn bars_match_their_token_counts() {
     let (mut plan, mut last) = (plan("support-chat", None), 0);
     let section = &mut plan.sections[1];
     for used in 0..=200 {
@@ -228,7 +228,7 @@ fn bars_are_true() {
 }
 
 #[test]
-fn a_marker_takes_the_rows_that_it_says() {
+fn marker_takes_its_stated_rows() {
     let mut record = record();
     for summary in [
         None,

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_say_so() {
+    fn long_texts_are_cut_with_a_note() {
         let text = "ä".repeat(SHOWN + 1);
         let piece = Texts::new(false).piece("", &text, false);
         assert_eq!(piece.text.chars().count(), SHOWN);

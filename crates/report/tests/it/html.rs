@@ -197,7 +197,7 @@ const HOSTILE: [&str; 9] = [
 ];
 
 #[test]
-fn hostile_texts_stay_texts_wherever_they_stand() {
+fn hostile_texts_stay_texts_at_every_position() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let mut log = Conversation::new();
         log.push_system(format!("s{hostile}"), *hostile);
@@ -343,7 +343,7 @@ fn a_small_page_looks_as_it_did() {
 }
 
 #[test]
-fn a_timeline_has_a_line_a_prompt() {
+fn timeline_has_one_line_per_prompt() {
     let mut log = Conversation::from([Message::user("One?")]);
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     let mut plans = Vec::new();

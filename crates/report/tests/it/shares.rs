@@ -60,7 +60,7 @@ fn shares_sum_to_the_whole_in_every_report() {
 
 /// One part is rounded down, as the level that it belongs to is, and is the whole only where it is.
 #[test]
-fn a_share_is_never_more_than_it_is() {
+fn share_is_never_rounded_up() {
     let shares = |parts: &[u64], whole: u64| report::percentages(parts, whole).join(", ");
     assert_eq!(shares(&[1, 1, 1], 3), "34 %, 33 %, 33 %");
     assert_eq!(shares(&[1, 1, 1], 6), "17 %, 17 %, 16 %");

@@ -301,7 +301,7 @@ fn journal_grows_only_by_new_content() {
 }
 
 #[test]
-fn whole_files_are_saved_whole() {
+fn whole_files_are_saved_completely() {
     // A folder of its own: what other tests save at the same time stands elsewhere.
     let folder = std::env::temp_dir().join(format!("context-window-{}-saved", std::process::id()));
     fs::create_dir_all(&folder).unwrap();

@@ -92,8 +92,8 @@ impl FailedCommit {
 
 /// A commit in the write-ahead log that could not be synced is there after a crash.
 #[test]
-fn failed_commit_is_said_to_be_unknown() {
-    const TEST: &str = "syncs::failed_commit_is_said_to_be_unknown";
+fn failed_commit_is_reported_as_unknown() {
+    const TEST: &str = "syncs::failed_commit_is_reported_as_unknown";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
         let failed = FailedCommit::new(Path::new(&folder));
         fs::write(Path::new(&folder).join("said"), failed.error.to_string()).unwrap();
@@ -142,8 +142,8 @@ fn failed_commit_can_be_tried_again() {
 
 /// A record of a log that could not be synced is taken back; if that fails too, the error says so.
 #[test]
-fn failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown() {
-    const TEST: &str = "syncs::failed_sync_of_a_log_is_taken_back_or_said_to_be_unknown";
+fn failed_sync_of_a_log_is_undone_or_reported_as_unknown() {
+    const TEST: &str = "syncs::failed_sync_of_a_log_is_undone_or_reported_as_unknown";
     if let Some(folder) = std::env::var_os("SYNC_TEST_FOLDER") {
         let at = |name: &str| Path::new(&folder).join(name);
         let (mut journal, mut log) = Journal::open(at("talk.log")).unwrap();

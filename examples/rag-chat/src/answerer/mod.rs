@@ -43,7 +43,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    pub fn of(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
+    pub fn from_plan(plan: &ContextPlan, question: String, mut documents: Vec<RagItem>) -> Self {
         let included = plan.included.iter().filter(|item| item.kind == ItemKind::Document);
         documents.retain(|document| included.clone().any(|item| item.id == *document.id()));
         // Anthropic caches up to marks only; elsewhere none is needed.

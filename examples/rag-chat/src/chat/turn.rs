@@ -155,7 +155,7 @@ impl Chat {
                 .fail(format!("Nothing was sent: this does not fit: {conflict}. What would help: {help}."));
         }
         let documents = self.kept_documents();
-        let prompt = Prompt::of(&plan, self.question(0), documents.clone());
+        let prompt = Prompt::from_plan(&plan, self.question(0), documents.clone());
         self.sent.push(Sent { manager: self.manager.clone(), log: self.log.clone(), documents });
         if self.sent.len() > 2 {
             self.sent.remove(0);

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_that_is_cut_says_so() {
+    fn truncated_paste_is_reported() {
         let (input, cut) = paste(&Input::new("x".repeat(19_999)), "12");
         assert_eq!(input.value().len(), 20_000);
         assert!(cut.unwrap().starts_with("Pasted: 1 of 2 characters, a question has 20,000 at most"));

@@ -210,7 +210,7 @@ fn explanations_differences_costs_and_copies() {
 }
 
 #[test]
-fn sessions_are_listed_and_each_goes_on_where_it_was() {
+fn sessions_are_listed_and_resume_at_their_last_turn() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");

@@ -38,7 +38,7 @@ fn only_changed_files_are_read_again() {
 }
 
 #[test]
-fn the_question_before_helps_where_a_question_goes_on_from_it() {
+fn previous_question_helps_retrieval_for_a_follow_up() {
     let place = Place::shop();
     let mut index = open(&place);
     index.refresh(|_, _| {}).unwrap();
@@ -125,7 +125,7 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_indexed() {
 }
 
 #[test]
-fn an_empty_folder_says_so_and_two_chats_index_one_folder() {
+fn empty_folder_is_reported_and_two_chats_index_one_folder() {
     let place = Place::with(&[]);
     let run = Run::offline(&place, &[]);
     assert!(run.has_said("There is no document in"), "{:?}", run.chat.remarks);

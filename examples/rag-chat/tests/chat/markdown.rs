@@ -71,7 +71,7 @@ fn no_written_word_is_lost() {
 }
 
 #[test]
-fn tables_have_columns_where_there_is_room() {
+fn tables_have_columns_if_there_is_room() {
     let table = "| thing | price |\n| --- | --- |\n| desk | 450 |\n| a lamp | 30 |";
     assert_eq!(drawn(table, 40).0, ["thing  │ price", "desk   │ 450", "a lamp │ 30"]);
     assert!(drawn(table, 9).0.len() > 3);

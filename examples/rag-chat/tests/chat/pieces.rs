@@ -25,7 +25,8 @@ fn a_chunk_knows_its_headings() {
     let text = format!(
         "# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n"
     );
-    let found: Vec<String> = chunks::of("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
+    let found: Vec<String> =
+        chunks::split_text("a.md", &text).into_iter().map(|chunk| chunk.heading).collect();
     assert_eq!(found.first().unwrap(), "Shop");
     assert!(found.contains(&"Shop > Hours".to_owned()), "{found:?}");
     assert_eq!(found.last().unwrap(), "Post");
@@ -36,7 +37,7 @@ fn nothing_is_lost_by_chunks_and_none_is_too_long() {
     let text = "One sentence follows another here. ".repeat(400) + &"x".repeat(5_000);
     let bare = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
     for path in ["a.txt", "a.md"] {
-        let chunks = chunks::of(path, &text);
+        let chunks = chunks::split_text(path, &text);
         assert!(chunks.iter().all(|chunk| chunk.text.chars().count() < 1_200));
         assert_eq!(chunks.iter().map(|chunk| bare(chunk.text)).collect::<String>(), bare(&text));
     }

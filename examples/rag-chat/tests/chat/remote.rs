@@ -122,7 +122,7 @@ fn a_prompt_that_is_always_too_long_ends_with_an_error() {
 }
 
 #[test]
-fn thoughts_go_back_with_their_seals_and_a_refused_one_is_left_out() {
+fn signed_reasoning_is_sent_back_and_refused_reasoning_is_omitted() {
     let refusal = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.";
     let script = vec![
         Reply::Thought("Five days.", "seal-of-the-first-thought"),
@@ -235,7 +235,7 @@ fn errors_give_advice_and_never_a_key() {
 }
 
 #[test]
-fn a_summary_is_made_beside_the_chat() {
+fn summary_is_made_while_the_chat_continues() {
     let quick = || Reply::Words("Yes, we do, and gladly.", 0);
     let script = vec![
         quick(),
@@ -274,7 +274,7 @@ fn a_summary_is_made_beside_the_chat() {
 }
 
 #[test]
-fn a_compaction_ends_where_the_history_it_was_made_from_does() {
+fn compaction_ends_with_the_history_it_was_requested_for() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
     let place = Place::shop();
     let mut run = run(&place, &server, Wire::OpenAi, &[]);
@@ -336,7 +336,7 @@ fn a_redirect_takes_no_key_elsewhere() {
 }
 
 #[test]
-fn where_no_summary_comes_a_digest_is_made() {
+fn missing_summary_is_replaced_by_a_digest() {
     let server = Server::start(Wire::OpenAi, vec![Reply::Words("Yes, we do, and gladly.", 0)]);
     let place = Place::shop();
     let gone = Server::start(Wire::OpenAi, vec![Reply::Words("x", 0)]).url;

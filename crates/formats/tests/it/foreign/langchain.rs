@@ -73,7 +73,7 @@ fn other_keys_of_a_state_are_left_out_with_a_note() {
 }
 
 #[test]
-fn calls_that_stand_beside_the_message_alone_are_read() {
+fn calls_outside_the_content_are_read() {
     assert_says(
         &sample("langchain-old.json"),
         &[

@@ -555,7 +555,7 @@ fn required_item_cannot_be_excluded() {
 
 /// A pin that does not fit is reported at once, with its tokens and the available ones.
 #[test]
-fn a_pin_that_does_not_fit_is_said() {
+fn unfitting_pin_is_reported() {
     let session = serde_json::json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Is it late?"}],
         "pinned": [{"id": "long", "text": "word ".repeat(400), "priority": "high"}]});
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ fn a_run_costs_the_same_in_the_report_and_in_its_explanation() {
 }
 
 #[test]
-fn an_explanation_says_why_and_how_back() {
+fn explanation_names_the_reason_and_the_remedy() {
     let args = ["explain", EXAMPLE, "hours", "--budget", "400"];
     insta::assert_snapshot!(out(&args), @r"
     hours  out: too large; 30 tokens left
@@ -80,7 +80,7 @@ fn an_explanation_says_why_and_how_back() {
 }
 
 #[test]
-fn a_diff_names_one_cause_a_change() {
+fn diff_names_one_cause_per_change() {
     let said = out(&["diff", EXAMPLE, EXAMPLE, "--budget", "400", "--then-budget", "300"]);
     insta::assert_snapshot!(said, @r"
     before  370 / 400 tokens, 13 in, 2 out
@@ -102,7 +102,7 @@ fn a_diff_names_one_cause_a_change() {
 
 /// Tools in another order are the only difference: every format says so, and what becomes of the cache.
 #[test]
-fn a_diff_of_reordered_tools_says_so() {
+fn diff_reports_reordered_tools() {
     let session = |names: [&str; 3], about: &str| {
         let tool = |name: &str| serde_json::json!({"name": name, "description": format!("{about} {name}")});
         let tools: Vec<Value> = names.into_iter().map(tool).collect();
@@ -198,7 +198,7 @@ fn a_list_has_the_tokens_of_the_plans() {
 
 /// The cached prefix is in the report and the JSON.
 #[test]
-fn a_plan_says_how_long_its_cached_prefix_is() {
+fn plan_reports_the_length_of_its_cached_prefix() {
     let anchor = file("repeats-anchor.json", b"");
     let anchor = anchor.to_str().unwrap();
     out(&[EXAMPLE, "--budget", "400", "--save-anchor", anchor]);
@@ -223,7 +223,7 @@ fn a_plan_says_how_long_its_cached_prefix_is() {
 }
 
 #[test]
-fn a_replay_comes_to_the_sums_of_its_prompts() {
+fn replay_totals_are_the_sums_of_its_prompts() {
     let files = ["examples/long-talk.json", EXAMPLE];
     let lines = out(&["replay", files[0], files[1], "--format", "json"]);
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -276,7 +276,7 @@ fn tabs_are_spaces() {
 
 /// The prompts on the screen and those of `replay` are said to be the same.
 #[test]
-fn replay_and_screen_say_the_same_of_a_prompt() {
+fn replay_and_screen_agree_on_a_prompt() {
     let args = ["examples/long-talk.json", "--budget", "200"];
     let replayed = out(&[&["replay"], &args[..]].concat());
     let screen = out(&[&["tui"], &args[..], &["--print", "200x60", "--keys", "2g"]].concat());

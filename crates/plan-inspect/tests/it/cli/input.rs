@@ -119,7 +119,7 @@ fn no_session_is_written_over() {
 }
 
 #[test]
-fn keys_that_are_not_read_are_told_where_another_was_meant() {
+fn misspelt_keys_are_reported_with_a_suggestion() {
     let note = |text: &str| {
         let path = file("unread.json", text.as_bytes());
         let assert = inspect(&[path.to_str().unwrap()]).assert().success();
@@ -139,7 +139,7 @@ fn keys_that_are_not_read_are_told_where_another_was_meant() {
 }
 
 #[test]
-fn an_anchor_that_does_not_hold_says_so() {
+fn unusable_anchor_is_reported() {
     let plan = |anchor: &str, args: &[&str]| {
         let path = file("other-anchor.json", anchor.as_bytes());
         let session = "examples/agent-parallel-tools.json";
@@ -379,7 +379,7 @@ fn long_names_are_cut_where_people_read_them() {
 
 /// What counts for nothing is not said to be left out.
 #[test]
-fn no_reasoning_is_none() {
+fn empty_reasoning_gets_no_notice() {
     let text = r#"[{"role":"user","content":"?"},{"role":"assistant","reasoning_content":"","content":"!"},{"role":"user","content":"?"}]"#;
     let path = file("no-reasoning.json", text.as_bytes());
     for model in ["gpt-4o", "claude-sonnet-5", "deepseek-chat"] {

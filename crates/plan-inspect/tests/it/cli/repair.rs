@@ -83,7 +83,7 @@ fn unfinished_end_is_no_damage() {
 
 /// A bit of the first line and one of a later line: the log is damaged until both are mended.
 #[test]
-fn second_damage_behind_the_first_line_is_told() {
+fn second_damaged_line_is_reported() {
     let (path, whole) = log("repair-twice");
     let mut damaged = whole.clone();
     let at = whole.windows(9).position(|text| text == b"message 6").unwrap();

@@ -32,7 +32,7 @@ fn flags_are_listed_under_their_topic() {
 }
 
 #[test]
-fn help_is_as_wide_as_asked() {
+fn help_fits_the_requested_width() {
     for width in ["60", "80"] {
         let most: usize = width.parse().unwrap();
         let help = out(&["plan", "--help", "--width", width]);
@@ -72,7 +72,7 @@ fn excluded_items_are_counted_if_that_is_quick() {
 
 /// A section that takes what others leave says so.
 #[test]
-fn a_section_that_grew_says_so() {
+fn grown_section_is_reported() {
     let mut found = 0;
     for budget in (100..600).step_by(7) {
         for example in [CHAT, TALK, "examples/agent-parallel-tools.json"] {

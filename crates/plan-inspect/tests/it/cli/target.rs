@@ -131,7 +131,7 @@ fn a_margin_that_is_set_is_shown() {
 
 /// Every provider's body from the command line, and where marks are asked for, whether there are any.
 #[test]
-fn every_provider_has_a_body() {
+fn every_provider_has_a_request_body() {
     let first = |args: &[&str]| {
         let body: serde_json::Value = serde_json::from_str(&out(args)).unwrap();
         body.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")

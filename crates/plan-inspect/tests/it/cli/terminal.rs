@@ -77,7 +77,7 @@ fn every_command_takes_the_flags_of_the_screen() {
 }
 
 #[test]
-fn help_and_errors_have_the_colours_that_are_asked_for() {
+fn help_and_errors_have_the_requested_colours() {
     let escapes = |args: &[&str], variable: Option<&str>| {
         let mut command = plain(args);
         if let Some(name) = variable {
@@ -193,7 +193,7 @@ fn columns_line_up_and_lines_fit_in_every_script() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_output_pipe_is_no_error() {
     for args in COMMANDS {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);

@@ -128,7 +128,7 @@ fn dialect_is_found_and_names_of_options_are_none() {
 }
 
 #[test]
-fn reports_say_it_in_standard_terms() {
+fn reports_use_standard_terms() {
     for file in examples() {
         for budget in ["60", "200", "300", "400", "8k"] {
             for args in [
@@ -151,7 +151,7 @@ fn reports_say_it_in_standard_terms() {
 
 /// Notices, causes and errors: every shipped fixture, for targets that take less than its own.
 #[test]
-fn notices_and_errors_say_it_in_standard_terms() {
+fn notices_and_errors_use_standard_terms() {
     for file in files("tests/fixtures", ".json") {
         for target in [&[][..], &["--wire-format", "anthropic"], &["--wire-format", "gemini"]] {
             let args = [&["plan", &file], target].concat();
@@ -164,7 +164,7 @@ fn notices_and_errors_say_it_in_standard_terms() {
 }
 
 #[test]
-fn screens_say_it_in_standard_terms() {
+fn screens_use_standard_terms() {
     let keys = [
         "", "?", "?G", "2", "3", "4", "4G", "5", "!", "G<Enter>", "<<<<<<", "<<<<<<d", "p", "pu", "t", "u",
         "{",
@@ -181,7 +181,7 @@ fn screens_say_it_in_standard_terms() {
 }
 
 #[test]
-fn help_says_it_in_standard_terms() {
+fn help_uses_standard_terms() {
     let commands = [
         "plan",
         "explain",

@@ -91,14 +91,14 @@ fn page(width: u16, theme: Theme) -> Buffer {
 }
 
 #[test]
-fn they_look_as_they_did() {
+fn widgets_match_their_snapshots() {
     for width in [40, 80, 120] {
         insta::assert_snapshot!(format!("interactive_{width}"), text(&page(width, Theme::plain())));
     }
 }
 
 #[test]
-fn without_colour_there_is_none_and_the_text_is_the_same() {
+fn plain_theme_has_no_colour_and_the_same_text() {
     let (coloured, plain) = (page(100, Theme::colours()), page(100, Theme::plain()));
     assert_eq!(text(&coloured), text(&plain));
     assert!(plain.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
@@ -106,7 +106,7 @@ fn without_colour_there_is_none_and_the_text_is_the_same() {
 
 /// Any area, also none, also one that is not at the corner: no panic, and what is drawn stays inside.
 #[test]
-fn any_size_will_do() {
+fn every_size_is_drawn() {
     let (log, documents) = desk();
     let manager = asking("gpt-4o");
     let plan = manager.build_plan(&request(&log, &documents)).unwrap();
@@ -540,7 +540,7 @@ fn tried_changes_give_their_plan() {
 }
 
 #[test]
-fn the_slider_is_true() {
+fn slider_matches_planning() {
     let (log, documents) = desk();
     let base = asking("gpt-4o").build_plan(&request(&log, &documents)).unwrap();
     let mut state = WhatIfState::from_plan(&base);
@@ -567,7 +567,7 @@ fn the_slider_is_true() {
 }
 
 #[test]
-fn a_banner_is_there_when_it_has_something_to_say() {
+fn banner_is_shown_only_with_a_message() {
     for (usage, level) in levels().iter().zip([Level::Normal, Level::Approaching, Level::AtLimit]) {
         assert_eq!(usage.level, level);
         for width in [0, 1, 30, 60, 100, 200] {
@@ -675,7 +675,7 @@ fn filter_finds_texts_and_reasons_of_excluded_items() {
 /// Documents of one corpus: their ids have a long beginning, a long end, or both in common. No two rows look
 /// the same.
 #[test]
-fn long_ids_are_told_apart() {
+fn long_ids_remain_distinguishable() {
     let common = "corpus/2026/quarterly/reports-of-all-branches/".repeat(2);
     let kinds: [fn(&str, usize) -> String; 3] = [
         |common, n| format!("{common}{n}"),

@@ -90,7 +90,7 @@ fn pin(log: &Conversation) -> Conversation {
 }
 
 #[test]
-fn the_rest_is_that_of_the_same_session() {
+fn remaining_messages_are_loaded_only_from_the_same_session() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let log = lived();

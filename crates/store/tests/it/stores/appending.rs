@@ -164,7 +164,7 @@ fn commuting_changes_are_merged() {
 }
 
 #[test]
-fn update_makes_its_change_again_where_it_was_overtaken() {
+fn update_retries_its_change_after_a_conflict() {
     for place in both() {
         let (mut store, mut other) = (open(&place), open(&place));
         let mut overtaken = 0;
@@ -196,7 +196,7 @@ fn update_makes_its_change_again_where_it_was_overtaken() {
 
 /// Whoever begins a session again under an id begins another one: nothing of both is mixed.
 #[test]
-fn a_session_that_was_begun_again_is_another_one() {
+fn recreated_session_is_a_different_session() {
     for place in both() {
         let (mut store, mut other) = (open(&place), open(&place));
         let said = |texts: &[&str]| texts.iter().copied().map(Message::user).collect::<Conversation>();

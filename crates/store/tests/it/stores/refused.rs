@@ -306,7 +306,7 @@ fn variant(place: &Place, user: &str, database: &str) -> String {
 
 #[cfg(feature = "postgres")]
 #[test]
-fn a_server_that_refuses_says_why_and_no_password() {
+fn server_refusal_is_reported_without_the_password() {
     let Some(place) = postgres() else { return };
     let database = place.address.rsplit('/').next().unwrap();
     let secret = "s3cr3t";

@@ -82,7 +82,7 @@ fn a_list_is_the_newest_first_page_by_page() {
 }
 
 #[test]
-fn a_fork_goes_on_by_itself() {
+fn fork_continues_independently() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         let log = lived();
@@ -124,7 +124,7 @@ fn a_fork_goes_on_by_itself() {
 }
 
 #[test]
-fn a_journal_goes_in_and_comes_out() {
+fn journal_is_imported_and_exported_unchanged() {
     for place in both() {
         let folder = Folder::new();
         let mut store = SessionStore::open(&place.address).unwrap();
@@ -150,7 +150,7 @@ fn a_journal_goes_in_and_comes_out() {
 
 /// SQL, NUL characters, all kinds of Unicode: data, and nothing else.
 #[test]
-fn hostile_texts_come_back() {
+fn hostile_texts_round_trip() {
     let ids = [
         "'; DROP TABLE cw_entry; --",
         "$1",
@@ -245,7 +245,7 @@ fn messages_are_rows_of_a_view() {
 
 /// `FULL=1` has a million.
 #[test]
-fn a_long_session_goes_in_and_comes_out() {
+fn long_session_is_imported_and_exported_unchanged() {
     let entries: u64 = if std::env::var_os("FULL").is_some() { 1_000_000 } else { 30_000 };
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
