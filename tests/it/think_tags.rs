@@ -5,7 +5,7 @@ use context_window::{
     config::ThinkTags, plan::NoticeCode,
 };
 
-/// Returns the texts that are sent, and the tokens of the plan.
+/// Returns the sent texts and the tokens of the plan.
 fn sent(model: &str, think_tags: ThinkTags, messages: &[Message]) -> (Vec<String>, u64) {
     let mut config = Config::default();
     config.conversation.think_tags = think_tags;

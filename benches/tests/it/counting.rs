@@ -1,4 +1,4 @@
-//! Counts against references (rules N1, N2).
+//! Counts compared with reference implementations (rules N1, N2).
 
 use context_window::TokenCounter;
 use context_window_benches::{
@@ -16,7 +16,7 @@ fn openai_counts_equal_the_reference() {
     ];
     let mut compared = 0;
     for (kind, text) in every_text() {
-        // The reference panics on long runs of blanks; the shorter ones here it survives.
+        // The reference panics on long runs of blanks; these are short enough.
         for (counter, reference) in &pairs {
             let expected = reference.encode_ordinary(&text).len() as u64;
             assert_eq!(counter.count(&text).unwrap().tokens, expected, "{} on {kind}", counter.name());
@@ -35,7 +35,7 @@ fn counts_of_a_tokenizer_json_equal_the_reference() {
         let reference = reference(&folder);
         let mut compared = 0;
         for (kind, text) in &texts {
-            // The reference is slow; it is not asked about everything unless there is time.
+            // The reference is slow, so it counts only a part of the texts unless there is time.
             if compared > 600 && !full() {
                 break;
             }
@@ -48,7 +48,7 @@ fn counts_of_a_tokenizer_json_equal_the_reference() {
     }
 }
 
-/// Plain text to the released tokenizers, control tokens among it.
+/// Loads a released tokenizer that treats control tokens in a text as plain text.
 fn reference(folder: &Path) -> tokenizers_v0::Tokenizer {
     let mut reference = tokenizers_v0::Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
     reference.set_encode_special_tokens(true);

@@ -14,8 +14,7 @@ use crate::{
 
 const UPDATE: &str = "UPDATE_INTERFACE";
 
-/// Checks that a crate's public items are those of its reviewed file, or writes the file if that is asked
-/// for.
+/// Checks that a crate's public items equal those of its reviewed file, or writes the file on request.
 pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Failed> {
     let path = folder().join(format!("{}.txt", published.name));
     let found = document.list();
@@ -34,7 +33,7 @@ pub(crate) fn check(published: &Published, document: &Document) -> Result<(), Fa
     Err(format!("the public interface changed:\n\n{diff}\n{how}").into())
 }
 
-/// Checks that there are published crates, and no listing without one.
+/// Checks that there are published crates, and no listing without a crate.
 pub(crate) fn check_files(workspace: &Workspace) -> Result<(), Failed> {
     let names: BTreeSet<String> = workspace.published().into_iter().map(|published| published.name).collect();
     if names.is_empty() {
@@ -66,7 +65,7 @@ impl Document {
             }
             let hidden = if self.item(item.id()).is_some_and(is_hidden) { "#[doc(hidden)] " } else { "" };
             let line = format!("{hidden}{item}{}\n", self.origin(item.id()));
-            // The functions of a type are in several blocks, and each block is a line.
+            // The functions of a type are in several blocks, but each block gives the same line.
             if lines.insert(line.clone()) {
                 list.push_str(&line);
             }
@@ -74,7 +73,7 @@ impl Document {
         list
     }
 
-    /// Returns the path that a re-export is from, for a re-export of another crate.
+    /// Returns the source path of a re-export from another crate.
     fn origin(&self, id: Id) -> String {
         match self.item(id).map(|item| &item.inner) {
             Some(ItemEnum::Use(import)) => format!(" = {}", import.source),

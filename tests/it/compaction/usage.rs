@@ -1,4 +1,4 @@
-//! How full the window is, and what is told of it (rules U1 to U4, C10).
+//! The fill level of the window, and the events about it (rules U1 to U4, C10).
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn documents_count_in_no_trigger_and_no_warning_and_a_paste_does_at_once() {
     let quiet = manager.usage(&request(&log)).unwrap();
     assert_eq!((quiet.level, quiet.conversation_tokens.tokens), (Level::Normal, 400));
     assert_eq!(plan.usage.conversation_tokens.tokens, 400);
-    // What the provider reports holds the documents too, and they are taken off again.
+    // The provider's report includes the documents, so their tokens are subtracted.
     log.push_reply(&plan, said(21, 20), Usage::openai(plan.estimated_tokens_total.tokens, 0, 20));
     let reported = manager.usage(&request(&log)).unwrap();
     assert!(reported.reported);
@@ -87,7 +87,7 @@ fn reports_replace_estimates_and_implausible_reports_are_ignored() {
             "{usage:?} is not believed"
         );
     }
-    // The lifetime's bill is another number.
+    // The billed total of the whole conversation is a separate number.
     assert_eq!(log.billed().cache_read, 900);
     let stats = manager.stats(&request(&log)).unwrap();
     assert_eq!((stats.messages, stats.active, stats.archived, stats.compactions), (17, 17, 0, 0));
@@ -149,8 +149,8 @@ fn overflow_report_leads_to_a_smaller_plan() {
     assert_eq!(StopReason::named("max_tokens"), StopReason::MaxTokens);
 }
 
-/// A provider that refused a prompt has refused its size: no larger budget is advised, and a minimum that is
-/// smaller than what was refused is sent.
+/// After a provider refused a prompt for its size, no larger budget is advised. A minimum prompt that is
+/// smaller than the refused one is sent.
 #[test]
 fn after_a_refusal_no_larger_prompt_is_advised() {
     let manager = bytes(Config::default());
@@ -168,7 +168,7 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
     let minimum = manager.plan_after_overflow(&request, &refused).unwrap();
     assert!(minimum.overflow.is_none(), "{:?}", minimum.overflow);
     assert_eq!((minimum.estimated_tokens_total.tokens, minimum.prompt_budget), (700, 700));
-    // The minimum itself was refused, in a budget that was raised as an overflow advised.
+    // The minimum itself was refused, with the budget that the overflow advised.
     let tight = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(650));
     let overflow = manager.build_plan(&tight).unwrap().overflow.unwrap();
     assert_eq!(overflow.remedies[0], Remedy::RaiseBudget { to: 700 });
@@ -181,7 +181,7 @@ fn after_a_refusal_no_larger_prompt_is_advised() {
     assert!(remedies.contains(&Remedy::Unpin { id: "rules".into() }), "{remedies:?}");
 }
 
-/// A report far from the count is not believed (rule N6), and the application is told so with both figures.
+/// A report far from the count is rejected (rule N6), and the application gets an event with both numbers.
 #[test]
 fn rejected_usage_report_is_an_event() {
     let manager = bytes(Config::default());
@@ -203,7 +203,7 @@ fn rejected_usage_report_is_an_event() {
         !before.reported && before.conversation_tokens.tokens == 300 && log.level() == Level::Normal,
         "{before:?}"
     );
-    // A report of nothing, one without what was cached, and one within the window and far above the count.
+    // A report of 0, one without the cached tokens, and one within the window but far above the count.
     for input in [0, 9, 100_000] {
         let (counted, events) = reply(&mut log, Some(Usage::openai(input, 0, 23)));
         assert_eq!(events, [ContextEvent::ReportNotBelieved { reported: input, counted }]);
@@ -211,14 +211,14 @@ fn rejected_usage_report_is_an_event() {
     assert_eq!(reply(&mut log, None).1, [], "nothing is reported");
     let (counted, events) = reply(&mut log, Some(Usage::openai(400, 0, 23)));
     assert!(counted < 800 && matches!(events[..], [ContextEvent::Usage(_)]), "{events:?}");
-    // Something else is sent with every prompt: it is believed when it comes again.
+    // Something unknown is sent with every prompt: the report is accepted when it recurs.
     let doubted = reply(&mut log, Some(Usage::openai(25_000, 0, 23))).1;
     assert!(matches!(doubted[..], [ContextEvent::ReportNotBelieved { reported: 25_000, .. }]), "{doubted:?}");
     let believed = reply(&mut log, Some(Usage::openai(25_023, 0, 23))).1;
     assert!(matches!(believed[..], [ContextEvent::Usage(_)]), "{believed:?}");
 }
 
-/// Limits that the request brings are no default ones.
+/// Limits in the request are not default limits.
 #[test]
 fn default_limits_are_reported_if_they_apply() {
     let model = Registry::default().model("in-house-7");
@@ -252,9 +252,8 @@ fn instructions_added_later_count_as_pressure() {
     assert_eq!(manager.usage(&request(&log)).unwrap().conversation_tokens.tokens, 9_200);
 }
 
-/// Messages that a plan dropped are not in the provider's report, and count for the size of the full conversation all the same
-/// (rule U2):
-/// otherwise a conversation that no longer fits would look as small as its window.
+/// Messages excluded from a plan are not in the provider's report, but count toward the size of the whole
+/// conversation (rule U2). Otherwise a conversation that no longer fits would look as small as its window.
 #[test]
 fn messages_excluded_from_a_reported_prompt_count_as_pressure() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));
@@ -272,8 +271,8 @@ fn messages_excluded_from_a_reported_prompt_count_as_pressure() {
     assert_eq!(usage.conversation_tokens.tokens, 5_200, "all 52 messages, whatever of them was sent");
 }
 
-/// A reply to a prompt that was planned before a compaction, and comes after it: its report is of a conversation that is no
-/// longer sent, and the figures stay those of the compacted one (rule U2).
+/// A reply arrives after a compaction, for a prompt planned before it. Its report describes a conversation
+/// that is no longer sent, so the usage stays that of the compacted conversation (rule U2).
 #[test]
 fn report_on_a_prompt_before_a_compaction_is_rejected() {
     let manager = bytes(config(|config| config.tokens.calibrate = false));

@@ -1,4 +1,4 @@
-//! Lines, chunks and quotes.
+//! Tests of input lines, chunks and quotes.
 
 use context_window::RagItem;
 use rag_chat::{
@@ -74,7 +74,7 @@ fn a_question_that_no_document_answers_gets_no_document() {
         );
         assert_eq!(quotes(nonsense, &[]), said);
     }
-    // A word by chance is no answer, and the passage is shown with what it has.
+    // A word in common may be chance, so the passage is shown with its common words.
     assert_eq!(
         quotes("Which zorblax quimfle kettles fnord?", &documents),
         "No document answers this. Of the words of the question, these passages have: kettle.\n\n\

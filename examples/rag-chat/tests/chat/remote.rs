@@ -1,4 +1,4 @@
-//! The chat against a provider on loopback, in two wire formats.
+//! The chat with a provider on loopback, in two wire formats.
 
 use crate::{
     server::{Reply, Server, Wire},
@@ -26,12 +26,12 @@ fn run(place: &Place, server: &Server, wire: Wire, arguments: &[&str]) -> Run {
     Run::new(place, arguments, &asked_at(server, wire))
 }
 
-/// Bytes of the messages of the first request.
+/// Returns the bytes of the messages in the first request.
 fn text_of_messages(server: &Server) -> usize {
     server.asked()[0]["messages"].to_string().len()
 }
 
-/// All that a request says, as one text.
+/// Returns all texts of a request as one text.
 fn text_of(body: &Value) -> String {
     body["messages"].to_string() + &body["system"].to_string()
 }
@@ -56,7 +56,7 @@ fn a_reply_is_streamed_and_its_usage_fed_back() {
             "{wire:?}"
         );
         run.enter("And how much is postage?");
-        // Where the tokenizer is not the model's own, the next plan counts as the provider did.
+        // If the tokenizer is not the model's own, the next plan is calibrated by the provider's counts.
         let learnt = run.chat.plan.calibration.as_ref().map(|calibration| calibration.reports);
         assert_eq!(learnt, (wire == Wire::Anthropic).then_some(2));
         let asked = server.asked();
@@ -139,7 +139,7 @@ fn signed_reasoning_is_sent_back_and_refused_reasoning_is_omitted() {
         server.asked().iter().map(|body| text_of(body).contains("seal-of-the-first-thought")).collect();
     assert_eq!(sealed, [false, true, true, false]);
     assert!(text_of(&server.asked()[1]).contains("The user wants to know."), "with the thought itself");
-    // What was refused once is not sent again.
+    // Refused reasoning is not sent again.
     run.enter("And on Saturdays?");
     assert_eq!(server.asked().len(), 5, "{:?}", run.chat.remarks);
     assert!(!text_of(&server.asked()[4]).contains("seal-of-the-first-thought"));
@@ -219,7 +219,7 @@ fn errors_give_advice_and_never_a_key() {
         run.enter("/retry");
         assert_eq!(run.last(), "Now.");
     }
-    // Nobody listens there any more.
+    // No server listens on this address any more.
     let away = { std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap() };
     let place = Place::shop();
     let url = format!("http://{away}/v1");
@@ -255,7 +255,7 @@ fn summary_is_made_while_the_chat_continues() {
     run.chat.enter("/compact");
     assert!(run.said().contains("In their place: a summary by gpt-4o-mini."), "{}", run.said());
     run.chat.decide(true);
-    // The chat goes on meanwhile. The summary is there long before the reply, and waits for it.
+    // The chat continues meanwhile. The summary arrives long before the reply, and waits for it.
     run.chat.ask("One more?");
     run.until(
         "some words",
@@ -281,7 +281,7 @@ fn compaction_ends_with_the_history_it_was_requested_for() {
     for n in 0..5 {
         run.enter(&format!("Question {n} about kettles?"));
     }
-    // A command that fails changes nothing, and stops nothing.
+    // A failing command changes nothing and stops nothing.
     run.chat.enter("/compact");
     run.chat.decide(true);
     run.enter("/undo nothing");
@@ -297,7 +297,7 @@ fn compaction_ends_with_the_history_it_was_requested_for() {
         assert!(!run.chat.can_stop(), "{command}");
         let summaries =
             run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
-        // The one that was taken back, and no other.
+        // Only the compaction that was undone.
         let known = usize::from(command != "/sessions other");
         assert_eq!(summaries, known, "{command}: a late summary changes nothing");
     }
@@ -341,7 +341,7 @@ fn missing_summary_is_replaced_by_a_digest() {
     let place = Place::shop();
     let gone = Server::start(Wire::OpenAi, vec![Reply::Words("x", 0)]).url;
     let environment: Environment = {
-        // Streams go to the server; after /model, summaries go nowhere.
+        // Streams go to the server. After /model, summary requests fail.
         let (first, nowhere) = (server.url.clone(), gone.replace("127.0.0.1", "127.0.0.2"));
         Arc::new(move |name| match name {
             "OPENAI_API_KEY" => Some(KEY.into()),
@@ -377,7 +377,7 @@ fn a_reply_without_an_end_is_broken_off_and_the_first_of_it_stays() {
                 assert!((4_000_000..=LONGEST).contains(&run.last().len()), "{}", run.last().len());
                 assert!(run.has_said("What came of the reply stays"));
             }
-            // Only thoughts came.
+            // Only reasoning arrived.
             Wire::Anthropic => assert_eq!(run.last(), "Say it again?"),
         }
     }
