@@ -81,9 +81,9 @@ impl Document {
         }
     }
 
-    /// Returns the public items that programs can use, without three kinds of lines that would say nothing:
-    /// functions of implemented traits (the trait names them, and the standard library's gain some with each
-    /// compiler), and implementations of the compiler's own traits.
+    /// Returns the public items that programs can use, without lines that carry no information. These are
+    /// functions of implemented traits (the trait lists them, and the standard library adds some with each
+    /// compiler) and implementations of the compiler's own traits.
     fn listed(&self) -> impl Iterator<Item = &PublicItem> {
         self.interface.items().filter(|item| {
             let of_trait = item.parent_id().is_some_and(|parent| self.implements_trait(parent));
@@ -92,7 +92,8 @@ impl Document {
         })
     }
 
-    /// Returns the item with this id if it is one of the documented crate, or of a trait that it implements.
+    /// Returns the item with this id if it belongs to the documented crate, or to a trait that the crate
+    /// implements.
     pub(crate) fn item(&self, id: Id) -> Option<&Item> {
         self.json.index.get(&id)
     }
@@ -101,7 +102,7 @@ impl Document {
         self.implemented_trait(id).is_some()
     }
 
-    /// Reports if the item is one of the implementations that a derived `Clone` or `PartialEq` adds for the
+    /// Returns true if the item is an implementation that a derived `Clone` or `PartialEq` adds for the
     /// compiler.
     fn implements_compiler_trait(&self, id: Id) -> bool {
         let name = self.implemented_trait(id).and_then(|path| path.rsplit("::").next());
@@ -130,7 +131,7 @@ impl Document {
     }
 }
 
-/// Reports if the documentation that people read leaves an item out.
+/// Returns true if the published documentation hides an item.
 pub(crate) fn is_hidden(item: &Item) -> bool {
     item.attrs.iter().any(|attribute| matches!(attribute, Attribute::Other(text) if text == "#[doc(hidden)]"))
 }

@@ -1,5 +1,5 @@
-//! Bodies of Gemini and of the dialects of `OpenAI` Chat go back as they came; elsewhere the assistant says
-//! nothing new (H6).
+//! Bodies of Gemini and of the dialects of `OpenAI` Chat are sent back unchanged. Other providers get no
+//! invented assistant text (rule H6).
 
 use context_window::{
     Config, ContextWindowManager, Model, Part, PlanRequest, Role, TokenCounter, WireFormat, render,
@@ -14,8 +14,7 @@ const PNG: &str =
 const GEMINI: &str = "gemini-3-pro-preview";
 const CHAT: &str = "mistral-large-latest";
 
-/// Plans a session for a wire format, with room for all of it, and returns the body and the texts of the
-/// notices.
+/// Plans a session for a wire format with room for all of it. Returns the body and the codes of the notices.
 fn planned(session: &Session, model: Model) -> (String, Vec<String>) {
     let wire_format = model.wire_format;
     let manager = ContextWindowManager::new(model, TokenCounter::chars_per_4(), Config::default()).unwrap();
@@ -47,14 +46,14 @@ fn chat(messages: &[String]) -> String {
     format!(r#"{{"model":"{CHAT}","messages":[{}]}}"#, messages.join(","))
 }
 
-/// Checks that contents go back as they came.
+/// Checks that contents are sent back unchanged.
 fn assert_contents(contents: &[&str]) {
     let contents: Vec<String> = contents.iter().map(|content| (*content).to_owned()).collect();
     let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
     assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
 }
 
-/// Checks that messages go back as they came.
+/// Checks that messages are sent back unchanged.
 fn assert_messages(messages: &[&str]) {
     let messages: Vec<String> = messages.iter().map(|message| (*message).to_owned()).collect();
     let (body, _) = sent(&chat(&messages), model_for(WireFormat::OpenAiChat));
@@ -231,7 +230,7 @@ fn ollama_messages_round_trip_unchanged() {
     }
 }
 
-/// A number, text or object with a spelling that a tree of values would change.
+/// Generates a number, text or object with a spelling that a parsed value would change.
 fn any_value() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "1e2",
@@ -243,7 +242,7 @@ fn any_value() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A part of what a model said: its JSON, and the name and id of its call.
+/// Generates a part of model output: its JSON, and the name and spelling of its call.
 fn model_part(nth: usize) -> impl Strategy<Value = (String, Option<(String, bool)>)> {
     (0..8u8, any_value(), any::<bool>(), any::<bool>()).prop_map(move |(kind, value, snake, is_signed)| {
         let key = |camel: &'static str, snaked: &'static str| if snake { snaked } else { camel };
@@ -270,7 +269,7 @@ fn model_part(nth: usize) -> impl Strategy<Value = (String, Option<(String, bool
     })
 }
 
-/// What a model said, and the results of its calls with a text at any place among them.
+/// Generates model output, and the results of its calls with a text at any position among them.
 fn step() -> impl Strategy<Value = Vec<String>> {
     let parts = (1..6usize).prop_flat_map(|many| (0..many).map(model_part).collect::<Vec<_>>());
     (parts, any_value(), any::<bool>(), any::<u8>(), prop::option::of(any::<u8>())).prop_map(
@@ -311,7 +310,7 @@ fn contents() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-/// Yields the texts that the assistant says in a body of `OpenAI` Chat.
+/// Returns the assistant texts in a body of `OpenAI` Chat.
 fn said(body: &str) -> Vec<String> {
     let body: Value = serde_json::from_str(body).unwrap();
     let replies =
@@ -329,14 +328,14 @@ fn said(body: &str) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("FULL").is_some() { 20_000 } else { 300 }))]
 
-    /// Contents go back byte for byte.
+    /// Contents are sent back byte for byte.
     #[test]
     fn google_contents_round_trip_unchanged(contents in contents()) {
         let (body, _) = sent(&gemini(&contents), model_for(WireFormat::Gemini));
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
-    /// A session file of ours keeps them.
+    /// A session file written by this crate keeps them.
     #[test]
     fn a_written_session_sends_the_same_contents(contents in contents()) {
         let session = Session::from_json(&gemini(&contents)).unwrap();
@@ -348,7 +347,7 @@ proptest! {
         prop_assert_eq!(value(&body, "contents"), format!("[{}]", contents.join(",")));
     }
 
-    /// Elsewhere the assistant says what it said, and every result is there.
+    /// Other providers get the assistant's own texts and every result.
     #[test]
     fn google_contents_are_sent_to_no_other_provider(contents in contents()) {
         let (body, _) = sent(&gemini(&contents), model_for(WireFormat::OpenAiChat));

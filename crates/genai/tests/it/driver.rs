@@ -1,6 +1,5 @@
-//! Summaries by a model, against a provider that answers over real HTTP as providers do on their good and
-//! their bad days. Whatever it does: on success there is one summary, an error changes nothing, and no
-//! message is ever lost.
+//! Summaries by a model, with a provider that answers over real HTTP, correctly or with the faults of real
+//! providers. In every case a success gives one summary, an error changes nothing, and no message is lost.
 
 mod server;
 
@@ -19,7 +18,7 @@ const KEY: &str = "topsecretkey";
 const SUMMARY: &str = "The user looks for kettles; refunds take 5 days.";
 const BOTH: [Wire; 2] = [Wire::OpenAi, Wire::Anthropic];
 
-/// A conversation about kettles, the job that is due, and a provider.
+/// A conversation about kettles, its due compaction job, and a provider.
 struct World {
     wire: Wire,
     manager: ContextWindowManager,
@@ -37,7 +36,7 @@ fn tools() -> Vec<Tool> {
     vec![Tool::new("look", "Looks something up.", schema), Tool::new("web_search", "Searches.", "")]
 }
 
-/// Turns of some 250 tokens, each with two calls at once.
+/// Creates turns of about 250 tokens, each with two parallel calls.
 fn conversation(turns: usize) -> Conversation {
     let mut log = Conversation::new();
     log.push_system("s0", "Answer from the catalogue.");
@@ -93,12 +92,12 @@ impl World {
         summariser.with_url(&self.server.url).with_api_key(KEY).with_timeout(Duration::from_secs(20))
     }
 
-    /// What `summarise` says; the log is no part of it.
+    /// Runs `summarise`, which does not use the log.
     async fn summarise(&self) -> Result<String, Error> {
         self.summariser().summarise(&self.job).await
     }
 
-    /// The error of `summarise`, and what every such error keeps to.
+    /// Returns the error text of `summarise` and checks the properties of every such error.
     async fn error(&self) -> String {
         let error = self.summarise().await.unwrap_err();
         let kind = error.core().map(context_window::Error::kind);
@@ -118,7 +117,7 @@ impl World {
         error.to_string()
     }
 
-    /// `compact`, and what holds after it whatever came.
+    /// Runs `compact` and checks the properties that hold after it for every reply.
     async fn compact(&mut self, summariser: &Summariser) -> Result<Compaction, Error> {
         let said = said(&self.log);
         let before = shape(&self.log);
@@ -137,7 +136,7 @@ impl World {
         compacted
     }
 
-    /// A model that fails: `summarise` says so in these words, `compact` makes a digest.
+    /// Checks a failing model: `summarise` gives an error with these words, and `compact` makes a digest.
     async fn fails(&mut self, words: &[&str]) {
         let told = self.error().await;
         for word in words {
@@ -149,7 +148,7 @@ impl World {
     }
 }
 
-/// Every message that was ever said, in order.
+/// Returns every message of the log, in order.
 fn said(log: &Conversation) -> Vec<String> {
     let messages = log.history().filter_map(|row| match row {
         HistoryRow::Message { message, .. } => Some(format!("{message:?}")),
@@ -158,13 +157,13 @@ fn said(log: &Conversation) -> Vec<String> {
     messages.collect()
 }
 
-/// All that a log shows, and all that is active in it.
+/// Returns everything visible in a log, and its active part.
 fn shape(log: &Conversation) -> (Vec<String>, Vec<String>) {
     let shown = log.history().map(|row| format!("{row:?}")).collect();
     (shown, log.active().map(|part| format!("{part:?}")).collect())
 }
 
-/// The messages of a request, one a line, whatever the wire format.
+/// Returns the messages of a request, one per line, for any wire format.
 fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(system) = body["system"].as_str() {
@@ -202,7 +201,7 @@ fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     lines
 }
 
-/// The lines of a job's request, to compare with those that the server got.
+/// Returns the lines of a job's request, for comparison with those that the server received.
 fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
     let mut lines = Vec::new();
     for message in job.messages() {
@@ -216,7 +215,7 @@ fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
             _ => {}
         }
         lines.extend(message.tool_calls().iter().map(|call| {
-            // The library would take this name for Anthropic's own tool.
+            // The library would treat this name as Anthropic's own tool.
             let name = match call.name.as_str() {
                 "web_search" if wire == Wire::Anthropic => "web_search_function",
                 name => name,
@@ -322,7 +321,7 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
         let sent = request.body.to_string();
         assert!(sent.contains("Look.\\n\\n[an image]"), "{wire:?}: {sent}");
         assert!(!sent.contains("kettle.png") && !sent.contains("Hm, a kettle."));
-        // In its place, where the provider has such a place.
+        // At its position, if the provider supports one.
         let (at, end) = (sent.find("Speak of kettles only.").unwrap(), sent.find("[an image]").unwrap());
         assert!(at < end && at > sent.find("Question 23").unwrap());
         match wire {
@@ -410,8 +409,8 @@ async fn request_that_is_always_too_long_fails() {
     }
 }
 
-/// A redirect would take the key in a header of the provider's own (`x-api-key`), and the prompt, to whom it
-/// names.
+/// A redirect would send the key, which is in a provider-specific header (`x-api-key`), and the prompt to
+/// another server.
 #[tokio::test]
 async fn a_key_follows_no_redirect() {
     for wire in BOTH {
@@ -457,7 +456,7 @@ async fn an_empty_answer_is_no_summary() {
         for blank in ["", " \n"] {
             World::new(wire, vec![wire.answer(blank)]).fails(&["empty"]).await;
         }
-        // A model that thought for too long.
+        // A model whose reasoning used up the reply.
         World::new(wire, vec![wire.ended("", "length")]).fails(&["empty", "`length`"]).await;
         World::new(wire, vec![wire.answer("<think>Hm.</think>")]).fails(&["nothing"]).await;
     }
@@ -495,7 +494,7 @@ async fn an_error_inside_of_a_good_answer_is_no_summary() {
         World::new(wire, vec![Reply::Json(200, error)]).fails(&["Provider returned error"]).await;
         World::new(wire, vec![wire.ended("I cannot help with that.", "refusal")]).fails(&["held back"]).await;
     }
-    // A gateway that began to answer.
+    // A gateway that fails during its answer.
     let body = json!({"model": "made", "choices": [{
         "index": 0, "finish_reason": "error", "error": {"code": 502, "message": "Upstream is gone"},
         "message": {"role": "assistant", "content": "The begin"}
@@ -512,8 +511,7 @@ async fn a_summary_that_is_too_long_is_refused() {
     }
 }
 
-/// The summary of an earlier compaction reaches the model whole, also one that a provider made: this client
-/// sends texts.
+/// An earlier summary reaches the model whole, also one by a provider, because this client sends texts.
 #[tokio::test]
 async fn an_earlier_summary_reaches_the_model_as_text() {
     let wire = Wire::Anthropic;
@@ -536,7 +534,7 @@ async fn an_earlier_summary_reaches_the_model_as_text() {
     }
 }
 
-/// A request that has no room for an earlier summary is not sent: the summary stays in a digest.
+/// A request without room for an earlier summary is not sent; the summary stays in a digest.
 #[tokio::test]
 async fn without_room_for_an_earlier_summary_no_model_is_asked() {
     let wire = Wire::OpenAi;
@@ -560,7 +558,7 @@ async fn without_room_for_an_earlier_summary_no_model_is_asked() {
     assert!(record.summary.unwrap().contains(earlier.trim()));
 }
 
-/// Only the strategy `summary` asks a model: with any other one nothing is sent.
+/// Only the strategy `summary` calls a model. With any other one nothing is sent.
 #[tokio::test]
 async fn no_model_is_called_by_another_strategy() {
     for (strategy, kind) in [
@@ -580,7 +578,7 @@ async fn no_model_is_called_by_another_strategy() {
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!(record.kind, kind);
         assert_eq!(world.server.requests().len(), 0, "{strategy:?}");
-        // Unless it is cancelled, likewise.
+        // The same holds with a cancellation that never comes.
         let mut log = conversation(24);
         let job =
             world.manager.compactor().due(&PlanRequest::new(&log).with_limits(limits())).unwrap().unwrap();
@@ -594,7 +592,7 @@ async fn no_model_is_called_by_another_strategy() {
 async fn unreachable_server_is_reported() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![]);
-        // Nobody listens at a port that was just given back.
+        // No server listens at a port that was just released.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         world.server.url = format!("http://{port}/v1?key=urlsecret1");
         world.fails(&["the connection failed"]).await;
@@ -610,7 +608,7 @@ async fn a_cancelled_compaction_changes_nothing() {
         let mut world = World::new(wire, vec![Reply::Silence]);
         let (before, summariser) = (shape(&world.log), world.summariser());
         let World { manager, log, job, server, .. } = &mut world;
-        // However long a busy machine takes to send it: a request that was seen is one to be cancelled.
+        // Waits for the request itself instead of a time, because a busy machine may take long to send it.
         let seen = async |requests: usize| {
             while server.requests().len() < requests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -620,10 +618,10 @@ async fn a_cancelled_compaction_changes_nothing() {
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.to_string().contains("cancelled"), "{error}");
         assert_eq!(shape(log), before);
-        // At once: nothing is even sent.
+        // Cancelled at once, before anything is sent.
         assert!(summariser.compact_unless(manager, log, job, async {}).await.is_err());
         assert_eq!(shape(log), before);
-        // Never asked for.
+        // The future is dropped while it waits.
         tokio::select! {
             answered = summariser.compact(manager, log, job) => panic!("{answered:?}"),
             () = seen(2) => {}

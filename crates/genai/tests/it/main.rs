@@ -1,4 +1,4 @@
-//! Summaries over a scripted provider.
+//! Summaries with a scripted provider.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

@@ -38,7 +38,7 @@ fn out(args: &[&str]) -> String {
     String::from_utf8(output).unwrap()
 }
 
-/// Exit code 2, nothing on standard output, one message on standard error.
+/// Checks for exit code 2 and an empty standard output. Returns the message on standard error.
 fn fails(args: &[&str]) -> String {
     let assert = inspect(args).assert().code(2);
     assert!(assert.get_output().stdout.is_empty());
@@ -67,7 +67,7 @@ fn the_subcommand_may_be_left_out() {
     assert_eq!(out(&["--budget", "300", EXAMPLE]), out(&["plan", EXAMPLE, "--budget=300"]));
 }
 
-/// Every command of docs/reference/examples.md prints what stands under it there.
+/// Every command of docs/reference/examples.md prints the output shown there.
 #[test]
 fn the_examples_look_as_they_are_shown() {
     let run = |page: &str| -> BTreeSet<String> {
@@ -86,7 +86,7 @@ fn the_examples_look_as_they_are_shown() {
     assert_eq!(run("docs/reference/screen.md"), BTreeSet::from(["tui".into()]));
     let of_the_guide = ["diff", "explain", "replay"].map(str::to_owned);
     assert_eq!(run("docs/guide/debugging.md"), BTreeSet::from(of_the_guide));
-    // What the quick start shows of the report.
+    // The part of the report that the quick start shows.
     let report = out(&[EXAMPLE, "--budget", "400"]);
     let page = std::fs::read_to_string(crate::support::root().join("docs/guide/quick-start.md")).unwrap();
     let shown = page.split_once("```text\n").unwrap().1.split_once("```").unwrap().0;
@@ -165,7 +165,7 @@ fn reports_fit_their_width_in_every_script() {
     }
 }
 
-/// The session and the model file of docs/reference/session.md do what the page says.
+/// The session and model files of docs/reference/session.md have the effect that the page states.
 #[test]
 fn the_session_page_is_true() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/session.md")).unwrap();
@@ -215,7 +215,7 @@ fn the_command_line_is_forgiving() {
     let mut command = inspect(&[EXAMPLE]);
     let error = command.env("CONTEXT_WINDOW_RAG_MAX_ITEMS", "5").assert().code(2).get_output().stderr.clone();
     assert!(String::from_utf8(error).unwrap().contains("did you mean `CONTEXT_WINDOW_RAG__MAX_ITEMS`?"));
-    // A body cannot say that it is over the budget; standard error does.
+    // A body cannot state an overflow, so it is reported on standard error.
     let body = inspect(&[EXAMPLE, "--format", "messages", "--budget", "20"]).assert().success();
     let beside = String::from_utf8(body.get_output().stderr.clone()).unwrap();
     assert!(beside.contains("over budget by"), "{beside}");

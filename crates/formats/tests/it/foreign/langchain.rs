@@ -1,7 +1,7 @@
 use super::{assert_says, read, said, sample, try_read};
 use context_window::WireFormat;
 
-/// The conversation that more than one sample holds.
+/// The conversation in several samples.
 const TALK: &[&str] = &[
     "system: You help with the boat rental.",
     "user: Which boats are free on Friday? This is the harbour.",
@@ -91,7 +91,7 @@ fn calls_outside_the_content_are_read() {
     );
 }
 
-/// Makes a list of messages in the form of `model_dump()`.
+/// Returns a list of messages in the form of `model_dump()`.
 fn flat(messages: &[&str]) -> String {
     format!("[{{\"type\":\"human\",\"content\":\"Is the Heron free?\"}},{}]", messages.join(","))
 }

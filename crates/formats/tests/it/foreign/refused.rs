@@ -1,4 +1,4 @@
-//! Files of tools that are known and not read.
+//! Files of known tools that are not supported.
 
 use super::try_read;
 

@@ -69,7 +69,7 @@ fn truncated_messages_are_left_out_while_their_marker_is_there() {
         &["user: Paint the Teal.", "user: [2 messages hidden]", "assistant: Painted red.", "user: Thanks."],
         &["2 messages that Roo Code took out to make room are left out"],
     );
-    // The user went back to before the cut: the marker is gone, and the messages are sent again.
+    // The user went back to before the cut: the marker is gone, and the messages are active again.
     assert_says(
         &read("task.json", &marked("")),
         &[
@@ -103,7 +103,7 @@ fn reasoning_of_openai_keeps_its_encrypted_content() {
     assert_eq!(thought.wire_format, Some(WireFormat::OpenAiResponses));
 }
 
-/// Logs of applications note times as well, and speak the language of OpenAI.
+/// Application logs record times as well, and use the form of OpenAI.
 #[test]
 fn a_log_with_times_is_read_as_it_was() {
     let log = r#"[{"role":"user","content":[{"type":"text","text":"Is the Teal dry?"}],"ts":1},

@@ -1,4 +1,4 @@
-//! A provider on loopback: one thread, HTTP/1.1 by hand, answers from a script, and a memory of what came.
+//! A provider on loopback: one thread, hand-written HTTP/1.1, scripted answers, and a record of the requests.
 
 use serde_json::{Value, json};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Whose wire format is spoken.
+/// The wire format that the server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
@@ -17,7 +17,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The scripted answer of a model.
+    /// Returns the scripted answer of a model.
     pub fn answer(self, text: &str) -> Reply {
         self.ended(text, if self == Self::Anthropic { "end_turn" } else { "stop" })
     }
@@ -54,7 +54,7 @@ impl Wire {
         }
     }
 
-    /// An answer that ends in the middle.
+    /// Returns an answer that ends in the middle.
     pub fn cut(self) -> Reply {
         let body = self.body("Half of a summary.", "stop").to_string();
         Reply::Cut(body)
@@ -69,7 +69,7 @@ impl Wire {
         }
     }
 
-    /// The prompt is too long, in the provider's own words.
+    /// Returns the error for a prompt that is too long, in the provider's own words.
     pub fn overflow(self) -> Reply {
         Reply::Json(400, self.error(match self {
             Self::Anthropic => "prompt is too long: 208310 tokens > 200000 maximum",
@@ -82,19 +82,19 @@ impl Wire {
 pub enum Reply {
     Json(u16, Value),
     Page(u16, &'static str),
-    /// Another server.
+    /// A redirect to another server.
     Moved(String),
-    /// Never.
+    /// No answer at all.
     Silence,
-    /// The head with the length of the whole, and half of the body.
+    /// The head with the full length, and half of the body.
     Cut(String),
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
-    /// In small letters, one a line.
+    /// The header lines in lower case.
     pub head: String,
     pub body: Value,
 }
@@ -105,7 +105,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers in the order of the script; its last line for ever.
+    /// Starts a server that answers in the order of the script and then repeats its last answer.
     pub fn start(script: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -171,11 +171,11 @@ fn answer(mut stream: TcpStream, reply: &Reply) {
         Reply::Page(code, page) => head(*code, "text/html", page.len()) + page,
         Reply::Cut(body) => head(200, "application/json", body.len()) + &body[..body.len() / 2],
         Reply::Silence => {
-            // Until the client goes.
+            // Waits until the client disconnects.
             drop(stream.read(&mut [0; 16]));
             return;
         }
     };
-    // The client may have gone.
+    // The client may have disconnected.
     drop(stream.write_all(sent.as_bytes()));
 }
