@@ -289,7 +289,7 @@ fn help_names_everything() {
     insta::assert_snapshot!(out(&["plan", "--help"]));
 }
 
-/// A diff fails on what it is told to fail on, and on nothing else.
+/// A diff fails only on the changes requested by `--fail-on`.
 #[test]
 fn diff_fails_only_on_the_requested_changes() {
     let fails = |then: &str, on: &str| {
@@ -314,7 +314,7 @@ fn diff_fails_only_on_the_requested_changes() {
     assert!(text.contains("| care | in: relevant | dropped: budget |"), "{text}");
 }
 
-/// Sessions are played side by side; what comes out has their order, and the first that fails says so.
+/// Sessions are replayed in parallel. The output keeps their order, and the first error is reported.
 #[test]
 fn sessions_replay_in_their_order() {
     let session = |at: usize| {
@@ -344,7 +344,7 @@ fn sessions_replay_in_their_order() {
     assert!(said.contains("s3") && said.contains("call-3"), "{said}");
 }
 
-/// What a replay comes to: breaks, tokens that were sent again, and money where the model has a price.
+/// Totals of a replay: breaks, tokens sent again, and costs if the model has a price.
 #[test]
 fn a_replay_ends_in_sums() {
     let text = out(&["replay", "examples/long-talk.json", "--model", "claude-opus-5-5", "--budget", "400"]);

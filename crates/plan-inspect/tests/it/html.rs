@@ -1,4 +1,4 @@
-//! Pages as the tool prints and writes them.
+//! HTML pages that the tool prints and writes.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};

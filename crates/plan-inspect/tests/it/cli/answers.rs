@@ -1,9 +1,9 @@
-//! Why, what differs, what is repeated, and what vectors expect.
+//! Explanations, diffs, repeated prefixes, and test vectors.
 
 use super::{EXAMPLE, fails, file, inspect, out};
 use serde_json::Value;
 
-/// The shipped test vectors, at least 200 of them, hold; a wrong one is found and named.
+/// The shipped test vectors, at least 200, pass; a wrong one is found and named.
 #[test]
 fn the_vectors_hold() {
     let said = out(&["vectors", "tests/vectors"]);
@@ -22,7 +22,7 @@ fn the_vectors_hold() {
     assert!(fails(&["vectors", none.to_str().unwrap()]).contains("no vector"));
 }
 
-/// A prompt that fills its budget is not called large by that number alone.
+/// The report of the largest prompt states its budget too, because a prompt may be large only relative to it.
 #[test]
 fn a_replay_names_the_budget_of_its_largest_prompt() {
     let text = out(&["replay", "examples/long-talk.json", "--budget", "200"]);
@@ -32,7 +32,7 @@ fn a_replay_names_the_budget_of_its_largest_prompt() {
     );
 }
 
-/// The row of a run has one number in the report and in its explanation.
+/// The row of a run has the same token count in the report and in its explanation.
 #[test]
 fn a_run_costs_the_same_in_the_report_and_in_its_explanation() {
     let talk = ["examples/long-talk.json", "--budget", "200"];
@@ -62,7 +62,7 @@ fn explanation_names_the_reason_and_the_remedy() {
     assert!(readme.contains(&out(&args)), "the README shows another explanation");
     let json: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();
     assert_eq!((&json["enters_at"], &json["stays_from"]), (&403.into(), &490.into()));
-    // What it says holds.
+    // Planning confirms the explanation.
     for (budget, is_in) in
         [("402", false), ("403", true), ("456", true), ("457", false), ("489", false), ("490", true)]
     {
@@ -100,7 +100,7 @@ fn diff_names_one_cause_per_change() {
     assert!(fails(&["diff", EXAMPLE, "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
-/// Tools in another order are the only difference: every format says so, and what becomes of the cache.
+/// Tools in another order are the only difference: every format reports it, and its effect on the cache.
 #[test]
 fn diff_reports_reordered_tools() {
     let session = |names: [&str; 3], about: &str| {
@@ -148,7 +148,7 @@ fn diff_reports_reordered_tools() {
     assert!(same["tools"].is_null() && same["prefix"]["cause"].is_null(), "{same}");
 }
 
-/// A document is called by its id alone, in all commands, unless another item has that id too (rule O5).
+/// All commands name a document by its id alone, unless another item has that id too (rule O5).
 #[test]
 fn a_namespace_is_written_where_two_items_share_an_id() {
     let session = |message: &str| {
@@ -176,7 +176,7 @@ fn a_namespace_is_written_where_two_items_share_an_id() {
     }
 }
 
-/// The tokens of a list are those of each session's next prompt: its documents count.
+/// The tokens in a list are those of each session's next prompt, including its documents.
 #[test]
 fn a_list_has_the_tokens_of_the_plans() {
     let session = |id: &str, documents: usize| {
@@ -247,7 +247,7 @@ fn replay_totals_are_the_sums_of_its_prompts() {
         text.contains("compacted #1")
             && text.contains("12 prompts of 1 session: 0 over budget, 1 compaction,")
     );
-    // What happened before the first one that is planned is not told as if it had happened there.
+    // Events before the first planned prompt are not shown at that prompt.
     let newest = out(&["replay", files[0], "--newest", "3"]);
     assert!(!newest.contains("compacted #") && newest.contains("\n    10"), "{newest}");
     assert!(out(&["replay", files[0], files[1]]).contains("support-chat.json        4"));
@@ -257,7 +257,7 @@ fn replay_totals_are_the_sums_of_its_prompts() {
     assert!(fails(&["replay", "nowhere.json"]).contains("nowhere.json cannot be read"));
 }
 
-/// Code keeps its shape wherever it is shown.
+/// Code keeps its layout in every output.
 #[test]
 fn tabs_are_spaces() {
     let session = br#"{"messages": [{"role": "user", "id": "q", "content": "if x {\n\tgo()\n}"}]}"#;
@@ -274,7 +274,7 @@ fn tabs_are_spaces() {
     assert!(out(&["history", path, "--format", "json"]).contains("{\\n\\tgo()"));
 }
 
-/// The prompts on the screen and those of `replay` are said to be the same.
+/// The prompts on the screen and those of `replay` are equal.
 #[test]
 fn replay_and_screen_agree_on_a_prompt() {
     let args = ["examples/long-talk.json", "--budget", "200"];
@@ -283,7 +283,7 @@ fn replay_and_screen_agree_on_a_prompt() {
     let rows = |text: &str| -> Vec<String> {
         let lines = text.lines().map(|line| line.trim_matches('│').trim());
         let lines = lines.filter(|line| !line.contains(" prompts of "));
-        // Behind the numbers of the axis there are bars.
+        // The numbers of the axis are followed by bars.
         let lines = lines.skip_while(|line| !line.starts_with("prompt"));
         let lines = lines.filter(|line| !line.contains(" tokens again"));
         let rows =

@@ -1,4 +1,4 @@
-//! What is read: files in every form, retrievers' answers, anchors; and what is wrong with what cannot be.
+//! Input: files in every form, retrievers' answers, anchors, and the errors of unreadable ones.
 
 use super::{EXAMPLE, LINES, fails, file, inspect, out, packed};
 use serde_json::Value;
@@ -26,13 +26,14 @@ fn saved_anchor_continues_in_the_next_run() {
     let broken = file("broken-anchor.json", b"{\"window_start\": 3}");
     let error = fails(&[EXAMPLE, "--previous", broken.to_str().unwrap()]);
     assert!(error.contains("not an anchor") && error.contains("--save-anchor"), "{error}");
-    // A plan that fails leaves the file as it was.
+    // If planning fails, the file stays unchanged.
     fails(&["nowhere.json", "--save-anchor", anchor]);
     assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(anchor).unwrap()).unwrap(), saved);
     assert!(fails(&[EXAMPLE, "--save-anchor", "no/such/folder/a.json"]).contains("cannot be written"));
 }
 
-/// What the screen writes is read again; what cannot be tried with this session is an error with file, place and key.
+/// A file written by the screen can be read again. Changes that are impossible for this session give an error
+/// with file, place and key.
 #[test]
 fn trial_file_is_checked_against_the_session() {
     let with = |pinned: &str, prompt: u64, budget: &str| {
@@ -76,7 +77,7 @@ fn trial_file_is_checked_against_the_session() {
     assert!(missing.contains("nowhere.json cannot be read"), "{missing}");
 }
 
-/// What is read is never written over, by whatever name it goes.
+/// An input file is never overwritten under any of its names.
 #[test]
 fn no_session_is_written_over() {
     let session = std::fs::read(crate::support::root().join(EXAMPLE)).unwrap();
@@ -109,7 +110,7 @@ fn no_session_is_written_over() {
         assert_eq!(std::fs::read(path).unwrap(), session, "{args:?}");
     }
     assert_eq!(std::fs::read(hits).unwrap(), before);
-    // Another file is written, and written again.
+    // Another file is written, and overwritten the next time.
     let other = format!("{}/another.json", env!("CARGO_TARGET_TMPDIR"));
     for _ in 0..2 {
         assert_eq!(out(&[path, "--format", "json", "-o", &other]), "");
@@ -217,7 +218,8 @@ fn hostile_text_never_reaches_the_screen_as_it_is() {
     assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text:?}");
 }
 
-/// What a retriever answered takes the place of the session's documents; what cannot be read says where and why.
+/// A retriever's answer replaces the session's documents. An unreadable one gives an error with place and
+/// reason.
 #[test]
 fn documents_come_from_a_retrievers_json() {
     let hits = r#"{"result":{"points":[{"id":7,"score":0.9,"payload":{"text":"Seven."}},{"id":8,"score":0.1,"payload":{"text":"Eight."}}]}}"#;
@@ -237,7 +239,8 @@ fn documents_come_from_a_retrievers_json() {
     );
 }
 
-/// A small file that unpacks to hundreds of millions of values, and one of more tiny messages than anybody says.
+/// A small file that unpacks to hundreds of millions of values, and one with an unrealistic number of tiny
+/// messages.
 #[test]
 fn oversized_input_is_an_error_before_it_is_read() {
     let many = |head: &str, one: &str, tail: &str| {
@@ -266,7 +269,7 @@ fn oversized_input_is_an_error_before_it_is_read() {
         let expected = format!("{name}{place}: the session holds more than 10,000,000 JSON values");
         assert!(error.contains(&expected), "{error}");
     }
-    // A part, arguments or a schema of more than is looked into, which is less than a session may have.
+    // A part, arguments or a schema above the size that is inspected, which is below the limit of a session.
     let list = format!("[{}1]", "1,".repeat(1_000_000));
     let arguments = serde_json::json!({"role": "assistant", "content": null, "tool_calls":
         [{"id": "c", "type": "function", "function": {"name": "f", "arguments": format!("{{\"a\":{list}}}")}}]});
@@ -288,7 +291,7 @@ fn oversized_input_is_an_error_before_it_is_read() {
     }
 }
 
-/// Logs that were cut between the halves of a character are read, and say so.
+/// Logs that were cut inside a character are read with a note.
 #[test]
 fn half_a_character_is_read_with_a_note() {
     let text = r#"[{"role":"user","id":"a","content":"a \ud800 b \ud83d\ude00"},{"role":"user","content":"\\ud800 \udc00"}]"#;
@@ -329,7 +332,7 @@ fn empty_required_value_is_an_error() {
             .contains("compaction.summary.instruction")
     );
     assert!(fails(&["replay", EXAMPLE, "--newest", "0"]).contains("expected a number from 1 up"));
-    // A tokenizer that nobody knows, with its key and the place that set it.
+    // An unknown tokenizer is reported with its key and the place that set it.
     let options = file("wrong-tokenizer.toml", b"[model.default]\ntokenizer = \"gpt2\"\n");
     let session = file("no-model.json", br#"{"query":"x"}"#);
     let error = fails(&[session.to_str().unwrap(), "--config", options.to_str().unwrap()]);
@@ -339,7 +342,7 @@ fn empty_required_value_is_an_error() {
     );
 }
 
-/// O5: as in a conversation, a note that is pinned again takes the place of the first.
+/// As in a conversation, a note that is pinned again replaces the first (rule O5).
 #[test]
 fn a_note_that_is_pinned_twice_is_the_last_one() {
     let text = r#"{"query":"x","pinned":[{"id":"n","text":"one"},{"id":"o","text":"two"},{"id":"n","text":"three"}]}"#;
@@ -353,7 +356,7 @@ fn a_note_that_is_pinned_twice_is_the_last_one() {
     assert!(body.contains("three") && !body.contains("one"), "{body}");
 }
 
-/// Ids of calls and names of tools may be a megabyte long; what is said of them is not.
+/// Ids of calls and names of tools may be a megabyte long, but the messages about them stay short.
 #[test]
 fn long_names_are_cut_where_people_read_them() {
     let long = "c".repeat(1 << 20);
@@ -377,7 +380,7 @@ fn long_names_are_cut_where_people_read_them() {
     assert!(error.len() < 1_000, "{}", error.len());
 }
 
-/// What counts for nothing is not said to be left out.
+/// Empty reasoning gives no notice about an omission.
 #[test]
 fn empty_reasoning_gets_no_notice() {
     let text = r#"[{"role":"user","content":"?"},{"role":"assistant","reasoning_content":"","content":"!"},{"role":"user","content":"?"}]"#;

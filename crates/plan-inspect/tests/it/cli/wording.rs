@@ -1,9 +1,9 @@
-//! People read the terms of docs/reference/glossary.md: words that only this project would know are nowhere.
+//! Outputs use the terms of docs/reference/glossary.md, and no words that only this project knows.
 
 use super::{inspect, out};
 use std::fs;
 
-/// Words and names that nobody should have to learn, on any surface.
+/// Words and names that users should not have to learn, banned from every output.
 const BANNED: [&str; 41] = [
     "absent",
     "all but that",
@@ -48,10 +48,10 @@ const BANNED: [&str; 41] = [
     "wire forms",
 ];
 
-/// Terms that hold one of those words and are no dialect.
+/// Allowed terms that contain one of those words.
 const FINE: [&str; 1] = ["safety margin"];
 
-/// A text without its line breaks, as far as the next line goes on with this one: that one is indented.
+/// Returns a text with continuation lines joined; a continuation line is indented.
 fn joined(text: &str) -> String {
     let mut joined = String::new();
     for line in text.lines() {
@@ -61,7 +61,7 @@ fn joined(text: &str) -> String {
     joined.to_lowercase()
 }
 
-/// Where a text holds one of the words: not inside of another word, and not as a part of an option's name.
+/// Returns the uses of banned words in a text, except inside another word or an option's name.
 fn dialect(text: &str) -> Vec<String> {
     let lines = FINE.iter().fold(joined(text), |lines, fine| lines.replace(fine, ""));
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || ['_', '-'].contains(&c));
@@ -81,7 +81,7 @@ fn dialect(text: &str) -> Vec<String> {
     found
 }
 
-/// What of a page a person reads or hears: no style, no script, no tags, but their labels.
+/// Returns the readable text of a page: without style, script and tags, but with labels.
 fn seen(page: &str) -> String {
     let mut text = String::new();
     let scripts =
@@ -103,7 +103,7 @@ fn is_plain(what: &str, text: &str) {
     assert!(found.is_empty(), "{what}\n{}", found.join("\n"));
 }
 
-/// The files of a folder that end so.
+/// Returns the files of a folder with this ending.
 fn files(folder: &str, ending: &str) -> Vec<String> {
     crate::support::enter_root();
     let all = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
@@ -149,7 +149,8 @@ fn reports_use_standard_terms() {
     }
 }
 
-/// Notices, causes and errors: every shipped fixture, for targets that take less than its own.
+/// Checks notices, causes and errors of every shipped fixture, also for targets with more constraints than
+/// its own.
 #[test]
 fn notices_and_errors_use_standard_terms() {
     for file in files("tests/fixtures", ".json") {
@@ -157,7 +158,7 @@ fn notices_and_errors_use_standard_terms() {
             let args = [&["plan", &file], target].concat();
             let done = inspect(&args).output().unwrap();
             let said = String::from_utf8_lossy(&done.stdout) + String::from_utf8_lossy(&done.stderr);
-            // What a file is called says nothing here.
+            // The file's name is removed, because it is not part of the wording.
             is_plain(&args.join(" "), &said.replace(&file, ""));
         }
     }
@@ -207,7 +208,7 @@ fn help_uses_standard_terms() {
     }
 }
 
-/// What the screens say has its line in the glossary, in order.
+/// The terms on the screens are in the glossary, in order.
 #[test]
 fn the_glossary_knows_the_terms() {
     let page = fs::read_to_string(crate::support::root().join("docs/reference/glossary.md")).unwrap();
