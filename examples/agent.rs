@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Stands in for a provider: calls the tool first, then answers.
+/// Simulates a provider: calls the tool first, then answers.
 fn ask_a_model(_body: &impl serde::Serialize, prompt: &[Message]) -> (Message, Usage) {
     let usage = Usage::openai(100, 0, 10);
     match prompt.last().map(Message::text) {

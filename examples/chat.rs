@@ -1,5 +1,5 @@
 //! An endless chat loop: as many documents as fit, a pinned note that lives for three turns, warnings,
-//! compaction, and a log on disk that the next run continues. The stand-in model repeats the question, and
+//! compaction, and a log on disk that the next run continues. The simulated model repeats the question, and
 //! the retriever counts common words.
 //!
 //! `printf 'Hello\nWhen do you open?\n' | cargo run --example chat`

@@ -45,11 +45,13 @@ struct Sum {
     sent: u64,
     repeated: u64,
     cuts: u64,
-    /// Number of evidence items in the prompts; the next field counts all of them.
+    /// Number of evidence items in the prompts.
     found: u64,
+    /// Number of all evidence items.
     gold: u64,
-    /// Number of questions with all their evidence in the prompt; the next field counts all questions.
+    /// Number of questions with all their evidence in the prompt.
     whole: u64,
+    /// Number of all questions.
     questions: u64,
     thoughts: u64,
     made: u64,

@@ -51,9 +51,9 @@ struct Sum {
     sent: u64,
     repeated: u64,
     fresh_documents: u64,
-    /// Billed tokens in thousandths of a token: here with cache writes at 1.25 times the price and reads at a
-    /// tenth; the next field is for providers with cheaper reads only.
+    /// Billed tokens in thousandths of a token, with cache writes at 1.25 times the price and reads at a tenth.
     with_writes: u64,
+    /// Billed tokens in thousandths of a token, for providers on which only cache reads have another price.
     without_writes: u64,
 }
 

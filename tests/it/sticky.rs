@@ -30,8 +30,9 @@ fn manager(config: Config) -> ContextWindowManager {
 #[derive(Default)]
 struct Reuse {
     last: Option<Vec<(String, u64)>>,
-    /// From the first cut on: repeated tokens; the next field holds repeatable tokens.
+    /// Repeated tokens from the first cut on.
     repeated: u64,
+    /// Repeatable tokens from the first cut on.
     repeatable: u64,
     cuts: u32,
     prompts: u32,

@@ -16,7 +16,8 @@ pub struct Args {
     /// Answer this question without a screen, and exit
     #[arg(long, value_name = "QUESTION")]
     pub ask: Option<String>,
-    /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as ollama/llama3.2
+    /// The model: `offline`, `offline-4k`, a name such as gpt-5.4-mini, or with its provider, such as
+    /// ollama/llama3.2
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// A smaller window than the model's, in tokens

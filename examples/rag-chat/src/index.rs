@@ -19,9 +19,9 @@ use tantivy::{DocAddress, IndexReader, TantivyDocument, TantivyError, Term};
 const VERSION: u32 = 1;
 /// Memory for unwritten data, in bytes.
 const MEMORY: usize = 50_000_000;
-/// Weight of a heading's word relative to a word of the text; the next constant weighs words of the previous
-/// question.
+/// Weight of a heading's word relative to a word of the text.
 const HEADING: f32 = 0.5;
+/// Weight of a word in the previous question relative to one in the current question.
 const BEFORE: f32 = 0.25;
 
 /// The files of an index, stored with it so that both change together.
@@ -44,8 +44,9 @@ struct Indexed {
 pub struct Refreshed {
     pub files: usize,
     pub chunks: usize,
-    /// Number of files read because they were new or changed; the next field counts removed files.
+    /// Number of files read because they were new or changed.
     pub read: usize,
+    /// Number of removed files.
     pub gone: usize,
     pub unreadable: Unreadable,
     /// The reason for building the whole index again.

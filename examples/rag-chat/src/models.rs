@@ -21,11 +21,13 @@ pub fn environment() -> Environment {
 struct Access {
     /// The prefix of model names that selects it.
     prefix: &'static str,
-    /// The variable of its key; the next field names that of its URL.
+    /// The environment variable of its key.
     key: &'static str,
+    /// The environment variable of its URL.
     url: &'static str,
-    /// The default URL; the next field is the path after it, which the providers' own libraries add.
+    /// The default URL.
     default_url: &'static str,
+    /// The path after the URL, which the providers' own libraries add.
     path: &'static str,
     /// The default model.
     model: &'static str,

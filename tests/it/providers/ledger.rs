@@ -13,9 +13,11 @@ struct Figures {
     name: u64,
     call: u64,
     priming: u64,
-    /// Tokens of an image of unknown size; the next fields are for a document and a second of sound.
+    /// Tokens of an image of unknown size.
     image: u64,
+    /// Tokens of a document of unknown size.
     file: u64,
+    /// Tokens of a second of sound.
     second: u64,
 }
 

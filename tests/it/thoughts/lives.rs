@@ -59,11 +59,13 @@ struct Life {
     keeps: Keeps,
     anchor: Option<Anchor>,
     replies: u64,
-    /// Number of sent blocks in all prompts; the next field counts the lost ones.
+    /// Number of sent blocks in all prompts.
     sent: u64,
+    /// Number of lost blocks in all prompts.
     lost: u64,
-    /// Number of blocks that the provider would refuse; the next field holds the first prompt with one.
+    /// Number of blocks that the provider would refuse.
     refused: u64,
+    /// The first prompt with such a block.
     first: Option<String>,
 }
 

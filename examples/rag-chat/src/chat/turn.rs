@@ -31,9 +31,9 @@ pub struct Answering {
     pub text: String,
     pub thought: String,
     plan: ContextPlan,
-    /// Number of times the plan was made smaller; the next field is true if reasoning was dropped after a
-    /// refusal.
+    /// Number of times that the plan was made smaller.
     smaller: u32,
+    /// True if reasoning was dropped after a refusal.
     without_thoughts: bool,
     task: AbortHandle,
 }

@@ -38,9 +38,11 @@ enum Focus {
 struct Screen {
     focus: Focus,
     input: Input,
-    /// Earlier input lines; the next fields hold the position among them and the unsent draft.
+    /// Earlier input lines.
     earlier: Vec<String>,
+    /// Position among the earlier lines.
     looking_back: usize,
+    /// The unsent line, while earlier ones are shown.
     draft: String,
     /// The result of the last key, shown if the conversation is not visible.
     note: Option<String>,

@@ -354,7 +354,7 @@ fn result(block: &Value, at: &str, out: &mut Vec<String>) {
     need!(out, is_id(text(block, "tool_use_id")), "shape", "{at}: `tool_use_id` {}", block["tool_use_id"]);
     match block.get("content") {
         None => {}
-        // A text stands for one block of it.
+        // A plain text is equal to one block of it.
         Some(Value::String(text)) => need!(out, !blank(text), 20, "{at}: a result of empty text"),
         Some(Value::Array(list)) => {
             for inner in list {
