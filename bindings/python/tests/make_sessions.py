@@ -1,9 +1,9 @@
-"""Makes a Parquet file of many sessions, out of the real ones in the folder that CONTEXT_WINDOW_DATA names.
+"""Makes a Parquet file of many sessions from the real ones in the folder that CONTEXT_WINDOW_DATA names.
 
     python tests/make_sessions.py sessions.parquet --rows 1000000 --damaged 0.1
 
 Columns: `id` (int64), `session` (JSON, about 3 kB), `documents` (a JSON list, for a quarter of the rows). The same
-arguments give the same rows. Rows are written as they are made: memory does not grow with their number.
+arguments give the same rows. Rows are written one by one, so memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Row = tuple[int, "str | None", "str | None"]
 
 
 class Source(NamedTuple):
-    """A real session: its messages as JSON texts, and how many bytes it has with the first, the first two, ..."""
+    """A real session: its messages as JSON texts, and its size in bytes with the first, the first two, ..."""
 
     id: str
     tools: str
@@ -40,7 +40,7 @@ class Source(NamedTuple):
 
 
 def data() -> Path | None:
-    """The folder of the real sessions; None where there is none."""
+    """Returns the folder of the real sessions, or None if it is not set."""
     named = os.environ.get("CONTEXT_WINDOW_DATA")
     folder = Path(named) if named else None
     return (
@@ -75,7 +75,7 @@ def _sources() -> list[Source]:
 
 
 def _damaged(kind: int, session: str) -> tuple[str | None, str | None]:
-    """A session that cannot be planned, and its documents."""
+    """Returns a session that cannot be planned, and its documents."""
     return [
         (session[: len(session) // 2], None),
         (None, None),
@@ -88,7 +88,7 @@ def _damaged(kind: int, session: str) -> tuple[str | None, str | None]:
 
 
 def rows(count: int, damaged: float = 0.0, seed: int = 0) -> Iterator[Row]:
-    """So many rows; `damaged` of them, evenly spread, cannot be planned: `int(count * damaged)`."""
+    """Yields `count` rows. `int(count * damaged)` of them, evenly spread, cannot be planned."""
     sources, chance = _sources(), random.Random(seed)
     lengths = [source.sizes[-1] for source in sources]
     passages = [passage for one in _lines(DOCUMENTS) for passage in one["passages"]]
@@ -118,7 +118,7 @@ def _said(passage: dict[str, Any]) -> dict[str, Any]:
 
 
 def make(path: str | Path, count: int, damaged: float = 0.0, seed: int = 0) -> int:
-    """Writes the file. Returns how many rows cannot be planned."""
+    """Writes the file. Returns the number of rows that cannot be planned."""
     made = rows(count, damaged, seed)
     with pq.ParquetWriter(path, SCHEMA, compression="zstd", use_dictionary=False) as writer:
         while group := list(itertools.islice(made, ROWS_OF_A_GROUP)):

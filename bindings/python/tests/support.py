@@ -1,4 +1,4 @@
-"""What the tests of the adapters share: checks of requests, and the Rust tool as the one to be equal to."""
+"""Shared code of the adapter tests: checks of requests, and comparison with the Rust tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def tool() -> Path | None:
-    """`plan-inspect`, built from this checkout; None where it is not."""
+    """Returns the path of `plan-inspect` built from this checkout, or None if it is not built."""
     named = os.environ.get("CONTEXT_WINDOW_PLAN_INSPECT")
     built = [Path(named)] if named else [ROOT / "target" / kind / "plan-inspect" for kind in ("debug", "release")]
     found = [path for path in built if path.is_file()]
@@ -23,7 +23,7 @@ def tool() -> Path | None:
 
 
 def rust_plan(session: str) -> str:
-    """The plan of a session file as the Rust tool prints it."""
+    """Returns the plan of a session file as the Rust tool prints it."""
     path = tool()
     assert path is not None, "plan-inspect is not built: cargo build -p plan-inspect --features full"
     ran = subprocess.run([path, "-", "--format", "json"], input=session, capture_output=True, text=True, timeout=60)
@@ -32,12 +32,12 @@ def rust_plan(session: str) -> str:
 
 
 def same_as_rust(manager: Manager, log: Any, plan: Plan, **request: Any) -> None:
-    """The plan has the bytes that Rust gives for the same request. Call it before the reply is stored."""
+    """Checks that Rust gives the same bytes for the request. Call it before the reply is stored."""
     assert rust_plan(manager.session_json(log, **request)) == plan.json() + "\n"
 
 
 def valid_openai(messages: list[dict[str, Any]]) -> None:
-    """What OpenAI Chat demands: each call is answered right after it, each result answers a call, something is asked."""
+    """Checks the rules of OpenAI Chat: each call has its result right after it, each result a call; a user speaks."""
     assert messages and any(one["role"] == "user" for one in messages)
     open_calls: list[str] = []
     for at, one in enumerate(messages):
@@ -54,7 +54,7 @@ def valid_openai(messages: list[dict[str, Any]]) -> None:
 
 
 def valid_anthropic(messages: list[dict[str, Any]]) -> None:
-    """What Anthropic demands: a user begins, roles take turns, each call is answered in the very next message."""
+    """Checks the rules of Anthropic: a user begins, roles alternate, each call has its result in the next message."""
     assert messages and messages[0]["role"] == "user"
     calls: set[str] = set()
     for at, one in enumerate(messages):

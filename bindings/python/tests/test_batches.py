@@ -1,4 +1,4 @@
-"""Batches: a session a row, damaged ones among them, in one process and by the examples under Spark, Ray and Daft."""
+"""Batches: one session per row, some damaged, in one process and by the examples for Spark, Ray and Daft."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def parts(path: Path, batch: Any) -> Path:
-    """The same rows in four files, so that engines have something to part."""
+    """Returns the same rows in four files, so that engines can split the work."""
     folder = path.parent / "parts"
     folder.mkdir()
     for at in range(0, ROWS, 500):
@@ -66,7 +66,7 @@ def by_id(done: Any) -> dict[int, dict[str, Any]]:
 
 
 def check_errors(done: Any) -> None:
-    """So many errors as there are damaged rows, every tenth, and nothing else in them."""
+    """Checks that exactly the damaged rows, every tenth, have an error, and no other value."""
     for at, row in sorted(by_id(done).items()):
         assert (row["error"] is not None) == (at % 10 == 9), row
         assert (row["fingerprint"] is None) == (row["error"] is not None)
@@ -89,7 +89,7 @@ def test_one_process(call: Any, threads: int, batch: Any, planned: Any, replayed
     expected = planned if call is plan_batch else replayed
     check_errors(expected)
     assert call(batch, plans=False, threads=threads).equals(expected)
-    # What stands beside a row says nothing of it.
+    # The result of a row does not depend on the other rows.
     parts = [call(batch.slice(at, 170), plans=False, threads=threads) for at in range(0, ROWS, 170)]
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([expected]).combine_chunks())
     assert expected["id"].equals(batch["id"]) and sum(drops or 0 for drops in expected["drops"].to_pylist()) > 1_000
@@ -148,8 +148,8 @@ def test_layouts_of_the_columns(batch: Any, planned: Any) -> None:
 
 
 def example(name: str, source: Path, target: Path, *, program: str | None = None) -> Any:
-    """Runs an example as a user does, or another program over it. Returns what it wrote."""
-    # Less of the compiler makes a short program of Java start faster.
+    """Runs an example like a user, or another program with it. Returns its output."""
+    # With less compilation, a short Java program starts faster.
     java = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     path = os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])
     start = [str(EXAMPLES / f"{name}.py")] if program is None else ["-c", program]
@@ -167,7 +167,7 @@ def check_same(done: Any, expected: Any) -> None:
     assert by_id(done) == by_id(expected)
 
 
-#: The example for Spark, whose first worker is killed in the middle of its rows.
+#: The example for Spark, with its first worker killed in the middle of its rows.
 KILLS = """
 import os, signal, sys
 import spark

@@ -1,4 +1,4 @@
-"""The module itself: conversations, plans, errors, pickles, stores, journals; equal to Rust."""
+"""The module itself: conversations, plans, errors, pickles, stores, journals. Results equal those of Rust."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOOLS = [
 
 
 def agent_turns(turns: int, size: int = 40) -> list[dict[str, Any]]:
-    """A talk in which every answer needs a tool."""
+    """Returns a conversation in which every answer needs a tool."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": "You are brief."}]
     for at in range(turns):
         messages += [
@@ -239,7 +239,7 @@ def test_other_threads_run_while_a_plan_is_made() -> None:
     manager.plan(log, prompt_budget=900_000, model_context_len=1_000_000)
     done.set()
     thread.join()
-    # With the interpreter's lock held, a thread gets hardly any turn while tokens are counted.
+    # If counting held the interpreter's lock, the other thread would hardly run.
     assert ticks > 1_000
 
 

@@ -1,4 +1,4 @@
-"""The programs of the pages for Python, of the README and of the notebook are run as they stand."""
+"""Runs the programs of the Python pages, the README and the notebook unchanged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def dicts() -> dict[str, Any]:
     return {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]}
 
 
-#: What the programs of a page take for given, and the module that they need.
+#: The names that the programs of a page assume to exist, and the module that they need.
 GIVEN: dict[str, tuple[str, Any]] = {
     "langchain": ("langchain", langchain),
     "openai-agents": ("agents", openai_agents),
@@ -79,7 +79,7 @@ def test_the_programs_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     assert found, "a page without a program"
     for program in found:
         if "while count(messages)" in program:
-            continue  # what the README warns of
+            continue  # the README shows this as a mistake
         code = compile(program, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         result = eval(code, names)
         if inspect.iscoroutine(result):
@@ -94,7 +94,7 @@ def test_every_page_is_run() -> None:
 def test_the_notebook_runs() -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    # Its kernel is started here, over a socket of this machine.
+    # The kernel runs on this machine and is reached through a local socket.
     notebook = nbformat.read(ROOT / "bindings" / "python" / "examples" / "notebook.ipynb", 4)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -1,4 +1,4 @@
-"""Hermes: the engine under a host like its main branch (a stand-in), and in the released agent where there is one."""
+"""Hermes: the engine under a simulated host like its main branch, and in the released agent if it is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOOLS = [{"type": "function", "function": {"name": f"tool_{at}", "parameters": {
 
 
 class Released(abc.ABC):
-    """What `agent.context_engine.ContextEngine` asks for up to 0.19."""
+    """The interface of `agent.context_engine.ContextEngine` up to 0.19."""
 
     @property
     @abc.abstractmethod
@@ -37,7 +37,7 @@ class Released(abc.ABC):
 
 
 class Main(Released):
-    """What its main branch has besides."""
+    """Additional methods of its main branch."""
 
     def select_context(self, request_messages: list[Any], **_: Any) -> list[Any] | None:
         return None
@@ -52,7 +52,7 @@ class OldEngine(ContextWindowEngine, Released):  # type: ignore[misc,unused-igno
 
 
 class Host:
-    """The agent's loop: a request is the system prompt and a clone of the transcript, as `select_context` sees it."""
+    """The agent's loop: a request is the system prompt and a copy of the transcript, filtered by `select_context`."""
 
     def __init__(self, engine: Any, system: str = "You are brief.") -> None:
         self.engine, self.system = engine, system
@@ -91,7 +91,7 @@ def made(engine: Any, window: int = 8000) -> Any:
 def check(host: Host, budget: int) -> None:
     for sent in host.seen:
         valid_openai(sent)
-    # Until the first answer nobody knows what the tools weigh.
+    # The size of the tools is unknown until the first answer.
     assert all(COUNT(sent, tools=TOOLS) <= budget for sent in host.seen[1:])
 
 
@@ -106,7 +106,7 @@ def test_60_turns_of_a_host_that_selects() -> None:
         assert all(any(one is own for own in given) for one in sent)
     stays = [later[: len(sent)] == sent for sent, later in zip(host.seen, host.seen[1:])]
     assert 3 < stays.count(False) < 15
-    # The last one again: the same, and what Rust plans.
+    # The last request again gives the same plan, which equals that of Rust.
     engine, budget = host.engine, host.engine.plan.prompt_budget
     assert engine.select_context(host.given[-1], budget_tokens=8000) == host.seen[-1]
     asked = {"model_context_len": 8000, "prompt_budget": budget}
@@ -126,7 +126,7 @@ def test_changes_and_two_agents() -> None:
     check(one, BUDGET)
     check(other, BUDGET)
     assert one.seen[-1][0]["content"] == "Changed." and len(other.seen[-1]) < 60
-    # Without a budget: the model's window. A request that fits is left as it is.
+    # Without a budget, the model's window applies. A request that fits is unchanged.
     wide = made(Engine(), 4000)
     assert wide.select_context([{"role": "user", "content": "Hi."}], budget_tokens=4000) is None
     assert wide.plan.prompt_budget < 4000 and wide.plan.model == "gpt-4o"
@@ -138,7 +138,7 @@ def test_60_turns_of_a_host_that_compacts() -> None:
     assert not host.engine.should_compress(1499) and host.engine.should_compress(1500)
     for at in range(60):
         host.turn(at)
-    # One exchange may come in before the next look.
+    # One exchange may be added before the next check.
     check(host, 2000)
     assert 3 < host.engine.compression_count < 30 and len(host.transcript) < 100
     assert host.transcript[-1]["content"] == "Answer 59."
@@ -146,7 +146,7 @@ def test_60_turns_of_a_host_that_compacts() -> None:
     kept = host.engine.compress(host.transcript)
     assert host.transcript == before and all(any(one is own for own in host.transcript) for one in kept)
     assert COUNT(kept) <= 0.6 * COUNT(host.transcript)
-    # What the host counted besides takes room too.
+    # Other tokens counted by the host reduce the room.
     kept = host.engine.compress(host.transcript, current_tokens=COUNT(host.transcript) + 900)
     assert COUNT(kept) <= 0.6 * (1500 - 900)
 

@@ -1,4 +1,4 @@
-"""What all adapters stand on: a framework's list, kept in step with the planner's log."""
+"""The basis of all adapters: a framework's list of messages, synchronised with the planner's log."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def histories() -> Histories[Message]:
     return Histories(Manager("gpt-4o"), wired)
 
 
-def test_only_what_is_new_is_handed_over() -> None:
+def test_only_new_messages_are_handed_over() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(2_001)))
     history.plan(messages, prompt_budget=2_000)
     for at in range(20):
         before = bytes_handed_over()
-        # A framework that reads its history from a database makes new objects of it each time.
+        # A framework that reads its history from a database creates new objects each time.
         messages = [dict(one) for one in messages] + said("x", f"Answer {at}.")[1:] + said(f"And {at}?")
         plan = history.plan(messages, prompt_budget=2_000)
         assert bytes_handed_over() - before < 200
         assert plan.estimated_tokens_total <= 2_000 and history.sent(plan)[-1].own is messages[-1]
 
 
-def test_any_list_is_planned_as_if_it_were_the_first() -> None:
-    """A history that is edited, cut, gone on with, in any order: what is planned is what a new one plans."""
+def test_any_list_gives_the_plan_of_a_new_history() -> None:
+    """A history is edited, cut and continued in any order. Its plan equals that of a new history."""
     chance, manager = random.Random(7), Manager("gpt-4o")
     history: History[Message] = History(manager, wired)
     messages = said("a", "b", "c")
@@ -64,7 +64,7 @@ def test_any_list_is_planned_as_if_it_were_the_first() -> None:
 
 
 def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
-    """The newest message of one is that of the other: the second is read into the first one's history in between."""
+    """Two conversations share their newest message, and the second is planned between requests of the first."""
     all = histories()
     one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
     all.of(one).sync(one)
@@ -84,7 +84,7 @@ def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
     assert "one's answer" not in sent(third) and "first asks" not in sent(third)
 
 
-def test_an_error_that_is_no_refusal_is_raised() -> None:
+def test_other_errors_than_refusals_are_raised() -> None:
     turn = Turn(histories().of([]), said("a"), None, {}, retries=1)
     with pytest.raises(ValueError, match="other"):
         turn.shrink(ValueError("other"))
@@ -129,7 +129,7 @@ def test_the_conversations_used_last_are_kept() -> None:
     assert isinstance(all.of(said("b"), "b").log, Conversation)
 
 
-def test_what_is_pinned_outlives_an_edit() -> None:
+def test_pinned_notes_survive_an_edit() -> None:
     history = History(Manager("gpt-4o"), wired)
     history.plan(said("a", "b", "c", "d", "e"))
     history.log.pin("tone", "Rhyme.")
@@ -152,7 +152,7 @@ def test_a_turn_that_fails_halfway_is_not_sent_twice() -> None:
     assert [one["content"] for one in plan.messages()] == ["a", "a", "b"]
 
 
-def test_the_last_plan_says_where_the_next_begins() -> None:
+def test_the_next_plan_continues_from_the_last() -> None:
     history = History(Manager("gpt-4o"), wired)
     messages = said(*(f"word {at} " * 20 for at in range(101)))
     first = history.plan(messages, prompt_budget=500, after_last=True)

@@ -1,4 +1,4 @@
-"""LangChain, driven for real: an agent with tools, its own middlewares, the drop-ins."""
+"""Tests with the real LangChain: an agent with tools, its own middlewares, the drop-in replacements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def look(what: str) -> str:
 
 
 class Fake(BaseChatModel):
-    """Calls two tools at once for each question, then answers; refuses what is longer than `window` messages."""
+    """Calls two tools at once for each question, then answers. Refuses more than `window` messages."""
 
     seen: list[list[BaseMessage]] = []
     window: int = 10_000
@@ -69,7 +69,7 @@ def wire(messages: list[BaseMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Fake, history: list[BaseMessage], manager: Manager, budget: int, fewest: int) -> None:
-    """Every request is valid and within the budget; something was dropped; what was sent is the history's own."""
+    """Checks that every request is valid and within the budget, drops messages, and sends the history's own objects."""
     own = {id(one) for one in history}
     sizes = []
     for sent in model.seen:
@@ -144,7 +144,7 @@ def test_another_history_another_prompt_another_conversation() -> None:
     assert "brief" not in str(model.seen[-1])
 
 
-def test_notes_documents_and_summaries_come_in() -> None:
+def test_notes_documents_and_summaries_are_included() -> None:
     model, asked = Fake(seen=[]), []
 
     def documents(request: Any) -> list[Document]:
@@ -244,7 +244,7 @@ def test_media_of_langchain_are_counted_as_media() -> None:
     assert counter([HumanMessage([image])]) == counter([HumanMessage([known])]) < 2_000
 
 
-def test_a_summary_that_is_none_stops_nothing() -> None:
+def test_an_invalid_summary_stops_nothing() -> None:
     manager = Manager("gpt-4o", config={"compaction": {"percent": 60, "target": 30}})
     limits = {"model_context_len": 2_500, "max_completion_tokens": 200, "safety_buffer": 0}
     model, middleware = Fake(seen=[]), ContextWindowMiddleware(manager, summarise=lambda job: " ", **limits)
@@ -256,9 +256,9 @@ def test_a_summary_that_is_none_stops_nothing() -> None:
 
 
 def test_requests_are_valid_for_anthropic_too() -> None:
-    """As LangChain's own integration turns them into a request."""
+    """Checks the requests that LangChain's own integration builds."""
     claude = pytest.importorskip("langchain_anthropic.chat_models")
-    # Reports that are made up would teach the counter, which is an estimate for this model.
+    # Invented usage reports would calibrate the counter, which is an estimate for this model.
     model, middleware = Fake(seen=[], reports=False), ContextWindowMiddleware("claude-sonnet-4-5", prompt_budget=BUDGET)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = []

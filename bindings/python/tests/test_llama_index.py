@@ -1,4 +1,4 @@
-"""LlamaIndex, driven for real: a FunctionAgent of 60 turns, a chat engine, the memory, the postprocessor."""
+"""Tests with the real LlamaIndex: a FunctionAgent of 60 turns, a chat engine, the memory, the postprocessor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TOOLS = [LOOK.metadata.to_openai_tool()]
 
 
 class Model:
-    """Calls two tools at once for each question, then answers. What it was sent is kept; `last` is called with it."""
+    """Calls two tools at once for each question, then answers. Keeps its input and passes it to `last`."""
 
     def __init__(self, window: int = 10_000) -> None:
         self.seen: list[list[ChatMessage]] = []
@@ -63,7 +63,7 @@ def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Model, history: list[ChatMessage], fewest: int, tools: Any = TOOLS) -> None:
-    """Every request is valid and within the budget; much was dropped; what was sent is the history's own."""
+    """Checks that every request is valid and within the budget, drops messages, and sends the history's own objects."""
     assert len(model.seen) >= fewest
     own = {id(one) for one in history}
     for sent in model.seen:
@@ -79,7 +79,7 @@ def planned(by: ContextWindowLLM | ContextWindowMemory) -> Plan:
 
 
 def loop(llm: ContextWindowLLM, history: list[ChatMessage], stream: bool) -> None:
-    """What an agent does with a model, without `async`."""
+    """Runs an agent's loop with a model, without `async`."""
     while True:
         given = {"chat_history": [ChatMessage(role="system", content="You are brief."), *history]}
         ask = llm.stream_chat_with_tools if stream else llm.chat_with_tools
@@ -152,7 +152,7 @@ async def test_a_model_in_a_chat_engine_whose_streams_are_written_into_their_las
     check(model, engine.chat_history, 60, None)
 
 
-async def test_what_a_provider_refuses_as_too_long_is_sent_smaller() -> None:
+async def test_a_refused_request_is_sent_smaller() -> None:
     model = Model(window=9)
     llm = ContextWindowLLM(model.llm, MANAGER, retries=6, prompt_budget=BUDGET)
     history = [ChatMessage(role=role, content=f"{role} {at}") for at in range(20) for role in ("user", "assistant")]
@@ -253,7 +253,7 @@ async def test_a_state_that_the_agent_writes_into_the_newest_message() -> None:
     assert MANAGER.count_messages(wire(memory.get())) <= BUDGET, "counted as it is now"
 
 
-def test_copies_of_what_the_planner_changed() -> None:
+def test_changed_messages_are_copies() -> None:
     calls = [{"id": "x", "type": "function", "function": {"name": "f", "arguments": "{}"}}] * 2
     twice = ChatMessage(role="assistant", additional_kwargs={"tool_calls": calls})
     blocks = [ThinkingBlock(content="hm"), *[ToolCallBlock(tool_call_id="y", tool_name="f", tool_kwargs="{}")] * 2]

@@ -24,7 +24,7 @@ MANAGER, BUDGET = Manager("gpt-6-sol"), 2000
 
 
 class Answers(Model):
-    """Asks for two lookups for a question, and answers after them."""
+    """Calls two lookups for each question, then answers."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str | None, list[Any]]] = []
@@ -151,7 +151,7 @@ async def test_a_result_that_is_too_long_is_a_copy() -> None:
     assert len(short) == 2 and all(one.startswith("line\n") and len(one) < 5_000 for one in short)
 
 
-async def test_documents_and_what_a_server_keeps() -> None:
+async def test_documents_and_conversations_stored_by_a_server() -> None:
     async def found(data: CallModelData[Any]) -> list[Any]:
         return [("refunds", 0.9, "Refunds take 5 days.")]
 

@@ -1,4 +1,4 @@
-"""How an application uses the module, for type checkers: nothing here is run."""
+"""Uses of the module in an application, for type checkers; nothing here is run."""
 
 from __future__ import annotations
 
