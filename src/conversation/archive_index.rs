@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_compaction_folds_the_first_and_a_rewind_brings_it_back() {
+    fn second_compaction_covers_the_first_and_rewind_restores_it() {
         let mut archive_index = ArchiveIndex::default();
         archive_index.compact(placed(1, 10, 0..6, None));
         let once = archive_index.clone();

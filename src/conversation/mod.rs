@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_the_whole_log_in_order() {
+    fn entries_contain_the_whole_log_in_order() {
         let mut log = Conversation::new();
         log.push_system("s0", "Be brief.");
         log.push(Message::user("a"));

@@ -120,7 +120,7 @@ fn text_next_to_media_is_counted_and_media_data_are_not() {
 }
 
 #[test]
-fn parts_without_media_are_left_alone() {
+fn parts_without_media_are_unchanged() {
     for json in [
         json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Attack at dawn."}}),
         json!({"type": "search_result", "source": "https://example.org", "title": "image", "content": []}),

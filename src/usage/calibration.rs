@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_the_plan_does_not_know_are_believed_when_they_come_again() {
+    fn unknown_constant_tokens_are_accepted_when_they_recur() {
         let first = learn(&[(500, 25_000)], 200_000);
         assert!(first.calibration.is_none() && first.doubted.is_some());
         let second = learn(&[(500, 25_000), (700, 25_230)], 200_000);

@@ -21,7 +21,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn the_shipped_defaults_are_the_codes_defaults() {
+fn shipped_defaults_equal_the_defaults_of_the_code() {
     assert_eq!(load(SHIPPED), Config::default());
 }
 
@@ -422,7 +422,7 @@ fn errors_of_variables_and_flags_name_them() {
 
 /// Each displayed name parses to the same value, and an error for an unknown name lists the valid ones.
 #[test]
-fn names_are_read_as_they_are_shown() {
+fn displayed_names_parse_to_the_same_value() {
     use context_window::{ErrorKind, Priority, Role, Section, WireFormat};
     for section in Section::ALL {
         assert_eq!(section.to_string().parse::<Section>().unwrap(), section);
@@ -525,7 +525,7 @@ fn every_share_is_read_as_percent_and_as_a_fraction() {
 
 /// The decimal text of a number is read, not the nearest binary fraction.
 #[test]
-fn a_fraction_is_read_as_it_is_written() {
+fn fraction_is_read_by_its_decimal_text() {
     for number in 1..=1_000_u16 {
         let text = format!("[conversation]\nlow_mark = {}.{:03}\n", number / 1_000, number % 1_000);
         assert_eq!(load(&text).conversation.low_mark, number, "{text}");

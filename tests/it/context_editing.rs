@@ -27,7 +27,7 @@ fn agent() -> Conversation {
 }
 
 #[test]
-fn a_provider_that_clears_results_is_asked_to_and_nothing_is_shortened_here() {
+fn clearing_is_requested_from_a_supporting_provider_and_not_done_locally() {
     let manager = manager("claude-opus-5-5", |config| {
         config.conversation.tool_results = ToolResults::Provider;
         config.conversation.keep_results = 4;
@@ -92,7 +92,7 @@ fn unsupported_context_editing_is_done_locally_with_a_notice() {
 }
 
 #[test]
-fn nothing_is_due_here_where_the_provider_compacts() {
+fn no_compaction_is_due_if_the_provider_compacts() {
     let due = |model: &str, budget, tweak: fn(&mut Config)| {
         let manager = manager(model, |config| {
             config.compaction.strategy = CompactionStrategy::Provider;

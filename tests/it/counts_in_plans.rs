@@ -109,7 +109,7 @@ fn bytes_handed_to_the_tokenizer_are_the_same_for_any_history() {
 
 /// A text whose length alone proves that it is too large is not read (rule N5).
 #[test]
-fn a_hundred_megabytes_are_left_out_unread() {
+fn hundred_megabytes_are_excluded_unread() {
     let (counter, asked) = recording(Some(128));
     let manager = manager(counter, 0);
     let log = Conversation::from([

@@ -183,7 +183,7 @@ proptest! {
     #![proptest_config(generate::cases(1_000, 20_000))]
 
     #[test]
-    fn every_cause_is_the_one_that_planning_again_shows(
+    fn every_cause_is_confirmed_by_planning_again(
         session in generate::session(),
         other in generate::session(),
         what in prop::sample::subsequence(&ALL[..], 1..4),
@@ -238,7 +238,7 @@ proptest! {
 
 /// Compares consecutive turns of real sessions, and the same turn at another budget.
 #[test]
-fn real_sessions_differ_for_reasons_that_planning_again_shows() {
+fn causes_in_real_sessions_are_confirmed_by_planning_again() {
     let manager =
         ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Default::default())
             .unwrap();
@@ -335,7 +335,7 @@ fn a_message_inside_of_two_runs_is_named() {
 
 /// Two logs diverge inside a run. Messages that only one of them has are named, and shared ones are not.
 #[test]
-fn messages_behind_the_point_where_two_logs_part_are_named() {
+fn messages_after_two_logs_diverge_are_named() {
     let log = |other: &str| {
         let message = |at: usize| {
             let id = if at < 4 { format!("a{at}") } else { format!("{other}{at}") };

@@ -333,7 +333,7 @@ fn block<'p>(page: &'p str, from: &str, to: &str) -> Vec<&'p str> {
 
 /// The change on the snapshot page is the real effect of that change on its plan.
 #[test]
-fn the_diff_on_the_page_of_snapshots_is_true() {
+fn diff_on_the_snapshot_page_matches_the_output() {
     let page = text("docs/guide/snapshots.md");
     let taken = |system: &str| {
         let mut log = Conversation::from([

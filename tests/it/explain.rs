@@ -388,7 +388,7 @@ fn a_run_is_explained_with_the_tokens_of_its_row() {
 }
 
 #[test]
-fn an_id_that_is_nowhere_is_an_error_with_a_hint() {
+fn unknown_id_is_an_error_with_a_hint() {
     let session =
         context_window::Conversation::from([context_window::Message::user("Who paid?").with_id("question")]);
     let manager =
@@ -451,7 +451,7 @@ fn nothing_older_than_an_item_too_large_for_every_budget_is_included() {
 
 /// Pinned messages are included from free tokens, between two steps of the walk.
 #[test]
-fn pins_that_come_in_late_are_part_of_every_answer() {
+fn pins_included_late_are_part_of_every_explanation() {
     use context_window::{Conversation, Message, Priority, RagItem};
     let mut config = context_window::Config::default();
     config.sections.pins_limit = 100;
@@ -557,7 +557,7 @@ fn a_repeated_id_has_no_part_in_the_answers_of_the_first() {
 /// Regression test: if the documents of the last prompt are given up, another one may come first. Its repeat
 /// is identified by its text.
 #[test]
-fn a_duplicate_may_come_in_where_the_last_set_is_given_up() {
+fn duplicate_may_be_included_if_the_last_documents_are_given_up() {
     let manager = ContextWindowManager::new(model(0), generate::bytes(), Default::default()).unwrap();
     let log = context_window::Conversation::from([context_window::Message::user("x".repeat(31))]);
     let anchor = json!({"live": "m0", "rag": ["d2"]});

@@ -307,7 +307,7 @@ mod pieces {
 
     /// Text that no adjacent text can complete to a marker is sent unchanged.
     #[test]
-    fn ordinary_texts_are_sent_as_they_are() {
+    fn ordinary_texts_are_sent_unchanged() {
         let template = ChatTemplate::new(
             "t",
             "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m.content }}<|end|>{% endfor %}",
@@ -397,7 +397,7 @@ mod templates {
 
     /// The log keeps the original text.
     #[test]
-    fn the_log_keeps_it_as_it_was() {
+    fn log_keeps_the_original_text() {
         let folder = crate::support::root().join("tests/tokenizers/small");
         let counter = TokenCounter::huggingface(&folder).unwrap();
         let model = Model::custom("m").with_template(ChatTemplate::from_folder(&folder).unwrap());

@@ -504,7 +504,7 @@ fn a_window_in_by_its_pins_alone_settles() {
 }
 
 #[test]
-fn a_lower_completion_helps_where_it_is_proposed() {
+fn proposed_lower_completion_helps() {
     let log = Conversation::from([Message::user("x".repeat(300))]);
     let manager =
         ContextWindowManager::new(Model::custom("test"), generate::bytes(), Default::default()).unwrap();
@@ -571,7 +571,7 @@ proptest! {
     /// With a row for each message, the same messages are excluded, each for the reason of its run. Exact
     /// counts sum to those of the runs, and nothing else differs (rule O2).
     #[test]
-    fn rows_of_single_messages_are_the_runs(session in generate::session()) {
+    fn rows_of_single_messages_match_the_runs(session in generate::session()) {
         let log = session.log();
         let manager = ContextWindowManager::new(Model::custom("test"), context_window::TokenCounter::bytes(), session.config.clone()).unwrap();
         let request = session.request(&log).with_excluded_counts();

@@ -64,7 +64,7 @@ fn a_document_costs_its_pages() {
 }
 
 #[test]
-fn media_elsewhere_cost_the_highest_price_or_ten_pages() {
+fn media_behind_a_url_cost_the_highest_price_or_ten_pages() {
     let address = json!({"type": "image_url", "image_url": {"url": "https://example.org/a.png"}});
     assert_eq!(cost("gpt-4o", &[address]), (1_445, Certainty::UpperBound));
     let file = json!({"type": "document", "source": {"type": "file", "file_id": "file_1"}});
@@ -166,7 +166,7 @@ fn usage_reports_calibrate_page_counts() {
 }
 
 #[test]
-fn a_redacted_session_costs_as_much_as_its_media_did() {
+fn redacted_session_keeps_the_tokens_of_its_media() {
     let scan = base64(&pdf(7, 400));
     let body = json!({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": [
         {"type": "text", "text": "Compare both."},

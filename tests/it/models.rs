@@ -75,7 +75,7 @@ fn both_catalogues_are_read() {
 }
 
 #[test]
-fn a_list_of_both_catalogues_becomes_one_entry_a_model() {
+fn list_of_both_catalogues_becomes_one_entry_per_model() {
     let entry = |origin: &str, provider: &str, context: u64, output: u64| {
         format!(
             r#"{{"model": "x/one", "provider": "{provider}", "context_len": {context}, "max_output": {output},
@@ -121,7 +121,7 @@ fn better_known_figures_survive_an_import() {
 
 /// A catalogue on top of the built-in models changes figures only. Constraints of the same wire format stay.
 #[test]
-fn a_catalogue_takes_no_demands_away() {
+fn catalogue_removes_no_constraints() {
     let own = |demands: &str| {
         let entry = format!("[[model]]\nname = \"one\"\nprovider = \"openai\"\ncontext_len = 100\n{demands}");
         Registry::from_toml(&entry, "own.toml").unwrap()
@@ -135,7 +135,7 @@ fn a_catalogue_takes_no_demands_away() {
 }
 
 #[test]
-fn the_built_in_figures_are_those_of_the_catalogues() {
+fn built_in_figures_equal_those_of_the_catalogues() {
     let Some(folder) = data::folder() else { return };
     let text = std::fs::read_to_string(folder.join("models.json")).unwrap();
     let catalogue = Registry::default().import(&text, "models.json", "2026-11-22").unwrap();

@@ -336,7 +336,7 @@ fn every_name_that_the_code_has_is_in_the_schemas_and_no_other() {
 
 /// Values of the schema that no source text names: each of these occurs in some plan.
 #[test]
-fn every_line_beside_the_items_and_most_reasons_occur() {
+fn every_overhead_line_and_most_reasons_occur() {
     let (mut lines, mut rules) = (BTreeSet::new(), BTreeSet::new());
     for (_, plan) in every_plan() {
         let what = |line: &Value| line["what"].as_str().unwrap().to_owned();

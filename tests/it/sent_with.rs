@@ -312,7 +312,7 @@ fn a_session_file_names_the_documents_of_its_questions() {
 
 /// A redacted file gives the same plan, including documents and state of earlier prompts.
 #[test]
-fn a_redacted_session_plans_alike() {
+fn redacted_session_gives_the_same_plan() {
     let mut talk = Talk::new("claude-fable-5-2", &staying(), Some(900));
     talk.turns(4);
     talk.ask();
@@ -535,7 +535,7 @@ fn two_documents_of_one_id_are_not_sent_in_turns() {
 
 /// An evicted document in the request is sent again, also if another one with its id stays.
 #[test]
-fn a_document_that_left_is_sent_again_beside_another_of_its_id() {
+fn evicted_document_is_sent_again_next_to_another_with_its_id() {
     let manager = manager_for("claude-fable-5-2", &staying());
     let call = ToolCall::new("c", "look", "{}");
     let mut log = Conversation::from([
@@ -615,7 +615,7 @@ fn a_continuation_needs_a_last_prompt_for_the_same_target() {
 /// is smaller and are evicted at the first question at which it is not (rule S11). The test sums both from
 /// the sent prompts.
 #[test]
-fn documents_leave_when_reading_them_has_cost_as_much_as_leaving() {
+fn documents_are_evicted_once_rereading_cost_as_much_as_eviction() {
     // Reading costs a tenth of the input price and writing 1.25 times, so fitting documents are read about a
     // dozen times.
     let mut config = staying();

@@ -140,7 +140,7 @@ fn window_cut_keeps_the_newest_answered_turn_if_it_fits() {
 }
 
 #[test]
-fn a_long_agent_turn_keeps_its_prefix_as_steadily() {
+fn long_agent_turn_keeps_its_prefix() {
     for results in [ToolResults::Keep, ToolResults::Clear] {
         let mut config = Config::default();
         config.conversation.tool_results = results;

@@ -35,7 +35,7 @@ fn turns() -> [Message; 5] {
 }
 
 #[test]
-fn registry_decides_unless_the_option_does() {
+fn registry_decides_unless_the_option_is_set() {
     let kept = turns().map(|message| message.text().to_owned());
     let cut = ["Q0", "A0", "Q1", "A1", "Q2"].map(str::to_owned);
     for (model, think_tags, expected) in [
@@ -56,7 +56,7 @@ fn registry_decides_unless_the_option_does() {
 }
 
 #[test]
-fn running_turn_sends_it_as_it_came() {
+fn running_turn_sends_think_tags_unchanged() {
     let call = || Message::assistant("<think>look</think>").with_tool_calls([ToolCall::new("c", "f", "{}")]);
     let said = [Message::user("Q"), call(), Message::tool("c", "R")];
     assert_eq!(sent("deepseek-r1", ThinkTags::Auto, &said).0, ["Q", "<think>look</think>", "R"]);

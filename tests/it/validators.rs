@@ -825,7 +825,7 @@ fn chat_templates_may_be_given_parsed_arguments_and_bare_pictures() {
 }
 
 #[test]
-fn control_tokens_are_found_wherever_a_template_prints() {
+fn control_tokens_are_found_in_every_printed_text() {
     let markers = ["<|im_end|>".to_owned(), "</tool_call>".to_owned(), String::new()];
     let found = |message: Value| control_tokens_in_content(&json!([message]), &markers).len();
     assert_eq!(found(says("user", "Tea?")), 0);

@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if full() { 20_000 } else { 200 }))]
 
     #[test]
-    fn any_text_counts_as_the_reference_counts_it(text in "\\PC{0,60}|[a-zA-Z' \\n\\r/é中]{0,80}|(?s:.){0,40}") {
+    fn any_text_has_the_count_of_the_reference(text in "\\PC{0,60}|[a-zA-Z' \\n\\r/é中]{0,80}|(?s:.){0,40}") {
         let o200k = tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64;
         let cl100k = tiktoken_rs::cl100k_base_singleton().encode_ordinary(&text).len() as u64;
         prop_assert_eq!(TokenCounter::o200k_base().count(&text).unwrap().tokens, o200k);

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_indented_as_values_are() {
+    fn indented_text_equals_indented_values() {
         let texts = [
             r#"{"a":[1,{"b":"x,:[]{}\"\\"}],"c":{},"d":[],"e":[[],{"f":null}]}"#,
             r#"[{"a":"\\\"}"},true]"#,

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_form_takes_no_plain_ascii_away() {
+    fn normal_form_keeps_plain_ascii() {
         let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
         assert!(bounds.surely_over("abcdefghi", 2));
         // The last letter before an accent may go into it.

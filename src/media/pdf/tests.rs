@@ -73,7 +73,7 @@ fn packed_objects_are_counted() {
 }
 
 #[test]
-fn a_stream_that_looks_like_objects_holds_none() {
+fn stream_that_looks_like_objects_contains_none() {
     let fake = "3 0 obj <</Type/Pages/Kids[4 0 R 4 0 R 4 0 R]/Count 3>> endobj";
     let stream = format!("<< /Length {} >>\nstream\n{fake}\nendstream", fake.len());
     let whole = file(&[

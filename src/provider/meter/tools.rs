@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookbooks_example_counts_as_published() {
+    fn cookbook_example_has_the_published_count() {
         // The weather tool of the cookbook: the whole request there is 101 tokens for gpt-4o and gpt-4o-mini.
         let tool = Tool::new(
             "get_current_weather",

@@ -576,7 +576,7 @@ mod tests {
         /// A call's result is the first that answers it, in the order of the calls: as a search from the
         /// first result finds it.
         #[test]
-        fn results_are_those_that_a_search_finds(
+        fn results_equal_those_of_a_linear_search(
             calls in prop::collection::vec(0u8..6, 0..8),
             results in prop::collection::vec(0u8..6, 0..8),
         ) {

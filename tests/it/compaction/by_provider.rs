@@ -179,7 +179,7 @@ fn unsupported_or_invalid_provider_compaction_changes_nothing() {
 }
 
 #[test]
-fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
+fn reasoning_before_a_provider_compaction_is_not_sent_and_later_reasoning_is() {
     let opus = manager("claude-opus-5-5");
     let mut log = talk();
     let thought = |seal: &str| Reasoning::signed(WireFormat::Anthropic, "", seal);
@@ -201,7 +201,7 @@ fn reasoning_from_before_it_is_not_sent_and_from_after_it_is() {
 
 /// Logged requests of a client whose provider compacts: the compaction block or item is a boundary.
 #[test]
-fn in_files_they_are_boundaries() {
+fn provider_compactions_in_files_are_boundaries() {
     let block = json!({"type": "compaction", "content": "It was in the shed.", "signature": "c2Vj"});
     let text = json!({"model": "claude-opus-5-5", "messages": [
         {"role": "user", "content": "Where is it?"},

@@ -205,7 +205,7 @@ fn useless_compaction_changes_nothing_and_stops_retries() {
 }
 
 #[test]
-fn three_compactions_without_progress_are_the_last() {
+fn three_compactions_without_progress_stop_the_loop() {
     // The items that cannot be archived are over the trigger by themselves.
     let manager = bytes(config(|config| config.tokens.calibrate = false));
     let mut log = Conversation::new();
@@ -241,7 +241,7 @@ fn a_smaller_window_is_planned_for_before_anything_is_sent() {
 }
 
 #[test]
-fn fifty_turns_of_equal_growth_break_the_prefix_no_more_often_than_they_must() {
+fn fifty_turns_break_the_prefix_as_rarely_as_possible() {
     let manager = bytes(config(|config| {
         config.tokens.calibrate = false;
         config.compaction.summary.max_tokens = 200;

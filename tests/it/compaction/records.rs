@@ -137,7 +137,7 @@ fn records_of_a_file_that_make_no_sense_are_not_used() {
 }
 
 #[test]
-fn a_rewind_takes_the_call_of_a_result_with_it() {
+fn rewind_removes_the_call_of_a_removed_result() {
     let mut log =
         Conversation::from([Message::user("a"), call("x"), Message::tool("x", "r"), Message::assistant("b")]);
     log.rewind_before("m2").unwrap();

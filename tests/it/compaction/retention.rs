@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_summary_and_a_tail_are_kept_as_published() {
+fn summary_tail_preset_keeps_the_published_messages() {
     let mut config = Config::preset("summary-tail").unwrap();
     config.compaction.percent = 0;
     config.compaction.messages = Some(10);

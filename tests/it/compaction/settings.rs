@@ -173,7 +173,7 @@ proptest! {
 
 /// Checks a log written before settings were stored, and a log whose last prompt went to another model.
 #[test]
-fn limits_of_another_model_and_of_old_logs_are_the_models_own() {
+fn other_models_and_old_logs_use_the_models_own_limits() {
     let manager = bytes(Config::default());
     let mut log = talk(9, 100);
     let tools = tools_of(1);

@@ -102,7 +102,7 @@ fn the_cap_of_a_summary_scales_with_the_window() {
 
 /// An answered question does not stay without its answer, because the model would answer it again.
 #[test]
-fn an_answered_question_goes_with_its_answer() {
+fn answered_question_is_archived_with_its_answer() {
     let manager = bytes(config(|config| config.compaction.summary.max_tokens = 60));
     let limits = limits(1_100);
     let mut log = talk(10, 60);

@@ -314,7 +314,7 @@ fn dropped_reasoning_is_counted_at_no_budget() {
 /// If the minimum does not fit with the documents of an earlier question, they are evicted. Others are
 /// included before that budget is reached.
 #[test]
-fn documents_of_earlier_questions_leave_at_every_budget_at_which_a_plan_lets_them() {
+fn explanations_evict_documents_at_the_same_budgets_as_plans() {
     let mut config = Config::default();
     config.rag.placement = Placement::WithQuestion;
     let model = Model::named("gpt-4o").unwrap();
@@ -341,7 +341,7 @@ fn documents_of_earlier_questions_leave_at_every_budget_at_which_a_plan_lets_the
 /// Reasoning of unknown origin is sent if everything before it is (rule K5). At other budgets it costs
 /// nothing.
 #[test]
-fn reasoning_that_is_withheld_is_that_of_each_budget() {
+fn withheld_reasoning_is_computed_at_each_budget() {
     let model = Model::named("claude-fable-5-2").unwrap();
     let format = model.wire_format;
     let manager = ContextWindowManager::new(model, generate::bytes(), Config::default()).unwrap();

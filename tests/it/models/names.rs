@@ -145,7 +145,7 @@ fn a_read_name_has_the_figures_of_its_entry() {
 }
 
 #[test]
-fn the_names_of_a_users_file_come_first() {
+fn names_in_a_users_file_have_priority() {
     let long = "deep/".repeat(400) + "own";
     let text = format!(
         "[[model]]\nname = \"openai:gpt-4o\"\nprovider = \"me\"\ncontext_len = 9\n\

@@ -219,7 +219,7 @@ fn results_that_are_cleared_in_a_running_loop() {
 /// sub2api#6677: the field that asks the provider to drop invalid reasoning was sent without its header and
 /// refused. Here the plan states both, and only for providers that support them.
 #[test]
-fn the_switch_comes_with_its_header() {
+fn drop_option_is_sent_with_its_header() {
     let mut config = Config::default();
     config.conversation.reasoning = ReasoningPolicy::Provider;
     let log = looked(&manager(), RequestLimits::new());
@@ -392,7 +392,7 @@ fn hidden_reasoning_has_the_reported_size() {
 /// The twelve cases as data: the change, the outcome there and here, and the tests that check it. The guide's
 /// table equals them.
 #[test]
-fn the_table_of_the_cases_is_this_one() {
+fn table_of_cases_matches_the_tests_and_the_guide() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("cases.json")).unwrap();
     assert_eq!(cases.len(), 12);
     let (own, guide) = (include_str!("cases.rs"), include_str!("../../../docs/guide/caching.md"));

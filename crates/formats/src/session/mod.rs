@@ -200,7 +200,7 @@ impl From<Conversation> for Session {
 mod tests {
     /// A session may name the tokenizers of this build, and no others.
     #[test]
-    fn built_in_tokenizers_are_those_of_the_counter() {
+    fn built_in_tokenizers_match_the_counter() {
         assert_eq!(super::BUILT_IN_TOKENIZERS, context_window::TokenCounter::NAMES);
     }
 }

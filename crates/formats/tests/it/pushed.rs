@@ -20,7 +20,7 @@ fn from_file(messages: &Value) -> Conversation {
 }
 
 #[test]
-fn messages_that_are_pushed_are_those_of_a_file() {
+fn pushed_messages_equal_those_of_a_file() {
     let results = json!([
         {"role": "user", "content": "Look it up."},
         {"role": "assistant", "content": [
@@ -102,7 +102,7 @@ fn a_push_that_fails_appends_nothing() {
 
 /// Pushing the messages of a real session gives the conversation of its file.
 #[test]
-fn real_sessions_are_pushed_as_they_are_read() {
+fn pushed_real_sessions_equal_the_files() {
     let (mut compared, mut singly) = (0, 0);
     for text in data::texts(&["conv_"]) {
         for line in text.lines().filter(|line| !line.is_empty()).take(40) {
@@ -152,7 +152,7 @@ proptest! {
 
     /// A list of messages has the count of its prompt if nothing is excluded, repaired or joined.
     #[test]
-    fn messages_count_as_their_prompt(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
+    fn messages_have_the_count_of_their_prompt(texts in prop::collection::vec("[a-z]{1,40}", 1..12), tools in 0..3usize) {
         let manager = manager();
         let message = |(at, text): (usize, &String)| match at % 4 {
             0 => Message::user(text.as_str()),

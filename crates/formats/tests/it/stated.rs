@@ -67,7 +67,7 @@ fn the_budget_of_reasoning_counts_without_a_limit_of_the_reply() {
 }
 
 #[test]
-fn stated_limits_are_those_of_the_plan() {
+fn stated_limits_apply_to_the_plan() {
     let long = planned("claude-sonnet-4-5", &session(r#""max_tokens": 60000"#));
     assert_eq!((long.limits.max_completion_tokens, long.limits_source.name()), (60_000, "body"));
     assert_eq!(

@@ -393,7 +393,7 @@ fn a_rollout_is_compacted() {
 
 /// A session with event-like keys is still read as a session. A list or a session among events is no event.
 #[test]
-fn no_session_is_taken_for_an_event() {
+fn no_session_is_mistaken_for_an_event() {
     let event = said("user", "u", None, json!({}));
     let session = json!({"type": "user", "uuid": "u", "message": {"role": "user", "content": "x"},
         "messages": [{"role": "user", "content": "hi"}]});
@@ -425,7 +425,7 @@ fn no_session_is_taken_for_an_event() {
 /// An interface error is no model output, and messages shown only in the transcript were not sent to the
 /// model.
 #[test]
-fn errors_and_messages_for_the_transcript_alone_are_left_out() {
+fn errors_and_transcript_only_messages_are_omitted() {
     let event = |uuid: &str, parent: &str, kind: &str, beside: Value, text: &str| {
         let mut event = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s",
             "message": {"role": kind, "content": [{"type": "text", "text": text}]}});
@@ -483,7 +483,7 @@ fn an_unknown_event_is_an_error_if_it_holds_a_text() {
 }
 
 #[test]
-fn codex_turns_that_were_taken_back_are_left_out() {
+fn undone_codex_turns_are_omitted() {
     let item = |role: &str, text: &str| {
         let kind = if role == "user" { "input_text" } else { "output_text" };
         json!({"type": "response_item", "payload": {"type": "message", "role": role,

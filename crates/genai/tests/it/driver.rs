@@ -227,7 +227,7 @@ fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_job_arrives_whole_and_its_summary_comes_back() {
+async fn job_is_sent_completely_and_its_summary_is_returned() {
     for wire in BOTH {
         let mut world = World::new(wire, vec![wire.answer(SUMMARY)]);
         assert_eq!(world.summarise().await.unwrap(), SUMMARY);
@@ -536,7 +536,7 @@ async fn an_earlier_summary_reaches_the_model_as_text() {
 
 /// A request without room for an earlier summary is not sent; the summary stays in a digest.
 #[tokio::test]
-async fn without_room_for_an_earlier_summary_no_model_is_asked() {
+async fn no_model_is_called_without_room_for_an_earlier_summary() {
     let wire = Wire::OpenAi;
     let first = World::new(wire, Vec::new());
     let mut log = first.log.clone();

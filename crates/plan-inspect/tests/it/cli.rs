@@ -62,14 +62,14 @@ const LINES: &str = "{\"id\":\"first\",\"messages\":[{\"role\":\"user\",\"conten
                      {\"id\":\"third\",\"query\":\"three?\",\"passages\":[{\"id\":\"p\",\"text\":\"3\",\"score\":1}]}\n";
 
 #[test]
-fn the_subcommand_may_be_left_out() {
+fn subcommand_is_optional() {
     assert_eq!(out(&[EXAMPLE]), out(&["plan", EXAMPLE]));
     assert_eq!(out(&["--budget", "300", EXAMPLE]), out(&["plan", EXAMPLE, "--budget=300"]));
 }
 
 /// Every command of docs/reference/examples.md prints the output shown there.
 #[test]
-fn the_examples_look_as_they_are_shown() {
+fn documented_examples_match_the_output() {
     let run = |page: &str| -> BTreeSet<String> {
         let page = std::fs::read_to_string(crate::support::root().join(page)).unwrap();
         let one = |part: &str| {
@@ -102,7 +102,7 @@ fn the_examples_look_as_they_are_shown() {
 }
 
 #[test]
-fn the_error_of_the_options_looks_as_it_is_shown_there() {
+fn documented_option_error_matches_the_output() {
     let path = file("mine.toml", b"[rag]\nmax_itmes = 5\n");
     let error =
         fails(&[EXAMPLE, "--config", path.to_str().unwrap()]).replace(path.to_str().unwrap(), "mine.toml");
@@ -167,7 +167,7 @@ fn reports_fit_their_width_in_every_script() {
 
 /// The session and model files of docs/reference/session.md have the effect that the page states.
 #[test]
-fn the_session_page_is_true() {
+fn session_page_matches_the_behaviour() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/session.md")).unwrap();
     let block = |kind: &str| {
         let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();

@@ -168,7 +168,7 @@ fn a_million_documents_with_one_id() {
 }
 
 #[test]
-fn options_and_registries_that_are_none() {
+fn invalid_options_and_registries() {
     let deep = format!("x = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
     let dots = format!("{} = 1\n", vec!["a"; 100_000].join("."));
     let cases: [(&str, Vec<u8>); 7] = [

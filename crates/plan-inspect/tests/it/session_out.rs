@@ -131,7 +131,7 @@ fn a_session_file_of_another_version_or_with_wrong_entries_is_an_error() {
 
 /// Real sessions that are written and read give the same plan; redacted ones give the same items.
 #[test]
-fn real_sessions_are_written_as_they_are_planned() {
+fn exported_real_sessions_give_the_same_plan() {
     let manager = ContextWindowManager::for_model("gpt-4o").unwrap();
     // Five consecutive words of a message.
     let words = |log: &Conversation| -> BTreeSet<String> {

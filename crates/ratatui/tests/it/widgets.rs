@@ -24,7 +24,7 @@ mod transcript;
 mod example;
 
 #[test]
-fn the_example_looks_as_it_is_shown() {
+fn documented_example_matches_the_widget() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/screen.md")).unwrap();
     assert!(
         page.contains(&format!("```text\n{}```", example::page().unwrap())),
@@ -155,7 +155,7 @@ fn a_plain_theme_has_no_colour_and_the_same_text() {
 }
 
 #[test]
-fn a_preview_shows_every_row_once_as_it_is_scrolled() {
+fn scrolled_preview_shows_every_row_once() {
     let plan = plan("support-chat", Some(RequestLimits::prompt_budget(400)));
     let (mut state, mut seen) = (PreviewState::default(), Vec::new());
     for selected in 0..plan.row_count() {

@@ -151,7 +151,7 @@ fn log() -> Conversation {
 }
 
 #[test]
-fn resumed_it_is_the_same_conversation() {
+fn resumed_log_gives_the_same_conversation() {
     let path = fresh("resume");
     let log = log();
     drop(Journal::create(&path, &log).unwrap());
@@ -354,7 +354,7 @@ fn every_kind_of_entry() -> Conversation {
 /// A file of version 1 gives its original conversation, and writing that gives the same file. It has every
 /// kind of entry, so that a renamed type or a field without a default is detected.
 #[test]
-fn a_log_of_version_1_is_read_and_written_as_it_was() {
+fn log_of_version_1_is_read_and_written_unchanged() {
     let path = "tests/logs/version-1.log";
     let file = fs::read(path).unwrap();
     let (log, truncated) = Journal::read(path, &file).unwrap();

@@ -120,7 +120,7 @@ fn a_flipped_bit_of_the_last_line_is_not_cut_off() {
 
 /// A crash may cut a file at any byte: every complete record is kept, and the file opens.
 #[test]
-fn a_cut_anywhere_loses_the_unfinished_record_alone() {
+fn cut_at_any_byte_loses_only_the_incomplete_record() {
     let path = fresh("cut");
     for on_disk in generated_logs() {
         let ends = on_disk.ends();

@@ -84,7 +84,7 @@ fn log_that_lost_its_name_confirms_nothing() {
 
 /// A link can lose its own name or its target's.
 #[test]
-fn log_behind_a_link_is_the_one_that_was_opened() {
+fn link_to_another_log_confirms_nothing() {
     let folder = Folder::new();
     let [link, one, two] = ["talk.log", "one.log", "two.log"].map(|name| folder.path(name));
     for path in [&one, &two] {
@@ -134,8 +134,8 @@ fn store_that_lost_its_name_confirms_nothing() {
 /// A process may change its folder. Relative names refer to the folder at opening. The test starts itself to
 /// check this.
 #[test]
-fn relative_names_are_those_of_the_folder_they_were_opened_in() {
-    const TEST: &str = "names::relative_names_are_those_of_the_folder_they_were_opened_in";
+fn relative_names_refer_to_the_folder_at_opening() {
+    const TEST: &str = "names::relative_names_refer_to_the_folder_at_opening";
     if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
         std::env::set_current_dir(folder).unwrap();
         let (mut journal, mut log) = Journal::open("talk.log").unwrap();
@@ -157,8 +157,8 @@ fn mode(path: &Path) -> u32 {
 
 /// Checks logs, stores and saved files under several umasks. The test starts itself with each.
 #[test]
-fn new_files_are_their_owners_alone() {
-    const TEST: &str = "names::new_files_are_their_owners_alone";
+fn new_files_are_readable_by_their_owner_only() {
+    const TEST: &str = "names::new_files_are_readable_by_their_owner_only";
     if let Some(folder) = std::env::var_os("NAMES_TEST_FOLDER") {
         let at = |name: &str| Path::new(&folder).join(name);
         let (mut journal, _) = Journal::open(at("opened.log")).unwrap();

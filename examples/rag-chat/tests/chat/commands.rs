@@ -51,7 +51,7 @@ fn pins_stay_expire_and_ask() {
 }
 
 #[test]
-fn items_are_pinned_and_left_out_by_their_rows() {
+fn items_are_pinned_and_excluded_by_their_rows() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?").enter("/pin Be brief.").enter("When are you open?");
@@ -107,7 +107,7 @@ fn a_document_that_was_dropped_is_not_sent_again() {
 }
 
 #[test]
-fn a_compaction_is_shown_done_and_taken_back() {
+fn compaction_is_previewed_applied_and_undone() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("/compact");
@@ -225,7 +225,7 @@ fn sessions_are_listed_and_resume_at_their_last_turn() {
 }
 
 #[test]
-fn a_session_goes_on_with_the_model_that_it_had() {
+fn session_continues_with_its_model() {
     let place = Place::shop();
     let model = |run: &Run| run.chat.choice.model.name.clone();
     // Models set on the command line, by a command, and in another session started meanwhile.

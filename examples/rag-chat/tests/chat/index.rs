@@ -158,7 +158,7 @@ fn empty_folder_is_reported_and_two_chats_index_one_folder() {
 /// Checks the index, the conversations and their folders under several umasks.
 #[cfg(unix)]
 #[test]
-fn index_and_conversations_are_their_owners_alone() {
+fn index_and_conversations_are_readable_by_their_owner_only() {
     use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
     fn check(folder: &Path, umask: &str) -> usize {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

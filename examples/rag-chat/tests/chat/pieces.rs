@@ -20,7 +20,7 @@ fn lines_are_questions_or_commands() {
 }
 
 #[test]
-fn a_chunk_knows_its_headings() {
+fn chunk_has_its_headings() {
     let words = "Words of it. ".repeat(60);
     let text = format!(
         "# Shop\n\n{words}\n\n## Hours\n\n```sh\n# no heading\n```\n\n{words}\n\n# Post\n\n{words}\n"
@@ -33,7 +33,7 @@ fn a_chunk_knows_its_headings() {
 }
 
 #[test]
-fn nothing_is_lost_by_chunks_and_none_is_too_long() {
+fn chunks_lose_no_text_and_are_bounded() {
     let text = "One sentence follows another here. ".repeat(400) + &"x".repeat(5_000);
     let bare = |text: &str| text.chars().filter(|letter| !letter.is_whitespace()).collect::<String>();
     for path in ["a.txt", "a.md"] {

@@ -323,7 +323,7 @@ fn a_smaller_model_begins_the_summary_that_its_window_needs() {
 }
 
 #[test]
-fn a_redirect_takes_no_key_elsewhere() {
+fn redirect_sends_no_key_to_another_server() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
         let thief = Server::start(wire, vec![Reply::Words("Thank you.", 0)]);
         let server = Server::start(wire, vec![Reply::Moved(thief.url.clone())]);
@@ -364,7 +364,7 @@ fn missing_summary_is_replaced_by_a_digest() {
 }
 
 #[test]
-fn a_reply_without_an_end_is_broken_off_and_the_first_of_it_stays() {
+fn endless_reply_is_stopped_and_its_beginning_kept() {
     for wire in [Wire::OpenAi, Wire::Anthropic] {
         let server = Server::start(wire, vec![Reply::Flood]);
         let place = Place::shop();

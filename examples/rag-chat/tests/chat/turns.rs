@@ -11,7 +11,7 @@ fn stored(place: &Place, id: &str) -> context_window::Conversation {
 }
 
 #[test]
-fn a_question_is_answered_from_its_document_and_all_of_it_is_on_disk() {
+fn question_is_answered_from_its_document_and_saved() {
     let place = Place::shop();
     let mut run = Run::offline(&place, &[]);
     run.enter("How long does a refund take?");
@@ -124,7 +124,7 @@ fn plan_equals_the_plan_of_the_stored_conversation() {
 }
 
 #[test]
-fn retrieval_takes_as_many_documents_as_the_prompt_has_room_for() {
+fn retrieval_returns_as_many_documents_as_fit() {
     let pages: Vec<(String, String)> = (0..40)
         .map(|n| {
             (

@@ -436,7 +436,7 @@ mod tests {
     /// What is refused is never built: the process grows by a few times the bound of one text.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_text_that_doubles_takes_little_memory() {
+    fn doubling_text_needs_little_memory() {
         let peak = || -> u64 {
             let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -95,7 +95,7 @@ fn saved_file_gives_the_plan_on_the_screen() {
 
 /// If the session file grows, the screen shows its new contents.
 #[test]
-fn a_session_that_grows_takes_an_applied_compaction_back() {
+fn growing_session_undoes_an_applied_compaction() {
     let mut it = screen(FULL, (100, 30), "");
     let own = fingerprint(&it);
     it.press("c<Enter>c").unwrap();

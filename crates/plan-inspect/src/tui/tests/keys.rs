@@ -281,7 +281,7 @@ fn looking_for_something_keeps_the_row() {
 
 /// The same key undoes a tried change, even if the item is then part of a run.
 #[test]
-fn the_same_key_takes_it_back() {
+fn same_key_undoes_the_change() {
     let mut tried = 0;
     for (arguments, keys) in [(CHAT, "jjj"), (CHAT, "jjjj"), (CHAT, "j"), (TALK_SMALL, "jj")] {
         for key in ["t", "p"] {
@@ -379,7 +379,7 @@ fn every_key_is_on_the_page() {
 }
 
 #[test]
-fn names_of_keys_that_are_none_are_refused() {
+fn unknown_key_names_are_refused() {
     let mut it = screen(CHAT, (80, 24), "");
     assert!(it.press("<Entre>").unwrap_err().to_string().contains("<Entre> is not a key"));
     assert_eq!(crate::args::picture_size("120x40"), Ok((120, 40)));
@@ -521,7 +521,7 @@ fn the_overview_gives_way_to_the_sections() {
 /// A fix is tried in addition to other tried changes, even if only those exceed the budget. The next fix
 /// replaces it.
 #[test]
-fn fixes_go_beside_other_changes() {
+fn fixes_combine_with_other_changes() {
     let mut it = screen(CHAT, (120, 40), "++<lt><lt><lt><lt><lt><lt><lt><lt><lt>");
     assert!(it.app.plan().unwrap().overflow.is_some(), "{}", it.app.what_if.budget());
     assert!(it.text().unwrap().contains(": f tries a fix"));

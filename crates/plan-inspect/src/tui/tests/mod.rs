@@ -189,7 +189,7 @@ fn plain_theme_has_no_colour_and_the_same_text() {
 /// Parts of the head that do not fit are left out completely. The prompt number and the state of the file are
 /// always shown.
 #[test]
-fn the_head_is_never_cut() {
+fn header_is_never_cut() {
     for width in (60..=100).chain([119, 120, 140]) {
         let mut script = screen(CHAT, (width, 24), "[");
         script.app.follow = super::state::Follow::Paused(None);

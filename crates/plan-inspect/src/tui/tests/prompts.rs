@@ -123,7 +123,7 @@ fn nothing_is_lost_in_a_crowded_timeline() {
 
 /// An earlier prompt shows the same figures as the replay.
 #[test]
-fn earlier_prompts_are_those_of_the_replay() {
+fn earlier_prompts_equal_those_of_the_replay() {
     for arguments in [CHAT, TALK, OVER, "examples/agent-parallel-tools.json --budget 300"] {
         let mut it = screen(arguments, (120, 40), "");
         for place in (0..it.app.marks.len().saturating_sub(1)).rev() {
@@ -183,7 +183,7 @@ fn stated_budget_is_the_one_that_includes_the_item() {
 
 /// Every bar has the height of its prompt, and a cell for every kind that fills at least two cells.
 #[test]
-fn bars_are_as_high_as_their_prompts() {
+fn bar_heights_match_prompt_sizes() {
     let mut checked = 0;
     for (arguments, size) in [(TALK, (80, 24)), (TALK, (120, 40)), (TALK_SMALL, (80, 24)), (CHAT, (100, 30))]
     {

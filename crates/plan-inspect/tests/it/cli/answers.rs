@@ -150,7 +150,7 @@ fn diff_reports_reordered_tools() {
 
 /// All commands name a document by its id alone, unless another item has that id too (rule O5).
 #[test]
-fn a_namespace_is_written_where_two_items_share_an_id() {
+fn namespace_is_written_if_two_items_share_an_id() {
     let session = |message: &str| {
         serde_json::json!({
             "model": "gpt-4o",

@@ -4,7 +4,7 @@ use super::{fails, file, inspect, out};
 use serde_json::Value;
 
 #[test]
-fn compactions_are_seen_before_they_happen_and_written_to_a_new_file() {
+fn compactions_are_previewed_and_written_to_a_new_file() {
     let talk = "examples/long-talk.json";
     let before = std::fs::read_to_string(crate::support::root().join(talk)).unwrap();
     let json: Value = serde_json::from_str(&out(&["compact", talk, "--format", "json"])).unwrap();

@@ -177,7 +177,7 @@ fn named_pipe_is_no_file_of_options() {
 /// readable by all.
 #[cfg(unix)]
 #[test]
-fn results_are_their_owners_alone() {
+fn results_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     for umask in ["000", "022", "277"] {
         let folder = readable("rights");
@@ -217,7 +217,7 @@ fn results_are_their_owners_alone() {
 /// in each container.
 #[cfg(unix)]
 #[test]
-fn leftover_partial_files_hinder_nobody() {
+fn leftover_partial_files_are_no_obstacle() {
     let folder = readable("leftovers");
     // `exec` keeps the shell's process id, so the tool gets it.
     let script = "for name in report.txt new.json; do echo left > $name.$$.part; echo left > $name.$$-2.part; done; \

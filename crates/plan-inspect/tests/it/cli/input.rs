@@ -206,7 +206,7 @@ fn bad_input_is_exit_code_2_and_one_message() {
 }
 
 #[test]
-fn hostile_text_never_reaches_the_screen_as_it_is() {
+fn hostile_text_is_escaped_on_the_screen() {
     let role = file("role.json", "[{\"role\":\"\\u001b[2J\"}]".as_bytes());
     let error = fails(&[role.to_str().unwrap()]);
     assert!(error.contains("?[2J") && !error.contains('\u{1b}'), "{error:?}");
@@ -221,7 +221,7 @@ fn hostile_text_never_reaches_the_screen_as_it_is() {
 /// A retriever's answer replaces the session's documents. An unreadable one gives an error with place and
 /// reason.
 #[test]
-fn documents_come_from_a_retrievers_json() {
+fn retriever_json_replaces_the_documents() {
     let hits = r#"{"result":{"points":[{"id":7,"score":0.9,"payload":{"text":"Seven."}},{"id":8,"score":0.1,"payload":{"text":"Eight."}}]}}"#;
     let hits = file("hits.json", hits.as_bytes()).display().to_string();
     let rows = |more: &[&str]| {
@@ -358,7 +358,7 @@ fn a_note_that_is_pinned_twice_is_the_last_one() {
 
 /// Ids of calls and names of tools may be a megabyte long, but the messages about them stay short.
 #[test]
-fn long_names_are_cut_where_people_read_them() {
+fn long_names_are_cut_in_messages() {
     let long = "c".repeat(1 << 20);
     let call =
         serde_json::json!({"id": long, "type": "function", "function": {"name": long, "arguments": "{}"}});

@@ -45,7 +45,7 @@ fn there(program: &str) -> bool {
 }
 
 #[test]
-fn schemas_are_printed_as_they_are_shipped() {
+fn printed_schemas_equal_the_shipped_files() {
     for name in ["config", "plan", "session"] {
         let shipped = std::fs::read_to_string(
             crate::support::root().join(format!("crates/plan-inspect/schema/{name}.json")),
@@ -125,7 +125,7 @@ fn fish_completes_bare_sessions_too() {
 }
 
 #[test]
-fn the_other_shells_scripts_are_there() {
+fn scripts_for_other_shells_exist() {
     for (shell, sign) in [
         ("zsh", "#compdef plan-inspect"),
         ("elvish", "edit:completion"),
@@ -181,7 +181,7 @@ fn every_command_has_a_manual_page() {
 /// Every command of docs/reference/tool.md has its described effect in a folder with the examples and the
 /// vectors. The page names every command.
 #[test]
-fn the_page_of_the_tool_is_true() {
+fn tool_page_matches_the_behaviour() {
     let page = std::fs::read_to_string(crate::support::root().join("docs/reference/tool.md")).unwrap();
     let folder = folder("page");
     let root = crate::support::root();

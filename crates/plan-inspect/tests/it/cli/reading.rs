@@ -5,7 +5,7 @@ use super::{fails, file, inspect, out};
 const TALK: &str = r#"[{"role":"user","content":"Which boats are free?","parts":[{"kind":"rope","words":{"type":"text","text":"Heron or Otter?"}}]}]"#;
 
 #[test]
-fn a_value_that_is_not_known_is_an_error_unless_it_is_left_out() {
+fn unknown_value_is_an_error_in_strict_mode_only() {
     let path = file("reading-talk.json", TALK.as_bytes());
     let path = path.to_str().unwrap();
     let error = fails(&[path]);

@@ -120,7 +120,7 @@ fn second_damaged_line_is_reported() {
 }
 
 #[test]
-fn other_files_are_refused_and_left_alone() {
+fn other_files_are_refused_and_unchanged() {
     for (file, words) in [
         (EXAMPLE, "is no log"),
         ("nowhere.log", "cannot be opened"),

@@ -209,7 +209,7 @@ fn a_replay_names_the_causes_of_its_breaks() {
 /// A real session that showed this error: every break is on the timeline, for any number of prompts per
 /// column.
 #[test]
-fn no_break_is_hidden_where_prompts_share_a_column() {
+fn no_break_is_hidden_if_prompts_share_a_column() {
     let Some(folder) = data::folder() else { return };
     let path = folder.join("conv_claudecode.jsonl.gz");
     let session = [

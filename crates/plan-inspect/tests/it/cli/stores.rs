@@ -20,7 +20,7 @@ fn stores() -> Vec<Place> {
 
 /// A session in a store gives the same output as the same session in a log file.
 #[test]
-fn a_session_of_a_store_is_that_of_a_log() {
+fn session_in_a_store_gives_the_output_of_its_log() {
     for place in stores() {
         let folder = Folder::new();
         // The file has the name of the session, which the screen shows.

@@ -81,7 +81,7 @@ fn limits_and_target_are_flags() {
 }
 
 #[test]
-fn a_chat_template_is_counted_and_printed_as_it_is_sent() {
+fn chat_template_is_counted_and_printed_unchanged() {
     let folder = "tests/tokenizers/small";
     let args = [EXAMPLE, "--budget", "700", "--tokenizer", folder, "--wire-format", "chat-template"];
     let plan: Value = serde_json::from_str(&out(&[&args[..], &["--format", "json"]].concat())).unwrap();

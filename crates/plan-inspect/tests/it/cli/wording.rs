@@ -120,7 +120,7 @@ fn examples() -> Vec<String> {
 }
 
 #[test]
-fn dialect_is_found_and_names_of_options_are_none() {
+fn banned_words_are_found_except_in_option_names() {
     assert_eq!(dialect("Left\n  over: 5, and the margin. A room").len(), 3);
     let fine =
         "safety margin, tokens.calibrate, sections.system_pinned.share, mushroom, margins, synth:room-2";

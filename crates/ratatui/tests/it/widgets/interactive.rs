@@ -305,7 +305,7 @@ fn detail_lines(plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>, er
 }
 
 #[test]
-fn nothing_of_a_session_reaches_the_terminal_as_a_control() {
+fn no_session_text_reaches_the_terminal_as_control_characters() {
     for (at, hostile) in HOSTILE.iter().enumerate() {
         let mut log = Conversation::new();
         log.pin(
@@ -609,7 +609,7 @@ fn banner_is_shown_only_with_a_message() {
 
 /// The model's context length is shown next to the budget, if known.
 #[test]
-fn the_context_length_is_beside_the_budget() {
+fn context_length_is_shown_with_the_budget() {
     let usage = plan("support-chat", Some(RequestLimits::prompt_budget(400))).usage;
     assert_eq!((usage.model_context_len, usage.to_string().as_str()), (128_000, "370 / 400 of 128,000"));
     assert_eq!(serde_json::to_value(usage).unwrap()["context_len"], 128_000);

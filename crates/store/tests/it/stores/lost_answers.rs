@@ -89,7 +89,7 @@ fn pass_on(mut client: UnixStream, mut server: UnixStream, plan: &AtomicUsize) {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_written_once() {
+fn commit_with_a_lost_reply_is_written_once() {
     let (Some(server), Some(place)) = (server::shared(), postgres()) else { return };
     let database = place.address.rsplit('/').next().unwrap();
     let proxy = Proxy::start(server);

@@ -20,7 +20,7 @@ fn refused(address: &str) -> String {
 }
 
 #[test]
-fn a_later_schema_is_left_alone() {
+fn later_schema_is_unchanged() {
     for place in both() {
         let mut store = SessionStore::open(&place.address).unwrap();
         store.import("s", &log()).unwrap();
