@@ -1,6 +1,8 @@
 //! Prints one line per file of real sessions: the number of plans made from it, and a hash over their
-//! fingerprints. Two versions with the same decisions print the same lines. Run with `cargo bench -p
-//! context-window-benches --bench fingerprints`, with `CONTEXT_WINDOW_DATA`.
+//! fingerprints. Two versions with the same decisions print the same lines. Needs
+//! `CONTEXT_WINDOW_DATA`.
+//!
+//! `cargo bench -p context-window-benches --bench fingerprints`
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

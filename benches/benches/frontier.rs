@@ -1,9 +1,10 @@
-//! Measures, for each retention setting, the used share of the budget, the part of a prompt that repeats the
-//! one before it, and the part of the evidence in the prompt. The Markdown tables are the same on every run.
+//! Measures three values for each retention setting: the used share of the budget, the part of a prompt that
+//! repeats the one before it, and the part of the evidence in the prompt. The Markdown tables are the same on
+//! every run.
 //!
-//! `cargo bench -p context-window-benches --bench frontier -- windows` measures conversations alone. `--
-//! documents` measures conversations whose questions come with documents, for a model that checks the prompt
-//! before its reasoning.
+//! `cargo bench -p context-window-benches --bench frontier -- windows` measures conversations alone.
+//! `-- documents` measures conversations whose questions come with documents, for a model that checks the
+//! prompt before its reasoning.
 #![allow(
     clippy::disallowed_methods,
     clippy::pedantic,

@@ -1,7 +1,7 @@
 //! Measures the share of prompts with a passage that answers the question. It compares the chat with the best
 //! documents by score in the same budget, after the whole conversation. Questions with their passages come as
-//! JSON lines on standard input, such as `{"query": ..., "passages": [{"id", "text", "gold"}], "messages":
-//! [...]}`.
+//! JSON lines on standard input, such as
+//! `{"query": ..., "passages": [{"id", "text", "gold"}], "messages": [...]}`.
 //!
 //! `zcat rag_musique.jsonl.gz | cargo run --release -p rag-chat --example recall -- offline-4k`
 #![allow(clippy::disallowed_methods, reason = "it says how long it took")]

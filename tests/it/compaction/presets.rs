@@ -25,7 +25,7 @@ fn capacity(window: u64) -> u64 {
     window - 4_096.min(window / 4)
 }
 
-/// Creates a conversation whose first ten messages hold most of the tokens: each is `first` bytes longer.
+/// Creates a conversation whose first ten messages have `10 + first` bytes each, and the others 20.
 fn long_talk(messages: usize, first: usize) -> Conversation {
     let size = |at: usize| if at < 10 { 10 + first } else { 20 };
     (0..messages).map(|at| said(at, size(at))).collect::<Vec<_>>().into()

@@ -265,7 +265,7 @@ fn reasoning_dropped_by_the_provider_stays_out() {
         });
         blocks.find(|(_, block)| block["signature"] == seal).unwrap().0
     };
-    // The second block and all after it were left out; the last path is of no block.
+    // The second block and all after it were dropped. The entry of an unknown type is ignored.
     let report = ReplyReport::from_json(&json!({
         "stop_reason": "end_turn",
         "usage": {"input_tokens": 50, "output_tokens": 5, "iterations": [

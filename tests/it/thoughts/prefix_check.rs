@@ -51,8 +51,8 @@ pub enum Cause {
     Unknown,
 }
 
-/// The content before a block, from the newest compaction on. `past` is flat: `[role, other message fields,
-/// block]` for each block that is not reasoning, so that adjacent messages of one role are merged. `chain`
+/// The content before a block, from the newest compaction on. `past` is flat, so that adjacent messages of
+/// one role are merged: `[role, other message fields, block]` for each block that is not reasoning. `chain`
 /// holds the signatures of all reasoning.
 #[derive(Clone, Default)]
 struct Prefix {

@@ -68,7 +68,7 @@ impl Chat {
             self.stop_compacting();
         }
         match name {
-            // Listing sessions changes nothing, so it is not saved.
+            // A session that was only viewed is not saved.
             "sessions" => self.replan(),
             _ => self.changed(),
         }

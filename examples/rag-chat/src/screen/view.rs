@@ -20,10 +20,11 @@ const WIDE: u16 = 100;
 const NOTICES: u16 = 6;
 /// Maximum number of input rows.
 const WRITTEN: u16 = 6;
-/// Rows of the grid with its frame; then the rows that the list needs below it, with and without the
-/// conversation next to it; then the columns of grid and list side by side.
+/// Rows of the grid with its frame.
 const GRID: u16 = PromptGrid::ROWS + 2;
+/// Rows that the list needs below the grid, with the conversation next to both and without it.
 const LIST: (u16, u16) = (4, 8);
+/// Minimum columns of grid and list side by side.
 const BESIDE: (u16, u16) = (44, 34);
 
 pub(super) fn draw(frame: &mut Frame<'_>, chat: &Chat, screen: &mut Screen) {

@@ -297,7 +297,7 @@ fn compaction_ends_with_the_history_it_was_requested_for() {
         assert!(!run.chat.can_stop(), "{command}");
         let summaries =
             run.chat.log.compactions().filter(|record| record.kind == CompactionKind::Summary).count();
-        // Only the compaction that was undone.
+        // Only the undone compaction has a summary; the late one is not in the log.
         let known = usize::from(command != "/sessions other");
         assert_eq!(summaries, known, "{command}: a late summary changes nothing");
     }

@@ -3,8 +3,9 @@
 use super::{Target, blank, filled, is_base64, is_web_address, items, kind, only, role, text};
 use serde_json::Value;
 
-/// Returns all violations of `{"system"?: text or blocks, "messages": [...], "tools"?: [...],
-/// "cache_control"?: {...}}`, in which the last is the automatic mark.
+/// Returns all violations of
+/// `{"system"?: text or blocks, "messages": [...], "tools"?: [...], "cache_control"?: {...}}`, in which the
+/// last is the automatic mark.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");

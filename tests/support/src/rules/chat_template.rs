@@ -4,9 +4,9 @@
 use super::{Target, items, openai_chat, role};
 use serde_json::Value;
 
-/// Returns all violations of `{"messages": [...], "tools"?: [...], "text"?: "...", "content_markers"?:
-/// [...]}`. The messages are searched for the markers, because the rendered text also contains the template's
-/// own.
+/// Returns all violations of
+/// `{"messages": [...], "tools"?: [...], "text"?: "...", "content_markers"?: [...]}`. The messages are
+/// searched for the markers, because the rendered text also contains the template's own.
 pub fn check(target: &Target, body: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let list = super::required_list(&mut out, body, "messages");

@@ -201,7 +201,7 @@ fn closed_output_pipe_is_no_error() {
         let output = plain(args).stdout(writer).output().unwrap();
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""), "{args:?}");
     }
-    // A closed standard error does not change the result.
+    // A standard error that cannot be written does not change the result.
     let unread = file(
         "unread-notes.json",
         br#"{"modle": "x", "model": "gtp-4o", "messages": [{"role": "user", "content": "hi"}]}"#,
