@@ -348,8 +348,7 @@ fn stateless_caller_supplies_the_sent_documents() {
     assert!(log.remember_documents("m9", []).is_err());
 }
 
-/// Retention does not depend on reasoning: dropped reasoning, tools and steps leave documents in place. The
-/// question was sent without the new document, and the log records its documents (rule S10); no prompt is
+/// The question was sent without the new document, and the log records its documents (rule S10). No prompt is
 /// remembered.
 #[test]
 fn new_documents_of_a_remembered_question_come_last() {
@@ -372,6 +371,7 @@ fn new_documents_of_a_remembered_question_come_last() {
     }
 }
 
+/// Retention does not depend on reasoning: dropped reasoning, tools and steps leave documents in place.
 #[test]
 fn other_options_keep_document_positions() {
     let mut config = staying();
