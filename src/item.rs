@@ -2,23 +2,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smol_str::SmolStr;
 use std::{fmt, num::NonZeroU32, sync::Arc};
 
-/// The name of one item. Identity is the id, never the text (rule O5); ids order by their bytes.
+/// The id of an item. Items are identified by id, never by text (rule O5). Ids are ordered by their bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ItemId(SmolStr);
 
 impl ItemId {
-    /// Returns the id as text.
+    /// Returns the id as a string.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Creates the id a message without one has: `m` and its position in the log.
+    /// Creates the default id of a message: `m` and its position in the log.
     #[doc(hidden)]
     #[must_use]
     pub fn for_message(position: u32) -> Self {
-        // Planning writes an id for each row, so this does not go through a formatter.
+        // Planning creates an id for each row, so this avoids the overhead of `format!`. It always fits
+        // inline.
         let mut digits = [0; 11];
         let (mut at, mut rest) = (digits.len(), position);
         loop {
@@ -90,9 +91,9 @@ impl fmt::Display for ItemId {
     }
 }
 
-// A further section needs:
+// A new section needs changes in:
 //
-// - `by_name!` in text/name.rs
+// - `by_name!` in name.rs
 // - config: `Sections` and its form, validate.rs
 // - planner/observer.rs: `BudgetVariable`, its `ALL` and `budget`
 // - planner/budget: demand.rs, water_filling.rs (three sections today), `Budgets::value`
@@ -102,22 +103,22 @@ impl fmt::Display for ItemId {
 // - plan/json.rs; crates/report: row.rs, html; `sign` in tui/view/head.rs of the tool
 // - crates/plan-inspect/schema: plan.json, config.json; tests/it/oracle
 //
-// `section as usize` is the index in the order of `Section::ALL`; lists with one entry for each section rely on it.
+// `section as usize` is the index in `Section::ALL`. Arrays with one entry per section rely on this.
 
-/// The three sections of a prompt budget. Every item is paid from the budget of its section.
+/// The three sections of a prompt budget. Every item is paid for by the budget of its section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Section {
-    /// System texts, leading system messages, focus hint, volatile state and everything pinned.
+    /// System texts, leading system messages, focus hint, volatile state and all pinned items.
     SystemPinned,
-    /// Turns of the conversation, the live question among them.
+    /// Turns of the conversation, including the live question.
     Conversation,
     /// Retrieved documents.
     Rag,
 }
 
 impl Section {
-    /// All sections, in the order in which ties are broken (rule B5).
+    /// All sections, in tie-breaking order (rule B5).
     pub const ALL: [Self; 3] = [Self::SystemPinned, Self::Conversation, Self::Rag];
 
     /// Returns the name of the section in JSON, configuration and reports.
@@ -131,7 +132,7 @@ impl Section {
     }
 }
 
-/// What an item is, whoever pays for it.
+/// The source of an item, independent of the section that pays for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -148,9 +149,9 @@ pub enum Source {
     Summary,
     /// A retrieved document.
     Rag,
-    /// Volatile state of this request: clock, open files.
+    /// Volatile state of this request, such as clock or open files.
     State,
-    /// A placeholder message or placeholder result that a repair added (rules H2, H5).
+    /// A synthetic message or tool result that a repair added (rules H2, H5).
     Synthetic,
 }
 
@@ -171,16 +172,17 @@ impl Source {
     }
 }
 
-/// The kind of item in a plan's row. Use this, not the id, to recognise an item: a message may have the id `focus`.
+/// The kind of item in a row of a plan. Use it to recognise an item instead of the id, because a message may
+/// have the id `focus`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ItemKind {
-    /// A system text, or a system message before everything else.
+    /// A system text, or a system message at the start of the log.
     SystemText,
     /// The focus hint of the request.
     FocusHint,
-    /// A piece of volatile state of the request.
+    /// A state entry of the request.
     State,
     /// A pinned note.
     Note,
@@ -191,23 +193,24 @@ pub enum ItemKind {
         /// The number of the compaction.
         compaction: u32,
     },
-    /// A placeholder for a missing tool result (rule H2).
+    /// A synthetic result for a call without one (rule H2).
     PlaceholderResult {
         /// The message with the call.
         of: ItemId,
     },
-    /// A user message that the provider requires before everything else (rule H5).
+    /// A synthetic user message that the provider requires at the start (rule H5).
     Lead,
-    /// An assistant message that the provider requires between tool results and a user message (rule H5).
+    /// A synthetic assistant message that the provider requires between tool results and a user message (rule
+    /// H5).
     Bridge,
-    /// A user message that the provider requires at the end (rule H5).
+    /// A synthetic user message that the provider requires at the end (rule H5).
     Continue,
     /// A retrieved document.
     Document,
 }
 
 impl ItemKind {
-    /// Whether it is a document: their ids are a namespace of their own (rule O5).
+    /// Returns true for a document. Ids of documents are a separate namespace (rule O5).
     #[doc(hidden)]
     #[must_use]
     pub fn is_document(&self) -> bool {
@@ -232,24 +235,25 @@ impl ItemKind {
         }
     }
 
-    /// Whether it is there only because the provider requires it (rule H5).
+    /// Returns true if the item exists only because the provider requires it (rule H5).
     #[must_use]
     pub fn is_required_by_provider(&self) -> bool {
         matches!(self, Self::Lead | Self::Bridge | Self::Continue)
     }
 }
 
-/// Which pin goes in first (rule S2). Items that are not pinned are `Normal`.
+/// The priority of a pinned item: higher ones are included first (rule S2). Items that are not pinned are
+/// `Normal`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// Dropped last.
+    /// Included first and dropped last.
     High,
-    /// The default.
+    /// The default priority.
     #[default]
     Normal,
-    /// Dropped first.
+    /// Included last and dropped first.
     Low,
 }
 
@@ -265,7 +269,7 @@ impl Priority {
     }
 }
 
-/// How many more completed turns an item lives (rules T1-T3).
+/// The number of further completed turns that an item lives (rules T1-T3).
 ///
 /// ```
 /// use context_window::{Conversation, PinnedItem, Ttl};
@@ -276,22 +280,22 @@ impl Priority {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ttl {
-    /// Nothing is left: the TTL policy decides what happens.
+    /// No turns are left. The TTL policy decides the outcome.
     NoneRemaining,
-    /// So many completed turns are left.
+    /// The number of completed turns left.
     Limited(NonZeroU32),
-    /// It never expires; a pin with it is never dropped (rule S2).
+    /// The item never expires. A pin with this TTL is never dropped (rule S2).
     Unlimited,
 }
 
 impl Ttl {
-    /// `n` completed turns; 0 reads as [`Ttl::NoneRemaining`] (rule T2).
+    /// Creates a TTL of `n` completed turns. 0 gives [`Ttl::NoneRemaining`] (rule T2).
     #[must_use]
     pub fn turns(n: u32) -> Self {
         NonZeroU32::new(n).map_or(Self::NoneRemaining, Self::Limited)
     }
 
-    /// One turn later (rule T3): one less, and never below zero.
+    /// Returns the TTL after one more turn: one less, at least zero (rule T3).
     pub(crate) fn after_turn(self) -> Self {
         match self {
             Self::Limited(n) => Self::turns(n.get() - 1),
@@ -337,13 +341,14 @@ impl<'de> Deserialize<'de> for Ttl {
         let form = TtlForm::deserialize(deserializer).map_err(|_| serde::de::Error::custom(EXPECTED))?;
         Ok(match form {
             TtlForm::Unlimited => Self::Unlimited,
+            // `{"limited": 0}` becomes `NoneRemaining`, so a limited TTL is never zero.
             TtlForm::NoneRemaining => Self::NoneRemaining,
             TtlForm::Limited(n) => Self::turns(n),
         })
     }
 }
 
-/// A note that stays in the prompt while there is room: preferences, facts, the plan of an agent.
+/// A note that stays in the prompt while there is room: a preference, a fact, or an agent's plan.
 ///
 /// ```
 /// use context_window::{Conversation, PinnedItem, Priority};
@@ -366,26 +371,27 @@ pub struct PinnedItem {
 }
 
 impl PinnedItem {
-    /// Creates a note of normal priority without a TTL: it never expires, but may be dropped for budget (rule
-    /// S2).
+    /// Creates a note of normal priority without a TTL. It never expires, but may be dropped if the budget is
+    /// too small (rule S2).
     #[must_use]
     pub fn new(id: impl Into<ItemId>, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), priority: Priority::Normal, ttl: None }
     }
 
-    /// Returns its id.
+    /// Returns the id.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         &self.id
     }
 
-    /// What it says.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Sets how long the note lives; an explicit [`Ttl::Unlimited`] is never dropped, even over budget.
+    /// Sets the TTL of the note. With an explicit [`Ttl::Unlimited`], the note is never dropped, even over
+    /// budget.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.ttl = Some(ttl);
@@ -400,7 +406,7 @@ impl PinnedItem {
     }
 }
 
-/// A retrieved document: in the prompt whole or not at all (rule S8).
+/// A retrieved document. It is included as a whole or not at all (rule S8).
 ///
 /// ```
 /// use context_window::{Conversation, Message, PlanRequest, RagItem};
@@ -426,8 +432,8 @@ pub struct RagItem {
 }
 
 impl RagItem {
-    /// Creates a document with its score; larger is better. NaN and infinite scores are refused by
-    /// `build_plan`.
+    /// Creates a document with its score. Larger scores are better. `build_plan` rejects NaN and infinite
+    /// scores.
     #[must_use]
     pub fn new(id: impl Into<ItemId>, score: f64, text: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), text: text.into(), score, origin: None, ttl: None }
@@ -439,7 +445,7 @@ impl RagItem {
         &self.id
     }
 
-    /// Returns the document's score; larger is better.
+    /// Returns the document's score. Larger is better.
     #[must_use]
     pub fn score(&self) -> f64 {
         self.score
@@ -451,14 +457,15 @@ impl RagItem {
         &self.text
     }
 
-    /// Where the document comes from: a file, a collection. `max_source_tokens` counts by it (rule S9).
+    /// Sets the origin of the document, such as a file or a collection. `max_source_tokens` limits the tokens
+    /// per origin (rule S9).
     #[must_use]
     pub fn with_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// Sets the caller's own count of how long the document lives; the conversation never ages it.
+    /// Sets the document's TTL. The caller counts it down; the conversation never changes it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.ttl = Some(ttl);
@@ -467,7 +474,7 @@ impl RagItem {
 }
 
 impl<I: Into<ItemId>, T: Into<Arc<str>>> From<(f64, I, T)> for RagItem {
-    /// From (score, id, text), the shape that vector stores of the `rig` family return.
+    /// Converts (score, id, text), the shape that vector stores of the `rig` family return.
     fn from((score, id, text): (f64, I, T)) -> Self {
         Self::new(id, score, text)
     }

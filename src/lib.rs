@@ -1,8 +1,12 @@
-//! Decides what goes into a language model's prompt, within an exact token budget, and says why.
+//! Selects the content of a language model's prompt within an exact token budget, with a reason for each
+//! decision.
 //!
 //! ```
-//! use context_window::{ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits};
+//! use context_window::{
+//!     ContextWindowManager, Conversation, Message, PinnedItem, PlanRequest, RagItem, RequestLimits, render,
+//! };
 //!
+//! # fn send(_: &impl serde::Serialize) {}
 //! # fn main() -> Result<(), context_window::Error> {
 //! # #[cfg(feature = "openai")] {
 //! let manager = ContextWindowManager::for_model("gpt-4o")?;
@@ -26,6 +30,7 @@
 //! assert_eq!(plan.excluded[0].id.as_str(), "hours");
 //! assert_eq!(plan.excluded[0].reason.to_string(), "too large; 4 tokens left");
 //! assert_eq!(plan.estimated_tokens_total.tokens, 86);
+//! send(&render::openai(&plan)); // the body of the request to the provider
 //! # }
 //! # Ok(())
 //! # }
@@ -33,110 +38,79 @@
 //!
 //! # Overview
 //!
-//! A [`ContextWindowManager`] is bound to one model, one counter and one configuration. A [`Conversation`] is the
-//! append-only log of messages, pins and lifetimes. A [`PlanRequest`] borrows the log and brings what belongs to one
-//! prompt: documents, tools, volatile state, limits. [`ContextWindowManager::build_plan`] reads all of them and returns a
-//! [`ContextPlan`]: every candidate in exactly one of `included` and `excluded`, each with its reason and its tokens.
+//! A [`ContextWindowManager`] combines one model, one token counter and one configuration. A [`Conversation`]
+//! is an append-only log of messages, pins and TTLs. A [`PlanRequest`] borrows the log and adds the parts of
+//! a single prompt: documents, tools, volatile state and limits. [`ContextWindowManager::build_plan`] returns
+//! a [`ContextPlan`], which lists every candidate as included or excluded, with its tokens and its reason.
 //!
-//! The stages run in this order, and each uses only the results of those before it:
+//! After the reply, call [`Conversation::push_reply`]. It records the start of the window, the included
+//! documents and the provider's usage report. The next prompt then begins with the same bytes, so the
+//! provider's cache applies. A model without a public tokenizer is counted with another one, and each such
+//! count is marked as an estimate. The usage reports then correct the budget.
 //!
-//! 1. candidates: what is required, pinned, retrieved; what has expired; what a broken history needs
-//! 2. budget: the shares, what each section could use
-//! 3. select: required, pinned, conversation, documents, then once more with what is left over
-//! 4. assemble: rows and messages in prompt order
-//! 5. conform: messages that the provider accepts
-//! 6. ledger: every token, what is out and why
+//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due)
+//! returns a request for a summary, and [`Compactor::apply_summary`](compaction::Compactor::apply_summary)
+//! applies the summary. Older messages are archived, never deleted. [`Conversation::history`] returns all of
+//! them, [`Conversation::active`] only those that are still sent.
 //!
-//! The smallest use is four lines:
+//! You can rely on these properties:
 //!
-//! ```
-//! # use context_window::*;
-//! # fn send(_: &impl serde::Serialize) {}
-//! # fn main() -> Result<(), Error> {
-//! # #[cfg(feature = "openai")] {
-//! # let question = "How long do refunds take?";
-//! # let hits = vec![(0.91, "refunds".to_string(), "Refunds take 5 days.".to_string())];
-//! let manager = ContextWindowManager::for_model("gpt-4o")?;
-//! let log = Conversation::from([Message::system("Answer from the documents."), Message::user(question)]);
-//! let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(hits))?;
-//! send(&render::openai(&plan));
-//! # assert_eq!(plan.included.len(), 3);
-//! # }
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! A prompt that begins as the last one did is cheaper: [`Conversation::push_reply`] remembers where its window
-//! started, which documents it held and which tool results were cleared, and the next plan goes on from there. A
-//! stateless server that keeps no [`Conversation`] stores [`ContextPlan::anchor`] and passes it to
-//! [`PlanRequest::with_previous`].
-//!
-//! A model without a public tokenizer is counted by another one, and every number says so. Hand the provider's report to
-//! [`Conversation::push_reply`]: the next plan knows the [`TokenCalibration`](usage::TokenCalibration) and keeps its
-//! budget in the provider's tokens.
-//!
-//! A conversation that outgrows its window is compacted: [`Compactor::due`](compaction::Compactor::due) hands
-//! out a request for a summary, [`Compactor::apply_summary`](compaction::Compactor::apply_summary) takes the
-//! answer back. Older messages are archived, never deleted: [`Conversation::history`] is what a person sees,
-//! [`Conversation::active`] what is sent. [`ContextWindowManager::usage`] says how full the window is, and
-//! the crate `context-window-store` keeps all of it on disk.
-//!
-//! # What it promises
-//!
-//! - Planning reads and never writes; the same request gives the same bytes. No clock, no randomness, no hash order.
-//! - The tokens of `included` and `overhead` sum to the total, and the total is the count of the rendered prompt.
-//! - A tool call is in with all its results or not at all; the live question is always in; documents are whole.
+//! - Planning never changes the conversation. Equal requests give equal bytes: there is no clock, no
+//!   randomness and no dependence on hash order.
+//! - The tokens of `included` and `overhead` sum to the total, and the total is the token count of the
+//!   rendered prompt.
+//! - A tool call is included with all its results or not at all. The live question is always included.
+//!   Documents are included whole.
 //! - Planning time depends on the size of the budget, not on the length of the history.
-//! - With `fill = "backfill"` a larger budget may lose a document that a smaller one kept; `docs/rules.md` says when.
+//! - With `fill = "backfill"`, a larger budget may lose a document that a smaller one kept; see
+//!   `docs/rules.md`.
 //!
-//! # Ask it why
+//! The feature `openai` (default) adds the encodings `o200k_base` and `cl100k_base`, `hf` (default) adds any
+//! Hugging Face `tokenizer.json`, and `chat-template` renders prompts with a model's own chat template. The
+//! book starts at `docs/README.md` in the repository and contains guides, all rules and all options.
+//! `examples/chat.rs` and `examples/agent.rs` are complete loops, `examples/rag-chat` is a complete
+//! application.
 //!
-//! [`Explainer::explain`](analysis::Explainer::explain) says which budget brings an item back, and which one makes it
-//! leave; [`Diff::between`](analysis::Diff::between) names the one cause of every change between two plans;
-//! [`ContextPlan::prefix`] says how much of the last prompt is repeated;
-//! [`Explainer::remedies`](analysis::Explainer::remedies) plans an overflowing request again with each change that
-//! helps, and [`Explainer::advice`](analysis::Explainer::advice) does the same for a prompt that is nearly full.
-//!
-//! # Where to find
+//! # Entry points
 //!
 //! | task | entry point |
 //! | --- | --- |
 //! | plan a prompt | [`ContextWindowManager::build_plan`], [`PlanRequest`], [`ContextPlan`] |
-//! | send it | [`render`] |
-//! | keep the conversation | [`Conversation`]; on disk or in a database: the crate `context-window-store` |
-//! | store it yourself, entry by entry | [`events::LogEvent`] |
-//! | know how much to retrieve (budget hint) | [`ContextWindowManager::retrieval_budget`], [`plan::RetrievalBudget`] |
-//! | add the time, open files (`SysInfo`) | [`PlanRequest::with_state`] |
+//! | render a prompt for a provider | [`render`] |
+//! | store a conversation | [`events::LogEvent`]; on disk or in a database: `context-window-store` |
+//! | get a budget hint for retrieval | [`ContextWindowManager::retrieval_budget`] |
+//! | add the time or open files (`SysInfo`) | [`PlanRequest::with_state`] |
 //! | end a turn (decrement TTL) | [`Conversation::complete_turn`], [`Ttl`] |
-//! | answer questions about used-up TTL | [`ContextPlan::events`], [`usage::ContextEvent::TtlAsk`], [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
-//! | measure how full the window is | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
-//! | show a status line | [`usage::ContextUsage`] as text; as a widget: `StatusLine` of `context-window-ratatui` |
-//! | tell a user what happens | [`Conversation::observe_usage`], [`usage::Committed`], [`usage::ContextEvent`] |
-//! | compact | [`ContextWindowManager::compactor`]; with a model that summarises: `context-window-genai` |
-//! | retry after "prompt too long" | [`usage::is_context_overflow`], [`ContextWindowManager::plan_after_overflow`] |
-//! | explain why an item is in or out | [`ContextWindowManager::explainer`], [`ContextPlan::reason`] |
-//! | keep no state on a server | [`plan::Anchor`], [`PlanRequest::with_previous`] |
-//! | count only | [`TokenCounter`], the crate `context-window-tokens` |
+//! | answer a used-up TTL | [`Conversation::pin`], [`Conversation::set_ttl`], [`Conversation::unpin`] |
+//! | measure context window usage | [`ContextWindowManager::usage`], [`usage::ContextUsage`] |
+//! | show a status line | [`usage::ContextUsage`]; as a widget: `context-window-ratatui` |
+//! | report events to a user | [`ContextPlan::events`], [`Conversation::observe_usage`] |
+//! | compact a conversation | [`ContextWindowManager::compactor`]; with a model: `context-window-genai` |
+//! | detect the error "prompt too long" | [`usage::is_context_overflow`] |
+//! | plan again after that error | [`ContextWindowManager::plan_after_overflow`] |
+//! | correct an estimating counter | [`Conversation::push_reply`], [`usage::TokenCalibration`] |
+//! | explain a decision | [`ContextPlan::reason`], [`Explainer::explain`] |
+//! | compare two plans | [`Diff::between`], [`ContextPlan::prefix`] |
+//! | fix or avoid an overflow | [`Explainer::remedies`], [`Explainer::advice`] |
+//! | replay the prompts of a conversation | [`Explainer::replay`] |
+//! | run a server without stored state | [`ContextPlan::anchor`], [`PlanRequest::with_previous`] |
+//! | count tokens | [`TokenCounter`], the crate `context-window-tokens` |
+//! | configure the planner | [`Config`], `config/default.toml`; presets, files and flags: [`ConfigLayers`] |
+//! | add a model | [`Registry`], `config/models.toml` |
 //! | print a plan | [`ContextPlan::to_json`]; as text, Markdown or a web page: `context-window-report` |
-//! | read session files, transcripts, answers of a vector store | the crate `context-window-formats` |
+//! | read sessions, transcripts, search results | the crate `context-window-formats` |
 //! | show a plan in a terminal | `context-window-ratatui`, or the tool `plan-inspect` |
 //!
-//! # Features
-//!
-//! `openai` (default): the encodings `o200k_base` and `cl100k_base`. `hf` (default): any Hugging Face `tokenizer.json`.
-//! `chat-template`: prompts as the text of a model's own chat template.
-//!
-//! # Learn more
-//!
-//! - The book: `docs/README.md` in the repository. It has guides, every rule with its id and every option.
-//! - [`Config`] and `config/default.toml`: every option; [`ConfigLayers`](config::ConfigLayers): presets, files,
-//!   variables and flags over them.
-//! - [`Registry`] and `config/models.toml`: models by name.
-//! - [`Explainer::replay`](analysis::Explainer::replay): every prompt of a conversation, one after another.
-//! - `examples/chat.rs`, `examples/agent.rs`: whole loops; `examples/rag-chat`: a whole application.
+//! [`ConfigLayers`]: config::ConfigLayers
+//! [`Diff::between`]: analysis::Diff::between
+//! [`Explainer::advice`]: analysis::Explainer::advice
+//! [`Explainer::explain`]: analysis::Explainer::explain
+//! [`Explainer::remedies`]: analysis::Explainer::remedies
+//! [`Explainer::replay`]: analysis::Explainer::replay
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+// The order of the modules is the order of the layers: a module uses only those above it.
 mod item;
 #[doc(hidden)]
 pub mod text;

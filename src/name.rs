@@ -1,8 +1,8 @@
-//! Enums that have a name in JSON and options: shown by it, and read from it.
+//! Enums with a name in JSON and options: formatting and parsing by that name.
 
 use crate::item::{Priority, Section};
 
-/// Shows an enum by its `name()`, and reads it from there.
+/// Implements `Display` and `FromStr` for an enum by its `name()`.
 macro_rules! by_name {
     ($type:ident, $what:literal, [$($variant:ident),+ $(,)?]) => {
         impl std::fmt::Display for $type {
@@ -11,7 +11,8 @@ macro_rules! by_name {
             }
         }
 
-        /// From its name in JSON and options. Another text is an error of the kind `Input` that lists the names.
+        /// Parses the name used in JSON and options. For an unknown name, returns an error of kind `Input`
+        /// that lists all names.
         impl std::str::FromStr for $type {
             type Err = crate::error::Error;
 

@@ -99,7 +99,7 @@ mod tables {
         let mut known = vec![0u32; 1 << (hash::KNOWN_BITS - 4)];
         for (token, id) in tokens.iter().zip(0u32..) {
             for length in (1..=token.len()).rev() {
-                let place = hash::known(hash::of(&token[..length]));
+                let place = hash::known(hash::hash_bytes(&token[..length]));
                 known[place / 16] |= (if length == token.len() { 3 } else { 1 }) << (place % 16 * 2);
                 if length < token.len() && shorter[id as usize] == NONE {
                     shorter[id as usize] = ids.get(&token[..length]).copied().unwrap_or(NONE);
@@ -152,7 +152,7 @@ mod tables {
         let size = (tokens.len() * 2).next_power_of_two();
         let mut slots = vec![0u128; size];
         for (token, id) in tokens.iter().zip(0u32..) {
-            let mut place = (hash::of(token) >> (64 - size.ilog2())) as usize;
+            let mut place = (hash::hash_bytes(token) >> (64 - size.ilog2())) as usize;
             while slots[place] != 0 {
                 place = (place + 1) % size;
             }

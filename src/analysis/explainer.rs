@@ -1,9 +1,9 @@
-//! Questions about one request, asked of one manager.
+//! The entry point of explanations: one request, bound to one manager.
 
 use crate::planner::{manager::ContextWindowManager, request::PlanRequest};
 
-/// Answers questions about one request: why something is in or out, what would help, what came before. Made by
-/// [`ContextWindowManager::explainer`].
+/// Answers questions about one request: the reasons for its included and excluded items, the changes that
+/// would help, and the prompts before it. Made by [`ContextWindowManager::explainer`].
 ///
 /// ```
 /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
@@ -28,8 +28,8 @@ pub struct Explainer<'a> {
 }
 
 impl ContextWindowManager {
-    /// Questions about a request: [`Explainer::explain`], [`Explainer::remedies`], [`Explainer::replay`], and, of two
-    /// requests, [`Diff::between`](crate::analysis::Diff::between).
+    /// Returns an [`Explainer`] of a request, for [`Explainer::explain`], [`Explainer::remedies`] and
+    /// [`Explainer::replay`]. Compare two of them with [`Diff::between`](crate::analysis::Diff::between).
     #[must_use]
     pub fn explainer<'a>(&'a self, request: &'a PlanRequest<'a>) -> Explainer<'a> {
         Explainer { manager: self, request }

@@ -1,5 +1,5 @@
-//! Questions about plans, answered by planning again: why, what if, what changed, what is repeated. [`Explainer`] answers
-//! them.
+//! Analysis of plans by planning again: reasons, other budgets, the differences between two plans, and the
+//! repeated beginning of a prompt. [`Explainer`] is the entry point.
 //!
 //! ```
 //! use context_window::{
@@ -39,7 +39,8 @@
 //! // Changes that make a prompt fit, and changes that make room in one that is nearly full.
 //! let remedies: Vec<ConfirmedRemedy> = explainer.remedies()?;
 //! let advice: Option<Advice> = explainer.advice(&manager.build_plan(&smaller)?)?;
-//! assert!(remedies.is_empty() && !advice.is_some_and(|advice| advice.change == AdvisedChange::DropReasoning));
+//! assert!(remedies.is_empty());
+//! assert!(!advice.is_some_and(|advice| advice.change == AdvisedChange::DropReasoning));
 //!
 //! // All prompts of a conversation.
 //! let steps: Vec<Step> = explainer.replay().collect::<Result<_, _>>()?;

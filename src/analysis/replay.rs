@@ -1,5 +1,5 @@
-//! A conversation's prompts, one after another, as an application that uses this planner would have planned
-//! them (rule V1).
+//! The prompts of a conversation, planned one after another as an application with this planner would have
+//! planned them (replay, rule V1).
 
 use super::Explainer;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     usage::Usage,
 };
 
-/// The prompts of a conversation that are planned one after another.
+/// An iterator over the prompts of a conversation, each planned after the one before it.
 pub(crate) struct Replay<'a> {
     manager: &'a ContextWindowManager,
     request: PlanRequest<'a>,
@@ -19,7 +19,7 @@ pub(crate) struct Replay<'a> {
     past: Conversation,
     reported: Option<Usage>,
     prompts: usize,
-    /// Prompts that are not planned.
+    /// Number of prompts at the beginning that are counted but not planned.
     skipped: usize,
     turns: usize,
     ended: bool,
@@ -33,24 +33,27 @@ pub struct Step {
     pub prompt: usize,
     /// The number of its turn, from 1; 0 before the first user message.
     pub turn: usize,
-    /// Number of messages that the conversation had.
+    /// Number of messages in the conversation at this prompt.
     pub messages: usize,
-    /// Number of compactions that it had.
+    /// Number of compactions before this prompt.
     pub compactions: usize,
-    /// Its plan; [`ContextPlan::repeated`] compares it with the prompt before it.
+    /// The plan of the prompt. [`ContextPlan::repeated`] compares it with the prompt before it.
     pub plan: ContextPlan,
 }
 
 impl<'a> Explainer<'a> {
-    /// Plans the request's conversation again from its beginning: one prompt before every assistant message,
-    /// and the request itself as the last one. Each reply is committed ([`Conversation::push_reply`]), so
-    /// every prompt continues the one before it.
+    /// Plans the request's conversation again from its beginning. There is one prompt before every assistant
+    /// message, and the request itself is the last one. Each reply is committed
+    /// ([`Conversation::push_reply`]), so every prompt continues the one before it.
     ///
     /// ```
-    /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+    /// use context_window::{
+    ///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter,
+    /// };
     ///
     /// # fn main() -> Result<(), context_window::Error> {
-    /// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+    /// # let manager =
+    /// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
     /// let log = Conversation::from([
     ///     Message::user("How long do refunds take?"),
     ///     Message::assistant("5 days."),
@@ -65,22 +68,23 @@ impl<'a> Explainer<'a> {
     /// # }
     /// ```
     ///
-    /// Tools and limits are the request's throughout; documents, state and focus hint belong to the last
-    /// prompt only. Pins, compactions and rewinds happen at their places in the log. A TTL changes only by
-    /// events of the log: the replay does not count it down.
+    /// All prompts have the tools and limits of the request. Documents, state and focus hint belong to the
+    /// last prompt only. Pins, compactions and rewinds happen at their places in the log. A TTL changes only
+    /// by events of the log: the replay does not count it down.
     pub fn replay(&self) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
         self.replayed(0)
     }
 
-    /// Plans the newest prompts only, at most `count`, as [`Explainer::replay`] does. The first of them is
+    /// Plans only the newest prompts, at most `count`, as [`Explainer::replay`] does. The first of them is
     /// planned without a previous prompt.
     pub fn replay_newest(&self, count: usize) -> impl Iterator<Item = Result<Step, Error>> + use<'a> {
         self.replayed(self.count_prompts().saturating_sub(count))
     }
 
-    /// Returns the number of prompts that [`Explainer::replay`] plans, the request's own among them.
+    /// Returns the number of prompts that [`Explainer::replay`] plans, including the request's own.
     #[must_use]
     pub fn count_prompts(&self) -> usize {
+        // An assistant message at the beginning of the log has no prompt before it.
         let messages = self.request.log.messages().iter().skip(1);
         messages.filter(|message| message.role() == Role::Assistant).count() + 1
     }
@@ -102,7 +106,7 @@ impl<'a> Explainer<'a> {
 }
 
 impl Replay<'_> {
-    /// Plans the prompt that is due now.
+    /// Plans the prompt that comes next. `last` is true for the request itself.
     fn plan(&mut self, last: bool) -> Result<Step, Error> {
         let mut request = PlanRequest { log: &self.past, previous: None, ..self.request.clone() };
         if !last {
@@ -126,7 +130,7 @@ impl Iterator for Replay<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while let Some(entry) = self.entries.next() {
             match entry {
-                // The sent prompt is planned again; the provider's report on it is kept.
+                // The sent prompt is planned again, but the provider's usage report on it is kept.
                 Entry::Event(Event::Sent { usage, .. }) => self.reported = *usage,
                 Entry::Event(event) => self.past.record(event.clone()),
                 Entry::Message(message) => {
@@ -142,6 +146,7 @@ impl Iterator for Replay<'_> {
                         continue;
                     }
                     let step = self.plan(false);
+                    // If planning fails, the reply is still added, so that the later prompts can be planned.
                     match &step {
                         Ok(step) => drop(self.past.commit(&step.plan, message.clone(), reported.into())),
                         Err(_) => drop(self.past.push(message.clone())),
@@ -165,7 +170,7 @@ mod tests {
         tokens::TokenCounter,
     };
 
-    /// Returns the number of candidates that a replay of so many turns weighs, and that of its rows.
+    /// Returns the number of rows in a replay of `turns` turns, and the number of candidates that it weighs.
     fn work(turns: usize) -> (u64, u64) {
         let both = |at: usize| [Message::user(format!("{at}?")), Message::assistant(format!("{at}."))];
         let log: Conversation = (0..turns).flat_map(both).collect();
@@ -178,7 +183,8 @@ mod tests {
         (rows.sum(), WEIGHED.take())
     }
 
-    /// Prompts of a window that is full take the work of the window, however long the conversation is.
+    /// Checks that each prompt of a full window takes the work of the window, however long the conversation
+    /// is.
     #[test]
     fn a_replay_of_twice_as_many_turns_is_twice_the_work_if_the_window_is_full() {
         let (some, twice) = (work(300), work(600));

@@ -1,5 +1,5 @@
-//! Summaries made without a model (rule C6), and transcripts for models that take text only. The same
-//! messages always give the same text.
+//! Summaries made without a model (rule C6), and transcripts for models that accept text only. Equal messages
+//! always give equal text.
 
 use crate::{
     error::Error,
@@ -11,28 +11,30 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Bytes of a request, of arguments and of an outcome on one line, while there is room.
+/// Maximum bytes of a user request in a digest, once it has to be shortened.
 const REQUEST: usize = 2_000;
+/// Maximum bytes of the arguments of a call.
 const ARGUMENTS: usize = 160;
+/// Maximum bytes of the error text of a failed call.
 const OUTCOME: usize = 160;
 
-/// Lengths that requests are clipped to, one after the other, before the oldest entries are folded into
-/// counts.
+/// Maximum bytes of user requests in successive attempts to fit the limit. After the last one, the oldest
+/// entries are replaced by counts.
 const CLIPS: [usize; 5] = [usize::MAX, REQUEST, 600, 200, 80];
 
-/// The beginning of a digest that earlier summaries follow.
+/// The first words of a digest that begins with earlier summaries.
 const BEFORE: &str = "Before that: ";
 
-/// Resources that are listed.
+/// Maximum number of listed resources.
 const TOUCHED: usize = 20;
 
-/// Keys of arguments that name what a call works on.
+/// Argument keys that name the resource of a call.
 const RESOURCES: [&str; 9] =
     ["path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "url", "uri"];
 
-/// One thing that happened.
+/// An event of the conversation, as one entry of a digest.
 enum Entry {
-    /// The user's request.
+    /// A user request.
     Request(String),
     Call(Call),
 }
@@ -41,33 +43,38 @@ enum Entry {
 struct Call {
     name: String,
     arguments: String,
-    /// The resource that it works on.
+    /// The resource (file or address) of the call.
     resource: Option<String>,
     outcome: Outcome,
-    /// Number of calls on one resource that it summarises.
+    /// The number of successive calls on one resource that this entry represents.
     times: u64,
 }
 
+/// The outcome of a call.
 enum Outcome {
     /// No result is recorded.
     Open,
+    /// The call succeeded with a result of this many bytes.
     Done(usize),
+    /// The call failed with this error.
     Failed(String),
 }
 
-/// The texts of earlier summaries that a digest begins with.
+/// The earlier summaries at the beginning of a digest.
 #[derive(Debug, Default)]
 pub(super) struct Earlier {
-    /// Summaries that a model or a person wrote: never cut, because nothing else says the same in as few
-    /// words.
+    /// Summaries written by a model or a person. They are never truncated, because no other source can
+    /// replace them.
     pub(super) written: Vec<String>,
-    /// Digests, without the written summaries that they begin with: cut to half of the room.
+    /// Digests, without the written summaries at their beginning. They are truncated to half of the limit.
     pub(super) digests: Vec<String>,
 }
 
 impl Earlier {
-    /// Adds a digest with the written summaries that it begins with.
+    /// Adds a digest. `carried` are the written summaries at its beginning, which are kept separately.
     pub(super) fn push_digest(&mut self, text: &str, carried: Vec<String>) {
+        // The prefix is compared as text; a digest that was edited by hand may lack it and is then kept as a
+        // whole.
         let own = text.strip_prefix(BEFORE).and_then(|rest| rest.strip_prefix(&joined(&carried)));
         let own = if carried.is_empty() { text } else { own.unwrap_or(text) };
         self.digests.push(own.trim().to_owned());
@@ -75,15 +82,15 @@ impl Earlier {
     }
 }
 
-/// Joins summaries as a digest begins with them.
+/// Joins summaries in the form in which a digest begins with them.
 fn joined(summaries: &[String]) -> String {
     let texts = summaries.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Builds the digest of messages, after earlier summaries, in at most `most` tokens. Written summaries are
-/// whole in it: if one takes more than half of that, the rest has the other half, and the digest is longer by
-/// as much.
+/// Builds the digest of messages in at most `most` tokens, beginning with earlier summaries. Written
+/// summaries are never truncated. If they need more than half of `most`, the rest of the digest still gets
+/// the other half, and the digest exceeds `most` accordingly.
 pub(super) fn text(
     earlier: &Earlier,
     messages: &[&Message],
@@ -103,7 +110,7 @@ pub(super) fn text(
     if fits(&everything)? {
         return Ok(everything);
     }
-    // Earlier digests keep half of the room, whatever follows.
+    // Earlier digests may use half of the remaining limit, so that the newest messages get the other half.
     let earlier = begins(&shortened(&digests, most.saturating_sub(taken) / 2, counter)?);
     let whole = |clip: usize, folded: usize| written(&earlier, &entries, last.as_deref(), clip, folded);
     for clip in CLIPS {
@@ -112,7 +119,8 @@ pub(super) fn text(
             return Ok(text);
         }
     }
-    // The oldest become counts, calls before requests: as few as it takes.
+    // Replaces the oldest entries by counts, calls before requests, and only as many as necessary. Binary
+    // search, because each attempt counts tokens.
     let (mut too_few, mut enough) = (0, entries.len());
     while enough - too_few > 1 {
         let middle = usize::midpoint(too_few, enough);
@@ -125,6 +133,7 @@ pub(super) fn text(
     Ok(counter.prefix_within(&text, most)?.0.trim_end().to_owned())
 }
 
+/// Extracts the entries from messages: user requests, and calls with their outcomes.
 fn entries(messages: &[&Message]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut open: Vec<(String, usize)> = Vec::new();
@@ -132,6 +141,7 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
         match message.role() {
             Role::User if !message.is_empty() => entries.push(Entry::Request(said(message))),
             Role::Tool => {
+                // The newest open call with this id: ids may repeat in a long conversation.
                 let answered = message.answers().and_then(|id| open.iter().rposition(|(call, _)| call == id));
                 let Some((_, at)) = answered.map(|at| open.remove(at)) else { continue };
                 if let Entry::Call(call) = &mut entries[at] {
@@ -154,7 +164,7 @@ fn entries(messages: &[&Message]) -> Vec<Entry> {
     collapsed(entries)
 }
 
-/// Neighbouring calls on one resource become the last of them; one that failed stays visible.
+/// Merges successive calls on one resource into the last one. A failed call is kept as a separate entry.
 fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -171,13 +181,14 @@ fn collapsed(entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-/// Cuts a text to at most a number of tokens.
+/// Truncates a text to at most `most` tokens and appends the number of bytes cut.
 fn shortened(text: &str, most: u64, counter: &TokenCounter) -> Result<String, Error> {
     let (beginning, _) = counter.prefix_within(text.trim(), most)?;
     let more = text.trim().len() - beginning.len();
     Ok(if more == 0 { beginning.into() } else { format!("{} [{more} more bytes]", beginning.trim_end()) })
 }
 
+/// Writes a digest. Requests are cut to `clip` bytes, and the oldest `folded` entries become counts.
 fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, folded: usize) -> String {
     let mut text = String::new();
     if !earlier.is_empty() {
@@ -226,7 +237,8 @@ fn written(earlier: &str, entries: &[Entry], last: Option<&str>, clip: usize, fo
     text.trim_end().to_owned()
 }
 
-/// Some entries in their order: those that become counts, and the others.
+/// Splits entries into those that become counts and the others. Calls become counts first, then requests, the
+/// oldest first.
 fn parted(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
     let calls = entries.iter().filter(|entry| matches!(entry, Entry::Call(_))).count();
     let (mut calls_left, mut requests_left) = (folded.min(calls), folded.saturating_sub(calls));
@@ -241,15 +253,19 @@ fn parted(entries: &[Entry], folded: usize) -> (Vec<&Entry>, Vec<&Entry>) {
     })
 }
 
+/// Formats a count with a noun in the singular or plural.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the resources of calls, each with the last call, in the order of those.
+/// Returns the resources of the calls with the name of the last call on each, in the order of these last
+/// calls.
 fn touched(entries: &[Entry]) -> IndexMap<&str, &str> {
     let mut touched = IndexMap::new();
     for entry in entries {
         if let Entry::Call(Call { resource: Some(resource), name, .. }) = entry {
+            // Removed first, so that a resource moves to the end at each call. The removal is linear in the
+            // number of resources.
             touched.shift_remove(resource.as_str());
             touched.insert(resource.as_str(), name.as_str());
         }
@@ -258,6 +274,7 @@ fn touched(entries: &[Entry]) -> IndexMap<&str, &str> {
 }
 
 impl Call {
+    /// Formats the call as one line.
     fn line(&self) -> String {
         let mut line = format!("{} {}", one_line(&self.name, ARGUMENTS), self.arguments);
         if self.times > 1 {
@@ -276,7 +293,7 @@ impl Call {
     }
 }
 
-/// Returns the outcome of a call: results report it themselves, or begin like an error.
+/// Returns the outcome of a call: failed if the result is marked as failed or begins like an error message.
 fn outcome(result: &Message) -> Outcome {
     let text = said(result);
     let begin: String = text.trim_start().chars().take(64).collect::<String>().to_lowercase();
@@ -290,14 +307,14 @@ fn outcome(result: &Message) -> Outcome {
     Outcome::Done(text.len())
 }
 
-/// Returns the resource that a call works on, by its arguments.
+/// Returns the resource of a call, taken from its arguments.
 fn resource(arguments: &str) -> Option<String> {
     let arguments: Value = size::tree(arguments)?;
     let named = RESOURCES.iter().find_map(|key| arguments.get(key)?.as_str());
     named.map(|name| one_line(name, ARGUMENTS))
 }
 
-/// Returns the text of a message, parts that are no text named.
+/// Returns the text of a message, with a placeholder for each part other than text.
 fn said(message: &Message) -> String {
     let mut text = message.text().trim().to_owned();
     for part in message.as_texts() {
@@ -309,12 +326,13 @@ fn said(message: &Message) -> String {
     text
 }
 
+/// Joins a text to one line and cuts it to `most` bytes.
 fn one_line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     clipped(&words.join(" "), most)
 }
 
-/// Cuts a text to a number of bytes and states the size of the missing part.
+/// Cuts a text to `most` bytes and appends the number of bytes cut.
 fn clipped(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -323,7 +341,7 @@ fn clipped(text: &str, most: usize) -> String {
     format!("{} [{} more bytes]", text[..end].trim_end(), text.len() - end)
 }
 
-/// Returns a message as lines of a transcript: its text, and of tools names, arguments and outcomes.
+/// Formats a message as lines of a transcript: its text, and the names, arguments and outcomes of its calls.
 pub(super) fn lines(message: &Message) -> Vec<String> {
     let text = said(message);
     let mut lines = Vec::new();
@@ -344,25 +362,26 @@ pub(super) fn lines(message: &Message) -> Vec<String> {
     lines
 }
 
-/// A line of a transcript: a message, a call, or an earlier summary.
+/// A line of a transcript: a message, a call or an earlier summary.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) text: String,
-    /// An earlier summary stays in a transcript that is cut.
+    /// True for an earlier summary, which is kept when a transcript is truncated.
     pub(super) is_summary: bool,
 }
 
-/// Cuts lines to so many tokens: every earlier summary whole, then as many of the newest others as fit, and
-/// the beginning of the first that does not. Returns `None` if the summaries do not fit, or none of the
-/// others would be left beside them.
+/// Cuts a transcript to `limit` tokens. Every earlier summary is kept whole. The remaining tokens go to the
+/// newest other lines and the beginning of the first line that does not fit. Returns `None` if the summaries
+/// do not fit, or if they leave no room for any other line.
 pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Result<Option<String>, Error> {
     let mut left = limit.saturating_sub(LEFT_OUT);
     for summary in lines.iter().filter(|line| line.is_summary) {
+        // One token more than the count, for the line break.
         let tokens = counter.count_up_to(&summary.text, left)?.tokens.saturating_add(1);
         let Some(rest) = left.checked_sub(tokens) else { return Ok(None) };
         left = rest;
     }
-    // The first line that is kept, and the beginning of the one before it.
+    // The index of the first kept line, and the kept beginning of the line before it.
     let (mut first, mut beginning) = (0, "");
     let others = || lines.iter().enumerate().filter(|(_, line)| !line.is_summary);
     for (at, line) in others().rev() {
@@ -393,5 +412,5 @@ pub(super) fn newest(lines: &[Line], limit: u64, counter: &TokenCounter) -> Resu
     Ok(Some(kept.join("\n")))
 }
 
-/// Tokens kept for the line that says how many lines are left out.
+/// Tokens reserved for the line with the number of omitted lines.
 const LEFT_OUT: u64 = 16;

@@ -1,4 +1,4 @@
-//! The state of a conversation's compaction: due, waiting or stalled (rules C2, C5).
+//! The state of a conversation's compaction: due, waiting or stopped (rules C2, C5).
 
 use super::{Compactor, figures::Figures};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use serde::Serialize;
 
-/// Stalled attempts, in a row, after which no compaction is due any more (rule C5).
+/// Number of stalled attempts in a row after which no compaction is due (rule C5).
 const MOST_STALLED: usize = 3;
 
 /// The state of a compaction: due, or the reason why it is not.
@@ -20,14 +20,14 @@ const MOST_STALLED: usize = 3;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionState {
-    /// It is, by this trigger, and there is something to archive.
+    /// A compaction is due because of this trigger, and there are messages to archive.
     Due(Trigger),
     /// No trigger fires.
     NotDue,
-    /// It has to wait.
+    /// A trigger may fire, but this condition blocks the compaction.
     Waiting(BlockedBy),
-    /// Stalled: this many compactions in a row left a trigger firing, or this many summaries failed. Nothing
-    /// is due until a compaction helps, or the user speaks again (rule C5).
+    /// No compaction is due, because the last attempts stalled: after each of them a trigger still fired, or
+    /// the summary failed. The next successful compaction or user message ends this state (rule C5).
     Stopped {
         /// The number of stalled attempts.
         attempts: u32,
@@ -46,7 +46,8 @@ impl CompactionState {
         }
     }
 
-    /// Returns the option that makes it due, or the reason why it has to wait; `None` if no trigger fires.
+    /// Returns the option that triggers the compaction or the condition that blocks it. Returns `None` if no
+    /// trigger fires.
     fn why(self) -> Option<&'static str> {
         match self {
             Self::Due(trigger) => Some(trigger.text()),
@@ -74,7 +75,7 @@ pub enum Trigger {
     Turns,
     /// `compaction.on_drop`.
     OnDrop,
-    /// Somebody asked for it.
+    /// A user or an application requested it.
     Asked,
 }
 
@@ -95,7 +96,7 @@ impl Trigger {
 }
 
 impl BlockedBy {
-    /// Returns the condition in words.
+    /// Returns a description of the condition.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -122,31 +123,32 @@ impl BlockedBy {
 pub enum BlockedBy {
     /// `compaction.enabled` is false.
     Disabled,
-    /// The window of the model is unknown.
+    /// The context window of the model is unknown.
     UnknownLimit,
-    /// The limits leave no tokens for a prompt: the reply and the safety margin take the whole window.
+    /// The limits leave no tokens for a prompt: reply and safety buffer need the whole window.
     NoRoom,
-    /// A trigger fires, and no message may be archived: they are the live question, or an open tool call.
+    /// A trigger fires, but no message may be archived. All are part of the live question or of an open tool
+    /// call.
     NothingToArchive,
     /// There are fewer active messages than `compaction.min_messages`.
     TooShort,
-    /// There is nothing to compact.
+    /// The conversation has no active messages.
     Empty,
-    /// The log ends in a compaction.
+    /// The log ends with a compaction.
     JustCompacted,
-    /// Since the last compaction neither a reply nor a report has come.
+    /// Neither a reply nor a usage report has arrived since the last compaction.
     NoReply,
     /// A reply is being received.
     Responding,
-    /// A call waits for its result.
+    /// A tool call has no result yet.
     OpenCall,
     /// The log is being played back.
     Playback,
-    /// The provider compacts by itself (rule C12).
+    /// The provider compacts on its own (rule C12).
     Provider,
 }
 
-/// The start of a compaction: by the triggers, or by somebody who asks for it.
+/// The cause of a compaction: the triggers, or an explicit request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Initiator {
     Automatic,
@@ -154,8 +156,8 @@ pub(super) enum Initiator {
 }
 
 impl Compactor<'_> {
-    /// Returns the state that the triggers and the conditions of rule C2 give, and the figures that it was
-    /// read from, if they were needed. A state of `Due` does not mean yet that anything can be archived.
+    /// Returns the state by the triggers and conditions of rule C2, and the figures if they were computed.
+    /// `Due` does not guarantee that any message can be archived.
     pub(super) fn condition(
         self,
         request: &PlanRequest<'_>,
@@ -163,6 +165,7 @@ impl Compactor<'_> {
     ) -> Result<(CompactionState, Option<Figures>), Error> {
         let waiting = |blocked_by| Ok((CompactionState::Waiting(blocked_by), None));
         let options = super::options(self.manager);
+        // The checks run from cheap to expensive; counting the conversation comes last.
         if let Some(blocked_by) = blocked_by(request.log, &options, initiator) {
             return waiting(blocked_by);
         }
@@ -193,7 +196,7 @@ impl Compactor<'_> {
         Ok((state, Some(figures)))
     }
 
-    /// Records one event of `tracing` for a check, target `context_window::tokens`.
+    /// Records one event of `tracing` for a check, with target `context_window::tokens`.
     pub(super) fn trace_check(
         self,
         request: &PlanRequest<'_>,
@@ -220,7 +223,7 @@ impl Compactor<'_> {
         );
     }
 
-    /// Returns the first trigger that fires.
+    /// Returns the first trigger that fires, or `None`.
     pub(super) fn trigger(self, figures: &Figures) -> Option<Trigger> {
         let options = super::options(self.manager);
         let Figures { usage, limits, messages, turns, drops } = figures;
@@ -229,7 +232,8 @@ impl Compactor<'_> {
     }
 }
 
-/// Returns the first of the triggers of size that fires; at its boundary too, unless that is strict.
+/// Returns the first size trigger that fires, or `None`. A value equal to its limit fires, unless `strict` is
+/// set.
 pub(super) fn fires(
     options: &CompactionOptions,
     conversation_tokens: u64,
@@ -239,6 +243,7 @@ pub(super) fn fires(
 ) -> Option<Trigger> {
     let over = |value: u64, limit: u64| if options.strict { value > limit } else { value >= limit };
     let base = options.base.tokens(limits);
+    // 128 bits, because 100 times a 64-bit count overflows.
     let percent = options.percent > 0
         && if options.strict {
             u128::from(conversation_tokens) * 100 > u128::from(base) * u128::from(options.percent)
@@ -259,7 +264,7 @@ pub(super) fn fires(
     .find_map(|(fires, trigger)| fires.then_some(trigger))
 }
 
-/// Returns the condition that blocks a compaction, whatever the triggers are.
+/// Returns the condition that blocks a compaction regardless of triggers, or `None`.
 fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initiator) -> Option<BlockedBy> {
     let active = log.active_messages();
     [
@@ -276,15 +281,15 @@ fn blocked_by(log: &Conversation, options: &CompactionOptions, initiator: Initia
     .find_map(|(stands, blocked_by)| stands.then_some(blocked_by))
 }
 
-/// Checks if a reply or a report is newer than the last compaction.
+/// Returns true if a reply or a usage report is newer than the last compaction.
 fn has_news(log: &Conversation) -> bool {
     let Some((before, _)) = log.newest_record() else { return true };
     let spoke = log.messages()[before as usize..].iter().any(|message| message.role() == Role::Assistant);
     spoke || log.sent_since_the_record()
 }
 
-/// Counts the compactions in a row, the newest last, that left a trigger firing; a new user message restarts
-/// the count.
+/// Returns the number of newest compactions in a row after which a trigger still fired. A new user message
+/// restarts the count.
 fn stalled_attempts(log: &Conversation) -> usize {
     let asked = log.last_user_message();
     log.records()

@@ -1,4 +1,4 @@
-//! What a model is asked for (rule C3). Configurable; never stored in the log.
+//! The instruction for a summary (rule C3). Configurable, and never stored in the log.
 
 /// Instruction for task conversations.
 const TASK: &str = "\
@@ -30,13 +30,14 @@ Say, in this order and with concrete names:
 If the conversation begins with an earlier summary, carry over what still holds. Answer with the summary alone, as plain \
 text in the language of the conversation.";
 
-/// The instruction of an option, with the length that is asked for.
+/// Returns the instruction text for the option's value, with the maximum length of the summary. A value other
+/// than `task` and `chat` is the instruction itself.
 pub(super) fn text(option: &str, max_tokens: u64) -> String {
     let text = match option {
         "task" => TASK,
         "chat" => CHAT,
         own => own,
     };
-    // Three words for four tokens, as a model reckons in words.
+    // Stated in words, because models estimate words better than tokens; three words are about four tokens.
     format!("{text}\n\nAt most {} words.", max_tokens / 4 * 3)
 }

@@ -1,4 +1,4 @@
-//! The material of a summary (rule C3): the active messages up to the boundary, in the order of the prompt.
+//! The material of a summary (rule C3): the active messages up to the boundary, in prompt order.
 
 use super::{
     digest::{self, Earlier, Line},
@@ -15,36 +15,40 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The parts of the request, in the order of the prompt.
+/// The parts of a summary request, in prompt order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Material {
-    /// The fixed part of the prompt: system texts, focus hint, notes.
+    /// System texts and leading system messages.
     pub(super) system: Vec<Message>,
+    /// Pinned notes.
     pub(super) notes: Vec<Message>,
+    /// The messages and earlier summaries up to the boundary.
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A message of the prompt, and its part in the summary.
+/// A message of the prompt with its role in the summary.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) message: Message,
-    /// The documents and the state right before it (rule S10).
+    /// Documents that were sent right before it and are retained (rule S10).
     pub(super) documents: Vec<SentText>,
+    /// State entries that were sent right before it and are retained.
     pub(super) state: Vec<SentText>,
     pub(super) is: Kind,
 }
 
+/// The role of a message in a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The summary replaces it.
+    /// The summary replaces the message.
     Archived,
-    /// It stays: the question before the summary, or a message that a pin keeps.
+    /// The message stays in the prompt: the user message before the summary, or a message kept by a pin.
     Stays,
-    /// An earlier summary, which is folded in.
+    /// An earlier summary, which the new summary replaces.
     Summary(Box<EarlierSummary>),
 }
 
-/// An earlier summary: its record, and the written summaries that it begins with if it is a digest.
+/// An earlier summary: its record and, if it is a digest, the written summaries at its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EarlierSummary {
     pub(super) record: Compaction,
@@ -57,21 +61,21 @@ impl EarlierSummary {
         Self { record: record.clone(), carried }
     }
 
-    /// Returns the text, which may be blank if the host's state is all there is.
+    /// Returns the text. It is blank if the record has only state entries.
     pub(super) fn text(&self) -> &str {
         self.record.summary.as_deref().unwrap_or_default()
     }
 }
 
-/// Checks if no model wrote the text of a summary: a digest, also one beside a summary of a provider that
-/// does not show its text.
+/// Returns true if no model wrote the text of a summary. That is a digest, including one stored with a
+/// provider's summary without visible text.
 fn is_digest(record: &Compaction) -> bool {
     let is_shown = record.provider_summary.as_ref().is_none_or(|made| made.text().is_some());
     record.kind == CompactionKind::Digest || !is_shown
 }
 
-/// Returns the written summaries that a digest begins with: those that it folded, and those of the digests
-/// that it folded.
+/// Returns the written summaries at the beginning of a digest: those that it replaced itself, and those of
+/// the digests that it replaced.
 fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
     let records: BTreeMap<u32, &Compaction> =
         log.compactions().map(|record| (record.number, record)).collect();
@@ -79,7 +83,8 @@ fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
         let folded = log.archive_index().folded_by(number).into_iter().rev();
         folded.filter_map(|number| records.get(&number).copied()).collect::<Vec<_>>()
     };
-    // The next one last. A chain of digests may be as long as a conversation, so that nothing recurs here.
+    // A stack, with the next record last. A chain of digests may be as long as the conversation, so recursion
+    // could overflow.
     let mut open = folded_by(number);
     let mut carried = Vec::new();
     while let Some(record) = open.pop() {
@@ -93,9 +98,9 @@ fn carried_by(log: &Conversation, number: u32) -> Vec<String> {
 }
 
 impl Material {
-    /// Collects the active messages up to the boundary. Expired messages, and those that can never be sent,
-    /// are left out.
-    pub(super) fn of(
+    /// Collects the active messages up to the boundary. Leaves out expired messages and messages that can
+    /// never be sent. Fails with `ErrorKind::NotLoaded` if the text of a message is not loaded.
+    pub(super) fn from_request(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
         kept: RetentionBoundary,
@@ -115,6 +120,7 @@ impl Material {
         for part in log.active() {
             let piece = match part {
                 HistoryRow::Compaction(record) => {
+                    // A summary outside of the range is not replaced, so it is not part of the material.
                     let place = log.archive_index().place_of(record.number);
                     if place <= from && kept.from.is_some() || place > first {
                         continue;
@@ -127,6 +133,8 @@ impl Material {
                     let Some(position) = log.position_of(&id).filter(|position| *position >= leading) else {
                         continue;
                     };
+                    // An archived message in the active part is one that a pin keeps; it comes after its
+                    // summary.
                     let archived = log.archive_index().archived(position).is_some();
                     let inside = (from..first).contains(&position);
                     if !(inside || archived && kept.from.is_none()) {
@@ -147,7 +155,7 @@ impl Material {
                     let (documents, state) = candidates.retained().texts_before(position);
                     Piece { message, documents, state, is: if stays { Kind::Stays } else { Kind::Archived } }
                 }
-                // The active part has no marks of the history.
+                // The active part contains no rewinds or undos.
                 HistoryRow::Rewound(_) | HistoryRow::CompactionUndone(_) => continue,
             };
             material.pieces.push(piece);
@@ -157,7 +165,7 @@ impl Material {
 }
 
 impl Piece {
-    /// Returns the earlier summary, if it has any text.
+    /// Returns the earlier summary if its text is not blank.
     pub(super) fn summary(&self) -> Option<&EarlierSummary> {
         match &self.is {
             Kind::Summary(summary) if !summary.text().trim().is_empty() => Some(summary),
@@ -165,7 +173,7 @@ impl Piece {
         }
     }
 
-    /// Checks if a provider made it in place of messages.
+    /// Returns true if the piece is a summary made by a provider.
     pub(super) fn is_by_provider(&self) -> bool {
         matches!(&self.is, Kind::Summary(summary) if summary.record.provider_summary.is_some())
     }
@@ -185,7 +193,7 @@ impl Piece {
 }
 
 impl Material {
-    /// Returns the texts of the earlier summaries as a digest takes them.
+    /// Returns the texts of the earlier summaries in the form that a digest needs.
     pub(super) fn earlier(&self) -> Earlier {
         let mut earlier = Earlier::default();
         for summary in self.pieces.iter().filter_map(Piece::summary) {
@@ -198,7 +206,7 @@ impl Material {
         earlier
     }
 
-    /// Checks if an earlier summary is folded in.
+    /// Returns true if the summary replaces an earlier summary with text.
     pub(super) fn folds_a_summary(&self) -> bool {
         self.pieces.iter().any(|piece| piece.summary().is_some())
     }

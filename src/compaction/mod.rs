@@ -1,8 +1,9 @@
-//! Compaction: archive, never delete (rules C1 to C10). The model is never called from here: a job is handed
-//! out, and a summary taken back. `Summariser` of the crate `context-window-genai` also calls the model.
+//! Compaction: archives messages and never deletes them (rules C1 to C10). This module never calls a model.
+//! It returns a job with a request for a summary, and accepts the summary. `Summariser` of the crate
+//! `context-window-genai` also calls the model.
 //!
-//! [`Compactor`] does the work, [`CompactionRequest`] asks for a summary, and a [`Compaction`] in the log
-//! records what was archived.
+//! [`Compactor`] does the work, [`CompactionRequest`] is the request for a summary, and a [`Compaction`] in
+//! the log records the archived messages.
 //!
 //! An agent that compacts its own window calls [`Compactor::tools`]:
 //!
@@ -10,18 +11,22 @@
 //! use context_window::{
 //!     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter,
 //!     ToolCall,
-//!     compaction::{BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall, MessageRange},
+//!     compaction::{
+//!         BlockedBy, CompactionKind, CompactionOutcome, CompactionState, Compactor, ContextCall,
+//!         MessageRange,
+//!     },
 //! };
 //!
 //! # fn main() -> Result<(), context_window::Error> {
 //! # let mut config = Config::default();
 //! # config.compaction.retain.messages = Some(2);
 //! # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), config)?;
-//! let mut log: Conversation = (0..6)
-//!     .flat_map(|at| [Message::user(format!("{at}? ").repeat(40)), Message::assistant(format!("{at}. ").repeat(40))])
-//!     .collect();
+//! let question = |at: u32| Message::user(format!("{at}? ").repeat(40));
+//! let reply = |at: u32| Message::assistant(format!("{at}. ").repeat(40));
+//! let mut log: Conversation = (0..6).flat_map(|at| [question(at), reply(at)]).collect();
 //! let compactor: Compactor<'_> = manager.compactor();
-//! assert_ne!(compactor.state(&PlanRequest::like_last(&log))?, CompactionState::Waiting(BlockedBy::OpenCall));
+//! let state = compactor.state(&PlanRequest::like_last(&log))?;
+//! assert_ne!(state, CompactionState::Waiting(BlockedBy::OpenCall));
 //!
 //! let call = ToolCall::new("c1", "compact_context", r#"{"summary": "They counted."}"#);
 //! log.push(Message::user("Go on."));
@@ -72,12 +77,14 @@ use retention::RetentionBoundary;
 pub use tools::{CompactionOutcome, ContextCall};
 use turn_costs::TurnCosts;
 
-/// The compaction of conversations for one manager: it checks if one is due, builds the request for a
-/// summary, and applies the summary. Made by [`ContextWindowManager::compactor`].
+/// The compaction of conversations for one manager. It checks if a compaction is due, builds the request for
+/// a summary, and applies the summary. Returned by [`ContextWindowManager::compactor`].
 ///
 /// ```
 /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
-/// # fn ask_a_model(_: &context_window::compaction::CompactionRequest) -> String { "The user is called Ida.".into() }
+/// # fn ask_a_model(_: &context_window::compaction::CompactionRequest) -> String {
+/// #     "The user is called Ida.".into()
+/// # }
 /// # fn main() -> Result<(), context_window::Error> {
 /// # #[cfg(feature = "openai")] {
 /// let manager = ContextWindowManager::for_model("gpt-4o")?;
@@ -112,46 +119,47 @@ impl ContextWindowManager {
 }
 
 impl Compactor<'_> {
-    /// Checks if a conversation is to be compacted now, and if not, returns the reason (rule C2). Documents
-    /// and state of the request are no part of the question. After a reply pass [`PlanRequest::like_last`]:
-    /// limits, tools and focus hint are those of the prompt that was sent.
+    /// Returns the state of compaction: due now, or the reason why not (rule C2). Documents and state of the
+    /// request do not count. After a reply, pass [`PlanRequest::like_last`], which has the limits, tools and
+    /// focus hint of the last sent prompt.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`], but for limits that leave no tokens: [`BlockedBy::NoRoom`].
+    /// The errors of [`ContextWindowManager::build_plan`], except limits that leave no tokens: these give
+    /// [`BlockedBy::NoRoom`].
     pub fn state(&self, request: &PlanRequest<'_>) -> Result<CompactionState, Error> {
         let request = self.manager.completed(request);
         Ok(self.decide(&request, None, Initiator::Automatic)?.0)
     }
 
-    /// Returns the job if a compaction is due (rules C2, C3): an owned request for a summary. Pass the
-    /// model's answer to [`Compactor::apply_summary`], or compact without a model by
+    /// Returns a job if a compaction is due (rules C2, C3), or `None`. A job is an owned request for a
+    /// summary. Pass the model's response to [`Compactor::apply_summary`], or compact without a model by
     /// [`Compactor::compact_without_model`].
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// The errors of [`ContextWindowManager::build_plan`].
     pub fn due(&self, request: &PlanRequest<'_>) -> Result<Option<CompactionRequest>, Error> {
         self.job(&self.manager.completed(request), None, Initiator::Automatic)
     }
 
-    /// Returns the job for a compaction that the user or the application asks for. Triggers, `min_messages`
-    /// and stalled attempts do not matter here; every other condition of rule C2 does.
+    /// Returns a job for a compaction that the user or the application requests. Ignores triggers,
+    /// `min_messages` and stalled attempts. Every other condition of rule C2 still applies.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// The errors of [`ContextWindowManager::build_plan`].
     pub fn now(&self, request: &PlanRequest<'_>) -> Result<Option<CompactionRequest>, Error> {
         self.job(&self.manager.completed(request), None, Initiator::Asked)
     }
 
-    /// Returns the job for a range of messages chosen by hand, both ends included. It grows to whole
-    /// exchanges; earlier messages stay where they are, before the summary. Returns `None` if a condition of
-    /// rule C2 blocks it that a request by hand does not override ([`Compactor::state`] names it).
+    /// Returns a job for a range of messages chosen by the caller, both ends included. The range is extended
+    /// to whole exchanges, and earlier messages stay before the summary. Returns `None` if a condition of
+    /// rule C2 blocks the compaction. [`Compactor::state`] returns that condition.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for ids that are not in the conversation, or archived; otherwise as
+    /// `ErrorKind::NotFound` for unknown ids, `ErrorKind::Input` for archived ones, and the errors of
     /// [`ContextWindowManager::build_plan`].
     pub fn range(
         &self,
@@ -164,7 +172,7 @@ impl Compactor<'_> {
         self.job(&request, Some(kept), Initiator::Asked)
     }
 
-    /// Returns the job if nothing blocks it. Without a range, the options choose the messages to archive.
+    /// Returns a job if nothing blocks it. Without a range, the options determine the archived messages.
     fn job(
         self,
         request: &PlanRequest<'_>,
@@ -178,8 +186,8 @@ impl Compactor<'_> {
         Ok(job)
     }
 
-    /// Returns the state, and the job if it is due: one is never without the other, so that a loop that
-    /// compacts while that is due comes to its end.
+    /// Returns the state, and a job exactly if the state is `Due`. A loop that compacts while the state is
+    /// due therefore ends.
     fn decide(
         self,
         request: &PlanRequest<'_>,
@@ -189,7 +197,8 @@ impl Compactor<'_> {
         let (condition, figures) = self.condition(request, initiator)?;
         let (state, job) = match (condition, &figures) {
             (CompactionState::Due(why), Some(figures)) => match self.made(request, kept, initiator, why) {
-                // The request's own budget may suffice although its other limits leave no tokens.
+                // A budget of the request may suffice here even if its other limits leave no tokens for a
+                // summary request.
                 Err(error) if error.kind() == ErrorKind::Budget => {
                     (CompactionState::Waiting(BlockedBy::NoRoom), None)
                 }
@@ -204,7 +213,7 @@ impl Compactor<'_> {
         Ok((state, job))
     }
 
-    /// Makes the job; `None` if it would archive nothing.
+    /// Builds the job. Returns `None` if it would archive nothing.
     fn made(
         self,
         request: &PlanRequest<'_>,
@@ -217,28 +226,32 @@ impl Compactor<'_> {
         let kept = match kept {
             Some(kept) => Some(kept),
             None => {
-                let turn_costs = TurnCosts::of(self.manager, &bare)?;
+                let turn_costs = TurnCosts::from_request(self.manager, &bare)?;
                 RetentionBoundary::by_options(&turn_costs, &options(self.manager), initiator)
             }
         };
         let Some(kept) = kept.filter(|kept| kept.archives_anything(request.log)) else { return Ok(None) };
         let job = CompactionRequest::new(self.manager, &bare, kept, why)?;
-        // The strategy in use may find nothing although a summary would replace something, and a boundary
-        // that parts a call from a result behind it moves.
+        // The configured strategy may archive nothing although a summary would, and moving the boundary to a
+        // whole exchange may leave nothing to archive.
         let archives = by_hand || job.messages_archived() > 0 && job.kept(request.log).is_ok();
         Ok(archives.then_some(job))
     }
 
-    /// Applies a summary, edited if the user wishes: the messages that it replaces are archived, and stay in
-    /// the log. Messages that came after the job are kept.
+    /// Applies a summary, which the user may have edited. The messages that it replaces are archived and stay
+    /// in the log. Messages that arrived after the job are kept.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NoSummary` if the summary is empty or only a tool call, `Budget` if the job has no request
-    /// because an earlier summary does not fit it (rule C8), `Stale` if the conversation was compacted or
-    /// rewound meanwhile, `NotSmaller` if the context would not be smaller, `NothingToCompact` if nothing is
-    /// left to archive, `Busy` while a reply is received or the log played back (rule C5); otherwise as
-    /// [`ContextWindowManager::build_plan`]. Nothing changes then.
+    /// - `ErrorKind::NoSummary` if the summary is empty or only a tool call.
+    /// - `Budget` if the job has no request, because an earlier summary does not fit it (rule C8).
+    /// - `Stale` if the conversation was compacted or rewound in the meantime.
+    /// - `NotSmaller` if the context would not be smaller.
+    /// - `NothingToCompact` if no message is left to archive.
+    /// - `Busy` while a reply is received or the log is played back (rule C5).
+    /// - The errors of [`ContextWindowManager::build_plan`].
+    ///
+    /// The conversation does not change after an error.
     pub fn apply_summary(
         &self,
         log: &mut Conversation,
@@ -252,14 +265,14 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Takes what the provider made in place of the messages, in answer to [`CompactionRequest::on_demand`]
-    /// (rule C11): they are archived, and stay in the log. Beside it stands a text for other providers: what
-    /// the provider shows of it, or a digest.
+    /// Applies the response of a provider to [`CompactionRequest::on_demand`] (rule C11). The messages are
+    /// archived and stay in the log. For other providers, the record also contains a text: the visible part
+    /// of the provider's summary, or a digest.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply_summary`], but for `NotSmaller`: the provider's summary is opaque, so its size
-    /// is not known here. Nothing changes then.
+    /// The errors of [`Compactor::apply_summary`] except `NotSmaller`, because the size of an opaque summary
+    /// is unknown. The conversation does not change after an error.
     pub fn apply_provider_summary(
         &self,
         log: &mut Conversation,
@@ -274,14 +287,16 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Compacts without a model (rules C2, C6, C7): by the strategy in use, from a digest on; if that makes
-    /// nothing smaller, by a sliding window.
+    /// Compacts without a model (rules C2, C6, C7). Uses the configured strategy, or a digest if that needs a
+    /// model. If the digest does not make the context smaller, uses a sliding window.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotSmaller` or `NothingToCompact` if nothing makes the context smaller, `Stale` if the
-    /// conversation was compacted or rewound meanwhile, `Busy` while a reply is received or the log played
-    /// back. Nothing changes then.
+    /// - `ErrorKind::NotSmaller` or `NothingToCompact` if the context does not become smaller.
+    /// - `Stale` if the conversation was compacted or rewound in the meantime.
+    /// - `Busy` while a reply is received or the log is played back.
+    ///
+    /// The conversation does not change after an error.
     pub fn compact_without_model(
         &self,
         log: &mut Conversation,
@@ -291,7 +306,7 @@ impl Compactor<'_> {
             CompactionStrategy::Summary | CompactionStrategy::Digest | CompactionStrategy::Provider => {
                 let digest = job.digest()?;
                 match self.archive_by(log, job, CompactionKind::Digest, Some(digest)) {
-                    // The digest's figures are more useful than the error that nothing is left to archive.
+                    // The figures of the failed digest help more than the error that nothing can be archived.
                     Err(error) if error.is_not_smaller() => match self.slide(log, job) {
                         Err(slid) if slid.kind() == ErrorKind::NothingToCompact => Err(error),
                         slid => slid,
@@ -305,12 +320,12 @@ impl Compactor<'_> {
         noted(log, applied)
     }
 
-    /// Compacts without a model if a compaction is due. Returns `None` if none is. Empty tools and limits
-    /// without a value are those of the prompt that was sent last.
+    /// Compacts without a model if a compaction is due. Returns `None` if it is not due. Empty tools, and
+    /// limits without a value, are replaced by those of the last sent prompt.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::compact_without_model`] and [`ContextWindowManager::build_plan`].
+    /// The errors of [`Compactor::compact_without_model`] and [`ContextWindowManager::build_plan`].
     pub fn compact_if_due(
         &self,
         log: &mut Conversation,
@@ -318,21 +333,21 @@ impl Compactor<'_> {
         limits: RequestLimits,
     ) -> Result<Option<Compaction>, Error> {
         let request = PlanRequest::like_last(log).with_tools(tools).with_limits(limits);
-        // No model is asked: nothing is recorded of a request for a summary.
+        // No model is called, so no event of a summary request is recorded.
         match self.decide(&self.manager.completed(&request), None, Initiator::Automatic)?.1 {
             Some(job) => self.compact_without_model(log, &job).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Archives everything (rule U4) but a question that waits for its answer, and later messages.
+    /// Archives the whole conversation (rule U4) except messages that wait for an answer and later ones.
     fn start_fresh(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         self.archive(log, job, &job.kept_by_starting_fresh(log), Replacement::nothing(CompactionKind::Fresh))
     }
 
-    /// Drops messages by the sliding window (rule C7): the boundary is found again, from the thresholds
-    /// alone, and earlier summaries stay.
+    /// Drops messages by the sliding window (rule C7). The boundary is computed from the thresholds, not
+    /// taken from the job, and earlier summaries stay.
     fn slide(self, log: &mut Conversation, job: &CompactionRequest) -> Result<Compaction, Error> {
         job.check(log)?;
         let request = job.request(log);
@@ -343,7 +358,8 @@ impl Compactor<'_> {
         self.archive(log, job, &kept, replacement)
     }
 
-    /// Archives with a summary that is extracted already; `apply` extracts it from the answer.
+    /// Archives with a summary that was already extracted from a response; [`Compactor::apply_summary`]
+    /// extracts it first.
     #[doc(hidden)]
     pub fn archive_by(
         self,
@@ -357,7 +373,7 @@ impl Compactor<'_> {
         self.archive(log, job, &kept, Replacement { kind, summary, by_provider: None })
     }
 
-    /// Archives everything but the messages that are kept, unless that makes nothing smaller.
+    /// Archives all messages except the kept ones. Fails if the context would not become smaller.
     fn archive(
         self,
         log: &mut Conversation,
@@ -372,10 +388,11 @@ impl Compactor<'_> {
         record.provider_summary = by_provider;
         record.state.clone_from(&job.state);
         record.timestamp.clone_from(&job.timestamp);
-        record.tokens_before = TurnCosts::of(self.manager, &job.request(log))?.total();
+        record.tokens_before = TurnCosts::from_request(self.manager, &job.request(log))?.total();
+        // Tried on a copy first: the log itself stays unchanged after an error.
         let mut next = log.clone();
         next.record(Event::Compacted(Box::new(record.clone())));
-        record.tokens_after = TurnCosts::of(self.manager, &job.request(&next))?.total();
+        record.tokens_after = TurnCosts::from_request(self.manager, &job.request(&next))?.total();
         if record.tokens_after >= record.tokens_before && !is_opaque {
             let (before, after) = (record.tokens_before, record.tokens_after);
             return Err(Error::new(Repr::NotSmaller { before, after }));
@@ -389,7 +406,7 @@ impl Compactor<'_> {
     }
 }
 
-/// The replacement of archived messages.
+/// The replacement of archived messages in the prompt.
 struct Replacement {
     kind: CompactionKind,
     summary: Option<String>,
@@ -406,27 +423,28 @@ impl Replacement {
     }
 }
 
-/// The fewest tokens of a useful summary.
+/// Minimum number of tokens of a useful summary.
 const LEAST: u64 = 50;
 
-/// Returns the longest summary to ask for in a window of `window` tokens (rule C4): the option's value, and
-/// no more than an eighth of the window, so that the rest is left to the messages that are kept.
+/// Returns the maximum tokens of a summary for a window of `window` tokens (rule C4). This is the option's
+/// value, but at most an eighth of the window, so that kept messages have room.
 fn longest_summary(options: &CompactionOptions, window: u64) -> u64 {
     options.summary.max_tokens.min((window / 8).max(LEAST))
 }
 
-/// Returns the longest digest in a window of `window` tokens (rule C6): the option's value, and no more than
-/// half of the window, which it would otherwise fill.
+/// Returns the maximum tokens of a digest for a window of `window` tokens (rule C6): the option's value, but
+/// at most half of the window.
 fn longest_digest(options: &CompactionOptions, window: u64) -> u64 {
     options.digest_max_tokens.min((window / 2).max(LEAST))
 }
 
-/// Returns the options of rule C2 for the model of a manager.
+/// Returns the compaction options for the manager's model, including its overrides (rule C2).
 fn options(manager: &ContextWindowManager) -> CompactionOptions {
     manager.config().compaction.of_model(manager.model_name())
 }
 
-/// Records if a compaction failed: after a few failures in a row none is due (rule C5).
+/// Counts a failed compaction in the log: after several failures in a row, none is due (rule C5). Errors that
+/// only report a changed or busy log do not count.
 fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<Compaction, Error> {
     if applied.as_ref().is_err_and(|error| !error.came_too_late()) {
         log.compaction_failed();
@@ -434,16 +452,19 @@ fn noted(log: &mut Conversation, applied: Result<Compaction, Error>) -> Result<C
     applied
 }
 
-/// Returns a request without documents and state, which do not count for the size of the full conversation.
+/// Returns a copy of the request without documents and state, which do not count for the size of the full
+/// conversation.
 fn bare<'a>(request: &PlanRequest<'a>) -> PlanRequest<'a> {
     PlanRequest { rag: Vec::new(), state: Vec::new(), previous: None, ..request.clone() }
 }
 
-/// Extracts the summary from an answer, without reasoning text.
+/// Extracts the summary from a response, without reasoning text. Fails with `ErrorKind::NoSummary` if the
+/// rest is empty or a tool call.
 #[doc(hidden)]
 pub fn summary_text(answer: &str) -> Result<&str, Error> {
     let mut text = answer.trim();
     for (open, close) in
+        // Some models write their reasoning into the text of the response.
         [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<analysis>", "</analysis>")]
     {
         if text.starts_with(open) {
@@ -451,6 +472,7 @@ pub fn summary_text(answer: &str) -> Result<&str, Error> {
         }
     }
     let calls = ["<tool_call>", "<function_calls>", "<invoke", "[TOOL_CALLS]", "<|tool"];
+    // A summary may begin with a quoted call; only a text that also ends like a call is one.
     let ends = text.ends_with(['>', ']', '}']);
     let is_call = ends && calls.iter().any(|call| text.starts_with(call));
     if text.is_empty() || is_call {

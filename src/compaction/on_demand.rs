@@ -1,4 +1,4 @@
-//! The form in which a provider compacts itself (rule C11).
+//! Requests for a provider's own compaction (rule C11).
 
 use super::CompactionRequest;
 use crate::{
@@ -11,21 +11,20 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// A request that asks a provider to compact: its path, its header and its body. The caller adds the model's
-/// name, and for Anthropic `max_tokens` of several thousand: they cover the model's reasoning and the
-/// summary.
+/// A request for a provider's own compaction: its path, header and body. The caller adds the model's name
+/// and, for Anthropic, a `max_tokens` of several thousand, which covers both reasoning and summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OnDemandCompaction {
     /// The path of the provider's API.
     pub path: String,
-    /// The header that has to be sent, name and value.
+    /// The required header, as name and value.
     pub header: Option<(String, String)>,
     body: Value,
 }
 
 impl OnDemandCompaction {
-    /// Returns the body: it serialises as a JSON object, and prints as one.
+    /// Returns the body. It serialises as a JSON object, and `Display` prints the same object.
     #[must_use]
     pub fn body(&self) -> impl Serialize + fmt::Display {
         &self.body
@@ -33,17 +32,22 @@ impl OnDemandCompaction {
 }
 
 impl CompactionRequest {
-    /// Renders this job for the provider's own compaction: its model replaces the messages by items that only
-    /// it reads. Pass its response to [`crate::conversation::ProviderSummary::from_json`] and the result to
-    /// [`super::Compactor::apply_provider_summary`]. The model's later reasoning is made after these items,
-    /// so the provider's check accepts it.
+    /// Renders this job for the provider's own compaction. The provider's model replaces the messages by
+    /// items that only this provider can read. Pass its response to
+    /// [`crate::conversation::ProviderSummary::from_json`], and the result to
+    /// [`super::Compactor::apply_provider_summary`]. Later reasoning of the model follows these items, so the
+    /// provider's check accepts it.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if the provider has no such form; if the job keeps a question before its summary,
-    /// because no message may precede the provider's items; and if the first message that is kept has the
-    /// role of the last one that is compacted, or is a system message (Anthropic). `ErrorKind::Count` if the
-    /// counter fails.
+    /// `ErrorKind::Input` in these cases:
+    ///
+    /// - The provider has no such request.
+    /// - The job keeps a user message before its summary; no message may precede the provider's items.
+    /// - The first kept message has the role of the last compacted one, or is a system message (Anthropic).
+    /// - The messages do not fit the context window of the model.
+    ///
+    /// `ErrorKind::Count` if the counter fails.
     pub fn on_demand(&self) -> Result<OnDemandCompaction, Error> {
         let model = self.made_with().model();
         let rule = model
@@ -63,7 +67,7 @@ impl CompactionRequest {
             let detail = "do not fit the window of the model that is to compact them: compact earlier";
             return Err(Error::input("the messages", detail));
         };
-        // The reply is no answer, so the prompt needs no question at its end.
+        // The response is not a reply, so the synthetic user message at the end is not necessary.
         let ends = self.last_role() == Some(Role::Assistant);
         if ends && prompt.messages.last().is_some_and(|last| last.role() == Role::User) {
             prompt.messages.pop();

@@ -26,13 +26,13 @@ use crate::{
     tokens::TokenCount,
     usage::{ContextEvent, ContextUsage},
 };
-/// Number of times that a request which does not fit is made smaller (rule C8).
+/// Maximum number of times that a request is made smaller if it does not fit (rule C8).
 const TRIES: u8 = 5;
 
-/// A request for a summary, owned: the log may grow while a model thinks.
+/// An owned request for a summary. The log may grow while the model writes the summary.
 ///
-/// It renders as a plan does (`render::openai(&job)`), holds active messages only (an earlier summary among
-/// them), no documents and no state, and ends with the instruction, which is never stored.
+/// It renders like a plan (`render::openai(&job)`). It contains only active messages, including earlier
+/// summaries, and no documents or state. It ends with the instruction, which is never stored.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
     manager: ContextWindowManager,
@@ -40,36 +40,39 @@ pub struct CompactionRequest {
     tokens: TokenCount,
     form: RequestForm,
     tries: u8,
-    /// Earlier summaries are sent as texts, whoever made them.
+    /// True if earlier summaries are sent as text, even those made by a provider.
     summaries_as_text: bool,
-    /// Tokens that the request may take.
+    /// Maximum tokens of the request.
     window: u64,
     material: Material,
-    /// The trigger that made it due.
+    /// The trigger that caused the job.
     pub(super) why: Trigger,
-    /// The method that the options try first.
+    /// The configured strategy, with `provider` replaced by `summary`.
     strategy: CompactionStrategy,
-    /// The longest summary that the conversation's own window has tokens for.
+    /// Maximum tokens of a summary, by the conversation's own context window.
     longest: u64,
-    /// The longest digest that it has tokens for.
+    /// Maximum tokens of a digest, by the conversation's own context window.
     longest_digest: u64,
-    /// The messages that it is to archive.
+    /// The ids of the messages to archive.
     archives: Vec<ItemId>,
-    /// The number of messages that a summary is to replace; a strategy without one may archive others.
+    /// The number of messages that a summary would replace. Another strategy may archive a different number.
     summarised: u64,
+    /// The user message that stays before the summary.
     head: Option<ItemId>,
+    /// The first message of the range.
     from: Option<ItemId>,
+    /// The first message that stays after the summary.
     first: Option<ItemId>,
-    /// The role of the first message that stays.
+    /// The role of `first`.
     first_role: Option<Role>,
-    /// Number of compactions and rewinds of the log.
+    /// The number of compactions, undos and rewinds of the log when the job was made.
     version: usize,
-    /// Number of messages in the log.
+    /// The number of messages in the log when the job was made.
     length: u32,
     tools: Vec<Tool>,
     focus: Option<String>,
     limits: RequestLimits,
-    /// The size of the full conversation, and the base of its percentage, in tokens.
+    /// The size of the full conversation and the limit of its context, in tokens.
     size: (u64, u64),
     pub(super) ids: TraceIds,
     pub(super) state: Vec<(ItemId, String)>,
@@ -77,6 +80,7 @@ pub struct CompactionRequest {
 }
 
 impl CompactionRequest {
+    /// Builds the job for a boundary. The request is rendered for the manager's own model.
     pub(super) fn new(
         manager: &ContextWindowManager,
         request: &PlanRequest<'_>,
@@ -104,7 +108,7 @@ impl CompactionRequest {
             longest_digest: super::longest_digest(&options, window),
             archives: archived_ids(log, kept),
             summarised: archived_ids(log, kept).len() as u64,
-            material: Material::of(manager, request, kept)?,
+            material: Material::from_request(manager, request, kept)?,
             head: id(kept.head),
             from: id(kept.from),
             first: id(kept.first),
@@ -121,8 +125,8 @@ impl CompactionRequest {
         };
         let window = job.window_of(manager)?;
         let mut job = job.made_for(manager, window)?;
-        // The messages that another strategy than a summary archives follow from the thresholds alone (rule
-        // C7).
+        // A strategy other than a summary takes its boundary from the thresholds, so it archives other
+        // messages (rule C7).
         match job.strategy {
             CompactionStrategy::SlidingWindow => {
                 let kept = slide::boundary(manager, request)?;
@@ -134,14 +138,16 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// Returns this job for another model that is to make the summary. The request is rendered in that
-    /// model's wire format and fits its context window.
+    /// Returns this job for another model that writes the summary. The request is rendered in that model's
+    /// wire format and fits its context window.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// The errors of [`ContextWindowManager::build_plan`].
     pub fn for_summariser(&self, manager: &ContextWindowManager) -> Result<Self, Error> {
         let mut job = self.clone();
+        // The limits belong to the conversation's model; they are restored below for the size of the
+        // conversation.
         job.limits = RequestLimits::new();
         let window = job.window_of(manager)?;
         let made = job.made_for(manager, window)?;
@@ -150,18 +156,19 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// Returns this job in half the tokens, for a retry after the summariser's provider refused the request
-    /// as too long. Returns `None` after five times, or if nothing is left to omit.
+    /// Returns this job with half the tokens, for a retry after the provider rejected the request as too
+    /// long. Returns `None` after five attempts, or if nothing more can be left out.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// The errors of [`ContextWindowManager::build_plan`].
     pub fn smaller(&self) -> Result<Option<Self>, Error> {
         let half = self.tokens.tokens / 2;
         if self.tries >= TRIES || half == 0 {
             return Ok(None);
         }
         let mut job = self.clone();
+        // Only a transcript can be cut to any size.
         (job.form, job.tries) = (RequestForm::Transcript, self.tries + 1);
         let job = job.made_for(&self.manager, half)?;
         let says_something = !job.prompt.messages.is_empty();
@@ -172,47 +179,47 @@ impl CompactionRequest {
         Ok(job)
     }
 
-    /// Adds state of the host to the summary message: its plan, open files, loaded skills (rule C9).
+    /// Adds a state entry of the host to the summary message: its plan, open files, loaded skills (rule C9).
     #[must_use]
     pub fn with_state(mut self, id: impl Into<ItemId>, text: impl Into<String>) -> Self {
         self.state.push((id.into(), text.into()));
         self
     }
 
-    /// Sets the time for the record: the library has no clock.
+    /// Sets the time for the record, because the library has no clock.
     #[must_use]
     pub fn with_timestamp(mut self, timestamp: impl Into<String>) -> Self {
         self.timestamp = Some(timestamp.into());
         self
     }
 
-    /// Returns the messages to send, the instruction last. They are empty if the summariser's window does not
-    /// hold the earlier summaries and some of the conversation: then use
+    /// Returns the messages to send, ending with the instruction. Empty if the summariser's window is too
+    /// small for the earlier summaries and a part of the conversation. Then use
     /// [`CompactionRequest::for_summariser`] or [`super::Compactor::compact_without_model`] (rule C8).
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.prompt.messages
     }
 
-    /// Returns the declared tools, as in the prompts before it; a transcript has none.
+    /// Returns the declared tools, as in earlier prompts. A transcript declares none.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.prompt.tools
     }
 
-    /// Returns the tokens of the request.
+    /// Returns the token count of the request.
     #[must_use]
     pub fn tokens(&self) -> TokenCount {
         self.tokens
     }
 
-    /// Returns its form.
+    /// Returns the form of the request.
     #[must_use]
     pub fn form(&self) -> RequestForm {
         self.form
     }
 
-    /// Returns the longest answer to ask for, in tokens.
+    /// Returns the maximum tokens to request for the response.
     #[must_use]
     pub fn max_tokens(&self) -> u64 {
         self.longest_by(&self.manager)
@@ -222,32 +229,32 @@ impl CompactionRequest {
         manager.config().compaction.summary.max_tokens.min(self.longest)
     }
 
-    /// Returns the trigger that made it due, or that somebody asked.
+    /// Returns the trigger of the job, or [`Trigger::Asked`].
     #[must_use]
     pub fn trigger(&self) -> Trigger {
         self.why
     }
 
-    /// Returns the method that the options of its model try first: only `summary` calls a model.
+    /// Returns the configured strategy. Only `summary` calls a model.
     #[must_use]
     pub fn strategy(&self) -> CompactionStrategy {
         self.strategy
     }
 
-    /// Returns the messages that it is to archive, in order, by its strategy. Later messages may move the
-    /// end.
+    /// Returns the ids of the messages that the strategy archives, in order. Later messages may move the end
+    /// of the range.
     #[must_use]
     pub fn archived_ids(&self) -> &[ItemId] {
         &self.archives
     }
 
-    /// Returns the name of the model that it is made for.
+    /// Returns the name of the model that the request is made for.
     #[must_use]
     pub fn model(&self) -> &str {
         self.manager.model_name()
     }
 
-    /// Returns the number of messages that it is to archive.
+    /// Returns the number of messages to archive.
     #[must_use]
     pub fn messages_archived(&self) -> u64 {
         self.archives.len() as u64
@@ -266,15 +273,15 @@ impl CompactionRequest {
         }
     }
 
-    /// Adds the figures that it was decided by, and the ids for `tracing`.
+    /// Adds the figures that led to the job, and the ids for `tracing`.
     pub(super) fn measured(mut self, usage: ContextUsage, ids: TraceIds) -> Self {
         self.size = (usage.conversation_tokens.tokens, usage.limit);
         self.ids = ids;
         self
     }
 
-    /// Records one event of `tracing` for a request for a summary, target `context_window::tokens`. A
-    /// strategy that asks no model has no event.
+    /// Records one event of `tracing` for a summary request, with target `context_window::tokens`. Does
+    /// nothing for a strategy without a model.
     pub(super) fn trace(&self) {
         if self.strategy != CompactionStrategy::Summary {
             return;
@@ -297,19 +304,19 @@ impl CompactionRequest {
         );
     }
 
-    /// Returns the first message that stays after the summary, or `None` if none does.
+    /// Returns the first message that stays after the summary, or `None` if none stays.
     #[must_use]
     pub fn first_active(&self) -> Option<&ItemId> {
         self.first.as_ref()
     }
 
-    /// Returns the user message that stays before the summary, if one does.
+    /// Returns the user message that stays before the summary, or `None` if none does.
     #[must_use]
     pub fn head(&self) -> Option<&ItemId> {
         self.head.as_ref()
     }
 
-    /// Builds a summary without a model (rule C6): the same for the same messages.
+    /// Builds a summary without a model (rule C6). Equal messages give an equal digest.
     ///
     /// # Errors
     ///
@@ -320,12 +327,12 @@ impl CompactionRequest {
         digest::text(&self.material.earlier(), &messages, self.longest_digest, self.manager.counter())
     }
 
-    /// Returns this job with the text of every earlier summary, also of one that a provider made: for a
-    /// client that sends texts only.
+    /// Returns this job with every earlier summary as text, even one made by a provider. For clients that
+    /// send text only.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// The errors of [`ContextWindowManager::build_plan`].
     #[doc(hidden)]
     pub fn with_summaries_as_text(&self) -> Result<Self, Error> {
         if !self.material.pieces.iter().any(Piece::is_by_provider) {
@@ -334,8 +341,8 @@ impl CompactionRequest {
         Self { summaries_as_text: true, ..self.clone() }.made_for(&self.manager, self.window)
     }
 
-    /// Fails if there is no request because an earlier summary does not fit it: a summary by somebody who did
-    /// not see that one would lose it (rule C8).
+    /// Checks that the job has a request, if it replaces an earlier summary. A new summary made without that
+    /// earlier one would lose its content (rule C8).
     pub(super) fn check_request(&self) -> Result<(), Error> {
         if self.prompt.messages.is_empty() && self.material.folds_a_summary() {
             return Err(Error::new(Repr::NoRequest { model: self.model().into(), window: self.window }));
@@ -343,8 +350,8 @@ impl CompactionRequest {
         Ok(())
     }
 
-    /// Fails if the log is not the one that the job was made for, or was compacted or rewound since (rule
-    /// C5).
+    /// Checks that the log is idle and in the state for which the job was made. Fails with `ErrorKind::Busy`
+    /// or `ErrorKind::Stale` otherwise (rule C5).
     #[doc(hidden)]
     pub fn check(&self, log: &Conversation) -> Result<(), Error> {
         if log.is_responding() || log.is_played_back() {
@@ -358,10 +365,10 @@ impl CompactionRequest {
         Ok(())
     }
 
-    /// Returns the boundary in the log as it is now: later messages are kept, and no exchange is split.
+    /// Returns the boundary in the current log. Later messages are kept, and no exchange is split.
     pub(super) fn kept(&self, log: &Conversation) -> Result<RetentionBoundary, Error> {
         let position = |id: &Option<ItemId>| id.as_ref().and_then(|id| log.position_of(id));
-        // A result that came after the job belongs to its call: both stay.
+        // A result that arrived after the job keeps its call out of the archive.
         let first = log.unparted(position(&self.first).unwrap_or(self.length));
         let head = position(&self.head).filter(|head| *head < first);
         let first = (first < log.turns().messages()).then_some(first);
@@ -369,7 +376,7 @@ impl CompactionRequest {
         if !kept.archives_anything(log) {
             return Err(Error::new(Repr::NothingToCompact));
         }
-        // A summary of many more messages than it would replace repeats messages that stay in the prompt.
+        // If the boundary moved far back, the summary would mostly repeat messages that stay in the prompt.
         let archived = log
             .compaction_record(CompactionKind::Summary, kept.head, kept.from, kept.first)
             .messages_archived;
@@ -379,8 +386,7 @@ impl CompactionRequest {
         Ok(kept)
     }
 
-    /// Returns the messages that stay if everything else is archived: those that wait for an answer, and
-    /// later ones.
+    /// Returns the boundary of a fresh start. It keeps the messages that wait for an answer, and later ones.
     pub(super) fn kept_by_starting_fresh(&self, log: &Conversation) -> RetentionBoundary {
         let spoke = log.messages().iter().rposition(|message| message.role() == Role::Assistant);
         let waits = spoke.map_or(0, |at| at as u32 + 1);
@@ -388,7 +394,7 @@ impl CompactionRequest {
         RetentionBoundary { head: None, from: None, first: (first < log.turns().messages()).then_some(first) }
     }
 
-    /// Returns a request of the log with the settings that the job remembers.
+    /// Returns a plan request for the log with the settings stored in the job.
     pub(super) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         PlanRequest {
             focus: self.focus.clone(),
@@ -397,19 +403,20 @@ impl CompactionRequest {
         }
     }
 
-    /// Returns the tokens that a request to this summariser may take.
+    /// Returns the maximum tokens of a request to this summariser.
     fn window_of(&self, manager: &ContextWindowManager) -> Result<u64, Error> {
         let log = Conversation::new();
+        // The response needs a part of the window too.
         let answer = self.longest_by(manager);
-        // The request's own budget is for its prompts; a summary may need to read more than one holds.
+        // The prompt budget limits normal prompts only; a summary request may need to be larger.
         let limits = RequestLimits { prompt_budget: None, ..self.limits };
         let limits =
             limits.with_max_completion_tokens(answer.min(limits.max_completion_tokens.unwrap_or(u64::MAX)));
         Ok(manager.context(&PlanRequest::new(&log).with_limits(limits))?.prompt_budget)
     }
 
-    /// Returns the messages as they were sent, if the options ask for that and they fit; otherwise a
-    /// transcript that fits.
+    /// Renders the request within `window` tokens: the messages as sent if the options require it and they
+    /// fit, otherwise a transcript.
     fn made_for(mut self, manager: &ContextWindowManager, window: u64) -> Result<Self, Error> {
         self.manager = manager.clone();
         self.window = window;
@@ -425,18 +432,20 @@ impl CompactionRequest {
         Ok(self)
     }
 
-    /// Returns the request in the form `conversation`: system texts, tools and messages as the conversation
-    /// sends them, so that its cached prefix holds, then the instruction. Returns `None` if that does not fit
-    /// the window.
+    /// Returns the request in the form `conversation`: system texts, tools and messages, followed by the
+    /// instruction. They are sent exactly as before, so that the cached prefix is used. Returns `None` if the
+    /// request does not fit the window.
     fn conversation(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         self.as_sent(Some(Message::user(self.instruction())))
     }
 
-    /// Returns system texts, tools and messages as the conversation sends them, and a last message. Returns
-    /// `None` if that does not fit the window.
+    /// Returns system texts, tools and messages as sent before, followed by `last`. Returns `None` if they do
+    /// not fit the window.
     pub(super) fn as_sent(&self, last: Option<Message>) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let parts = &self.material;
-        let target = Target::of(self.manager.model());
+        let target = Target::from_model(self.manager.model());
+        // A temporary log goes through the normal planner, so that the request has the same bytes as an
+        // earlier prompt.
         let mut log = Conversation::new();
         for (at, text) in parts.system.iter().enumerate() {
             log.push_system(format!("system-{at}"), text.text());
@@ -470,7 +479,7 @@ impl CompactionRequest {
         Ok(fits.then(|| (plan.carryover.prompt.clone(), plan.estimated_tokens_total)))
     }
 
-    /// Returns the message of a piece as this summariser reads it.
+    /// Returns the message of a piece in the form that this summariser reads.
     fn message_of(&self, piece: &Piece, target: &Target) -> Message {
         match &piece.is {
             Kind::Summary(summary) if self.summaries_as_text => sent_for(&summary.record, None),
@@ -479,15 +488,16 @@ impl CompactionRequest {
         }
     }
 
-    /// Builds a text of the earlier summaries, whole, and of as much of the newest messages as fits the
-    /// window. Returns `None` if that is nothing, or the summaries do not fit.
+    /// Builds a transcript of the earlier summaries, whole, and as many of the newest messages as fit the
+    /// window. Returns `None` if the summaries do not fit, or no message fits.
     fn transcript(&self) -> Result<Option<(Prompt, TokenCount)>, Error> {
         let lines: Vec<Line> = self.material.pieces.iter().flat_map(Piece::lines).collect();
         let instruction = self.instruction();
         let counter = self.manager.counter();
         let mut limit =
             self.window.saturating_sub(counter.count(&instruction)?.tokens.saturating_add(AROUND));
-        // The tokens around the text, and of joins, are known once it is counted.
+        // The exact overhead of delimiters and joined texts is known only after a count, so the limit is
+        // corrected step by step.
         for _ in 0..TRIES {
             let Some(text) = digest::newest(&lines, limit, counter)? else { break };
             let message = Message::user(format!("{}\n\n{instruction}", wording::transcript(&text)));
@@ -504,18 +514,18 @@ impl CompactionRequest {
         Ok(None)
     }
 
-    /// Returns the manager of the model that it is made for.
+    /// Returns the manager of the model that the request is made for.
     pub(super) fn made_with(&self) -> &ContextWindowManager {
         &self.manager
     }
 
-    /// Returns the role of the last message that is compacted.
+    /// Returns the role of the last compacted message.
     pub(super) fn last_role(&self) -> Option<Role> {
         Some(self.material.pieces.last()?.message.role())
     }
 
-    /// Fails if the messages that are kept would be joined with those that are compacted, or begin with
-    /// instructions.
+    /// Checks that the kept messages can follow the provider's items. Fails if they begin with instructions,
+    /// or with the role of the last compacted message.
     pub(super) fn check_the_cut(&self) -> Result<(), Error> {
         let (Some(kept), Some(last)) = (self.first_role, self.material.pieces.last()) else { return Ok(()) };
         let same = (kept == Role::Assistant) == (last.message.role() == Role::Assistant);
@@ -543,7 +553,7 @@ fn archived_ids(log: &Conversation, kept: RetentionBoundary) -> Vec<ItemId> {
     runs.into_iter().flat_map(run).collect()
 }
 
-/// Tokens for the fence around a transcript and the context of its message, at first.
+/// Initial estimate of the tokens for the delimiters around a transcript and the overhead of its message.
 const AROUND: u64 = 40;
 
 impl AsRef<Prompt> for CompactionRequest {

@@ -1,4 +1,4 @@
-//! The boundary between archived and kept messages (rule C4): the newest whole turns are kept, and always the
+//! The boundary between archived and kept messages (rule C4). The newest whole turns are kept, and always the
 //! live question.
 
 use super::{
@@ -11,18 +11,18 @@ use crate::{
 };
 use std::ops::Range;
 
-/// The boundary between archived and kept messages, in positions of the log.
+/// The boundary between archived and kept messages, as positions in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RetentionBoundary {
     /// The live question, if it stays before the summary.
     pub(super) head: Option<u32>,
-    /// The first message that is archived; `None` if that is the first of the conversation.
+    /// The first archived message. `None` if the range begins with the conversation.
     pub(super) from: Option<u32>,
-    /// The first message that is kept; `None` if none is.
+    /// The first kept message. `None` if no message is kept.
     pub(super) first: Option<u32>,
 }
 
-/// Limits for the messages that are kept: tokens, messages, turns.
+/// The remaining limits for kept messages: tokens, messages and turns.
 #[derive(Debug, Clone, Copy)]
 struct Room {
     tokens: u64,
@@ -31,15 +31,16 @@ struct Room {
 }
 
 impl Room {
-    /// Returns the smallest of the set limits, at most as many tokens as leave the context at its target with
-    /// a summary of full length.
-    fn of(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
+    /// Returns the smallest of the set limits. Tokens are limited further, so that the context with a summary
+    /// of maximum length stays within `compaction.target`.
+    fn from_options(turn_costs: &TurnCosts<'_>, options: &CompactionOptions) -> Self {
         let capacity = turn_costs.window;
         let share = |of: u64, percent: u16| {
             u64::try_from(u128::from(of) * u128::from(percent) / 100).unwrap_or(u64::MAX)
         };
         let target = |of: Option<u64>| of.map_or(u64::MAX, |of| share(of, options.target));
         let summary = super::longest_summary(options, capacity);
+        // These tokens remain in the prompt in addition to the kept turns.
         let beside = turn_costs.fixed.saturating_add(turn_costs.pinned).saturating_add(summary);
         let under_target = share(capacity, options.target).min(target(options.tokens)).saturating_sub(beside);
         let retain = &options.retain;
@@ -53,7 +54,7 @@ impl Room {
         }
     }
 
-    /// Subtracts the cost of a turn or an exchange if it fits. Returns true if it did.
+    /// Subtracts the cost of a turn or exchange if it fits. Returns true if it fits.
     fn take(&mut self, tokens: u64, messages: u64) -> bool {
         let fits = tokens <= self.tokens && messages <= self.messages;
         if fits {
@@ -63,7 +64,7 @@ impl Room {
         fits
     }
 
-    /// Subtracts required messages, whether they fit or not.
+    /// Subtracts the cost of required messages, even if they do not fit.
     fn charge(&mut self, tokens: u64, messages: u64) {
         self.tokens = self.tokens.saturating_sub(tokens);
         self.messages = self.messages.saturating_sub(messages);
@@ -71,14 +72,15 @@ impl Room {
 }
 
 impl RetentionBoundary {
-    /// Finds the boundary by `compaction.retain`. If all messages would be kept, only the live turn is.
-    /// Returns `None` if there are no others.
+    /// Finds the boundary by `compaction.retain`. If this would archive nothing, keeps only the live turn. If
+    /// that archives nothing either and the compaction is automatic, keeps only the required part of the live
+    /// turn. Returns `None` if no message can be archived.
     pub(super) fn by_options(
         turn_costs: &TurnCosts<'_>,
         options: &CompactionOptions,
         initiator: Initiator,
     ) -> Option<Self> {
-        let kept = Self::within(turn_costs, Room::of(turn_costs, options))?;
+        let kept = Self::within(turn_costs, Room::from_options(turn_costs, options))?;
         let nothing = |kept: &Self| !kept.archives_anything(turn_costs.log);
         if !nothing(&kept) {
             return Some(kept);
@@ -93,8 +95,11 @@ impl RetentionBoundary {
         (!nothing(&least)).then_some(least)
     }
 
+    /// Finds the boundary that keeps the newest whole turns within the limits. The live turn is divided if it
+    /// does not fit.
     fn within(turn_costs: &TurnCosts<'_>, mut room: Room) -> Option<Self> {
         let (live, earlier) = turn_costs.turns.split_last()?;
+        // A question without any reply is always kept, even if it exceeds the limits.
         let waits = live.exchanges.is_empty();
         if waits {
             room.charge(live.tokens(), live.messages());
@@ -115,8 +120,8 @@ impl RetentionBoundary {
         Some(Self { head: None, from: None, first }.aligned(turn_costs.log))
     }
 
-    /// Finds the boundary inside the live turn: its question, the summary, and the newest exchanges that fit.
-    /// Exchanges that the model still works on stay.
+    /// Finds the boundary inside of the live turn. Keeps its question before the summary, and the newest
+    /// exchanges that fit. Exchanges that the model still works on are always kept.
     fn inside(turn_costs: &TurnCosts<'_>, live: &Turn, mut room: Room) -> Self {
         if let Some(head) = &live.head {
             room.charge(head.tokens, head.messages);
@@ -127,12 +132,12 @@ impl RetentionBoundary {
             if fits || part.open {
                 first = Some(part.at);
             }
-            // Required messages that take more than the limits leave nothing for others.
+            // A required exchange may exceed the limits; then no limit is left for others.
             if !fits {
                 break;
             }
         }
-        // A question without the answer that it got would be answered again.
+        // If the answer is archived, the question must be archived too, or the model would answer it again.
         let answered = live.exchanges.iter().all(|part| !part.open);
         if first.is_none() && answered {
             return Self { head: None, from: None, first: None };
@@ -140,9 +145,11 @@ impl RetentionBoundary {
         Self { head: live.head.as_ref().map(|head| head.at), from: None, first }.aligned(turn_costs.log)
     }
 
-    /// Moves the boundary so that it divides no exchange, and no turn but the live one.
+    /// Moves the boundary back so that it splits no exchange, and no turn except the live one.
     fn aligned(mut self, log: &Conversation) -> Self {
         let Some(mut first) = self.first else { return self };
+        // Each of the two moves may require the other one again; the boundary only moves back, so the loop
+        // ends.
         loop {
             let before = first;
             first = log.unparted(first);
@@ -158,7 +165,8 @@ impl RetentionBoundary {
         self
     }
 
-    /// Returns a range by hand, grown to whole exchanges.
+    /// Returns the boundary for a range chosen by the caller, extended to whole exchanges. Fails if an id is
+    /// unknown or archived, or if the range is empty.
     pub(super) fn by_hand(
         log: &Conversation,
         from: Option<&ItemId>,
@@ -180,14 +188,15 @@ impl RetentionBoundary {
         let start = from.map(position).transpose()?;
         let end = to.map(position).transpose()?.map(|last| last + 1);
         let messages = log.turns().messages();
-        // The messages that lead the prompt stay.
+        // Leading system messages always stay.
         let leading = log.turns().leading();
         let (mut from, mut first) = (start.unwrap_or(leading).max(leading), end.unwrap_or(messages));
         if from >= first {
             let detail = "is after the end of the range; expected an earlier start, or a later end";
             return Err(Error::input(format!("message `{}`", short(log.message_id(from).as_str())), detail));
         }
-        // An exchange that is split belongs to the range as a whole.
+        // Extends the range to whole exchanges. Both directions in one pass, because extending either end may
+        // reach another exchange.
         let spans: Vec<Range<u32>> = log.active_spans().collect();
         loop {
             let before = (from, first);
@@ -201,12 +210,12 @@ impl RetentionBoundary {
             }
         }
         let first = log.active_from(first).unwrap_or(messages);
-        // The live question is never summarised away.
+        // The live question is never replaced by a summary.
         let head = log.live_question().filter(|live| (from..first).contains(live));
         Ok(Self { head, from: start.map(|_| from), first: (first < messages).then_some(first) })
     }
 
-    /// Checks if it archives any active message.
+    /// Returns true if the boundary archives at least one active message.
     pub(super) fn archives_anything(&self, log: &Conversation) -> bool {
         let from = self.from.unwrap_or_else(|| log.turns().leading());
         let first = self.first.unwrap_or_else(|| log.turns().messages());

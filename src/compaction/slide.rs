@@ -1,4 +1,4 @@
-//! The sliding window (rule C7): nothing replaces the messages that it archives, and earlier summaries stay.
+//! The sliding window (rule C7): archived messages get no replacement, and earlier summaries stay.
 
 use super::{
     due,
@@ -11,19 +11,19 @@ use crate::{
     planner::{manager::ContextWindowManager, request::PlanRequest},
 };
 
-/// Where the window begins once enough is dropped: turns, the oldest first, then exchanges of the oldest kept turn, until no
-/// trigger fires or nothing more can go. The first message that is kept is a user message, where there is one; none where
-/// nothing can go.
+/// Finds the boundary of the sliding window. Drops the oldest turns, then the oldest exchanges of the last
+/// turn, until no trigger fires or nothing more can be dropped. Returns `None` if nothing can be dropped. The
+/// first kept message is a user message if possible.
 pub(super) fn boundary(
     manager: &ContextWindowManager,
     request: &PlanRequest<'_>,
 ) -> Result<Option<RetentionBoundary>, Error> {
-    let kept = without_turns(&TurnCosts::of(manager, request)?, manager);
+    let kept = without_turns(&TurnCosts::from_request(manager, request)?, manager);
     Ok(kept.map(|kept| after_summaries(request.log, kept)))
 }
 
-/// Moves the beginning of the range behind the summaries in it if nothing before them is archived: they stay
-/// where they are.
+/// Moves the start of the range behind the summaries inside it, if no active message before them is archived.
+/// The summaries then stay in place.
 fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoundary {
     let first = kept.first.unwrap_or_else(|| log.turns().messages());
     let apart = log.apart(kept.head);
@@ -36,8 +36,8 @@ fn after_summaries(log: &Conversation, kept: RetentionBoundary) -> RetentionBoun
     RetentionBoundary { head: kept.head.filter(|head| *head >= from), from: Some(from), ..kept }
 }
 
-/// Joins the texts of the summaries that a range archives with messages before them: they are sent in its
-/// place.
+/// Joins the texts of the summaries inside of a range. They are sent as the summary of the new record,
+/// because the range archives messages before them.
 pub(super) fn carried(log: &Conversation, kept: &RetentionBoundary) -> Option<String> {
     let first = kept.first.unwrap_or_else(|| log.turns().messages());
     let from = kept.from.unwrap_or_else(|| log.turns().leading());
@@ -48,11 +48,12 @@ pub(super) fn carried(log: &Conversation, kept: &RetentionBoundary) -> Option<St
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// Drops turns, then exchanges of the last one.
+/// Drops the oldest turns, then exchanges of the last turn.
 fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> Option<RetentionBoundary> {
     let options = super::options(manager);
     let fixed_and_pinned = turn_costs.fixed_and_pinned();
     let cap = manager.config().sections.conversation.cap.unwrap_or(u64::MAX);
+    // The conversation may use the rest of the budget, up to the cap of its section.
     let room = turn_costs.budget.saturating_sub(fixed_and_pinned).min(cap);
     let mut tokens: u64 = turn_costs.turns.iter().map(Turn::tokens).sum();
     let (mut messages, mut turns) = (turn_costs.messages(), turn_costs.turns.len() as u64);
@@ -61,8 +62,9 @@ fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> 
         due::fires(&options, conversation_tokens, &turn_costs.limits, messages, turns).is_some()
             || options.on_drop && tokens > room
     };
+    // Overwritten with each turn that may be dropped, so that the newest allowed boundary is used.
     let mut kept = None;
-    // The last message of what is dropped: a boundary before it would part a call from its result.
+    // The last position of the dropped messages. A boundary before it would split a call from its result.
     let mut last = 0;
     for (at, turn) in turn_costs.turns.iter().enumerate() {
         if kept.is_some() && !fires(tokens, messages, turns) {
@@ -83,7 +85,7 @@ fn without_turns(turn_costs: &TurnCosts<'_>, manager: &ContextWindowManager) -> 
     kept
 }
 
-/// Drops exchanges of the last turn, the oldest first, its newest one never.
+/// Drops the oldest exchanges of the last turn. The newest exchange is never dropped.
 fn inside(
     turn: &Turn,
     mut last: u32,

@@ -1,4 +1,5 @@
-//! Two tools with which an agent manages its own window: their definitions, and the answers to their calls.
+//! Two tools for an agent that manages its own context window: their definitions, and the answers to their
+//! calls.
 
 use super::{CompactionState, Compactor};
 use crate::{
@@ -11,30 +12,30 @@ use crate::{
 };
 use serde_json::{Value, json};
 
-/// The name of the tool that returns the use of the window.
+/// The name of the tool that returns the context window usage.
 const STATS: &str = "context_stats";
 
-/// The name of the tool that compacts.
+/// The name of the tool that compacts the conversation.
 const COMPACT: &str = "compact_context";
 
-/// The outcome of a call.
+/// The outcome of a call to one of these tools.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContextCall {
-    /// The result: push it as the answer to the call.
+    /// The tool result. Push it to the log.
     Answer(Message),
-    /// The agent wants its conversation compacted, with this summary of its own if it gave one. Push the
-    /// message as the answer to the call; then call [`Compactor::compact_for_agent`].
+    /// The agent requests a compaction, optionally with its own summary. Push the answer to the log, then
+    /// call [`Compactor::compact_for_agent`].
     Compact {
-        /// The answer to the call.
+        /// The tool result of the call.
         answer: Message,
-        /// The agent's own summary.
+        /// The agent's own summary, if it provided one.
         summary: Option<String>,
     },
 }
 
 impl Compactor<'_> {
-    /// Returns the definitions of `context_stats` and `compact_context`, to be declared in addition to an
+    /// Returns the definitions of `context_stats` and `compact_context`. Declare them in addition to your
     /// application's own tools.
     #[must_use]
     pub fn tools() -> [Tool; 2] {
@@ -63,17 +64,18 @@ impl Compactor<'_> {
         ]
     }
 
-    /// Answers a call of one of [`Compactor::tools`]. Returns `None` for a call of another tool. Arguments
-    /// that are not the expected object are answered with the expected form, for the model to read.
+    /// Answers a call of one of [`Compactor::tools`]. Returns `None` for a call of another tool. If the
+    /// arguments are invalid, the answer describes the expected form, for the model to read.
     ///
     /// # Errors
     ///
-    /// As [`crate::ContextWindowManager::build_plan`].
+    /// The errors of [`crate::ContextWindowManager::build_plan`].
     pub fn answer_call(
         &self,
         request: &PlanRequest<'_>,
         call: &ToolCall,
     ) -> Result<Option<ContextCall>, Error> {
+        // Some models send no arguments for a call without parameters.
         let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
         let arguments: Value = size::tree(arguments).unwrap_or_default();
         let failed = |expected: &str| {
@@ -99,13 +101,13 @@ impl Compactor<'_> {
         }
     }
 
-    /// Compacts because the agent asked for it, with its own summary or a digest. If nothing can be compacted
-    /// now, returns the state that blocks it. Empty tools and limits without a value are those of the prompt
-    /// that was sent last.
+    /// Compacts at the request of the agent, with its own summary or a digest. If a compaction is blocked,
+    /// returns the blocking state. Empty tools, and limits without a value, are replaced by those of the last
+    /// sent prompt.
     ///
     /// # Errors
     ///
-    /// As [`Compactor::apply_summary`].
+    /// The errors of [`Compactor::apply_summary`].
     pub fn compact_for_agent(
         &self,
         log: &mut Conversation,
@@ -117,8 +119,8 @@ impl Compactor<'_> {
         let (state, job) = self.decide(&self.manager.completed(&request), None, super::Initiator::Asked)?;
         let Some(job) = job else { return Ok(CompactionOutcome::Blocked(state)) };
         let record = match summary {
-            // The agent has read every earlier summary in its prompt, which a request for a summary may not
-            // hold.
+            // No request check here: the agent has read every earlier summary in its prompt, even if a
+            // summary request could not contain them.
             Some(summary) => {
                 let text = super::summary_text(summary).map(str::to_owned);
                 let archived =
@@ -131,12 +133,12 @@ impl Compactor<'_> {
     }
 }
 
-/// The outcome of a compaction that somebody asked for.
+/// The outcome of an explicitly requested compaction.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CompactionOutcome {
-    /// It was made: its record in the log.
+    /// The compaction was made, with this record in the log.
     Compacted(Box<Compaction>),
-    /// It was not made, and nothing changed: the state that blocks it.
+    /// The compaction was blocked by this state, and nothing changed.
     Blocked(CompactionState),
 }

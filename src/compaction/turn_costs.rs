@@ -1,5 +1,4 @@
-//! Costs of every part of the active conversation, counted in full: retention and the freed tokens are
-//! computed from them.
+//! Token counts of every part of the active conversation. Retention and freed tokens are computed from them.
 
 use crate::{
     conversation::{Conversation, ExchangeIndex, TurnIndex},
@@ -15,40 +14,40 @@ use crate::{
     provider::model::Limits,
 };
 
-/// The active conversation, weighed.
+/// The active conversation with its token counts.
 pub(super) struct TurnCosts<'a> {
     pub(super) log: &'a Conversation,
     pub(super) limits: Limits,
-    /// Tokens that the prompt may take.
+    /// The prompt budget in tokens.
     pub(super) budget: u64,
-    /// The base of percentage options.
+    /// The base of percentage options, in tokens.
     pub(super) window: u64,
-    /// System texts, focus hint, notes, tools and what the wire format adds.
+    /// Tokens of system texts, focus hint, notes, tools and the overhead of the wire format.
     pub(super) fixed: u64,
     /// Tokens of the summaries.
     pub(super) summaries: u64,
-    /// The turns, oldest first; messages that only a pin keeps are not among them.
+    /// The turns, oldest first, without archived messages that a pin keeps.
     pub(super) turns: Vec<Turn>,
-    /// Archived messages that pins keep.
+    /// Tokens of archived messages that a pin keeps.
     pub(super) pinned: u64,
 }
 
-/// One turn.
+/// A turn of the active conversation.
 pub(super) struct Turn {
     pub(super) head: Option<Part>,
     pub(super) exchanges: Vec<Part>,
 }
 
-/// A user message, or an exchange.
+/// A user message or an exchange.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// Its first message.
+    /// The position of its first message.
     pub(super) at: u32,
     pub(super) messages: u64,
     pub(super) tokens: u64,
-    /// Its messages may be at any positions after the first.
+    /// The position of its last message. Messages of other parts may lie between the two.
     pub(super) last: u32,
-    /// The model still waits for it, or works on it.
+    /// True if the model is still waiting for it or working on it.
     pub(super) open: bool,
 }
 
@@ -65,14 +64,18 @@ impl Turn {
         self.parts().map(|part| part.messages).sum()
     }
 
-    /// Returns its first message, or `None` if it has none.
+    /// Returns the position of the first message, or `None` if the turn is empty.
     pub(super) fn first(&self) -> Option<u32> {
         self.parts().map(|part| part.at).min()
     }
 }
 
 impl<'a> TurnCosts<'a> {
-    pub(super) fn of(manager: &ContextWindowManager, request: &PlanRequest<'a>) -> Result<Self, Error> {
+    /// Counts every part of a request's conversation. Messages that can never be sent count 0 tokens.
+    pub(super) fn from_request(
+        manager: &ContextWindowManager,
+        request: &PlanRequest<'a>,
+    ) -> Result<Self, Error> {
         let context = manager.context(request)?;
         let log = request.log;
         let candidates = manager.candidates(request, Sticky::default(), &Replan::default())?;
@@ -107,6 +110,7 @@ impl<'a> TurnCosts<'a> {
                     at: *at,
                     last: *last,
                     messages: members.len() as u64,
+                    // A faulty exchange is never sent, but its messages still count as active.
                     tokens: if log.turns().is_faulty(exchange_of(id)) { 0 } else { costs.whole(id)? },
                     open: exchange_of(id).is_some_and(|at| candidates.open == Some(at)),
                 }))
@@ -132,7 +136,7 @@ impl<'a> TurnCosts<'a> {
         Ok(turn_costs)
     }
 
-    /// Returns the tokens of everything together.
+    /// Returns the total token count.
     pub(super) fn total(&self) -> u64 {
         self.fixed_and_pinned().saturating_add(self.turns.iter().map(Turn::tokens).sum())
     }

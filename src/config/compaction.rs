@@ -1,51 +1,49 @@
-//! Options of compaction: its triggers, the messages that it keeps, and the replacement of the others (rules
-//! C2 to C7).
+//! Options of compaction: triggers, kept messages, and the replacement of the others (rules C2 to C7).
 
 use super::{UsageBase, single::DIGEST_TOKENS};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
-/// The table `[compaction]`. Triggers are OR-ed; one that is unset never fires.
+/// The table `[compaction]`. A compaction is due if any trigger fires. An unset trigger never fires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOptions {
-    /// True if compaction is automatic (default: true). A compaction that somebody asks for happens in either
-    /// case.
+    /// True if compaction is automatic (default: true). Explicitly requested compactions are always possible.
     pub enabled: bool,
-    /// The method that is tried first.
+    /// The first method to try.
     pub strategy: CompactionStrategy,
-    /// A trigger fires above its boundary only, not at it (default: false).
+    /// True if a trigger fires only above its limit, not at it (default: false).
     pub strict: bool,
-    /// Trigger: size of the full conversation, in per cent of `base` (default: 85); 0 is unset.
+    /// Trigger: size of the full conversation as a percentage of `base` (default: 85). 0 means unset.
     pub percent: u16,
-    /// The base of `percent`: the capacity (default), or the context length, which may lie above it.
+    /// The base of `percent`: the capacity (default) or the context length, which may be larger.
     pub base: UsageBase,
     /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
-    /// Tokens of the capacity that are left.
+    /// Trigger: remaining tokens of the capacity.
     pub remaining: Option<u64>,
-    /// Active messages.
+    /// Trigger: number of active messages.
     pub messages: Option<u64>,
-    /// Active turns.
+    /// Trigger: number of active turns.
     pub turns: Option<u64>,
-    /// The active conversation does not fit the prompt, documents apart: some of it would be left out
-    /// unsummarised (default: true).
+    /// Trigger: the active conversation does not fit the prompt, even without documents, so a part of it
+    /// would be dropped without a summary (default: true).
     pub on_drop: bool,
-    /// Fewer active messages are never compacted unless asked for (default: 10).
+    /// Minimum number of active messages for an automatic compaction (default: 10).
     pub min_messages: u64,
-    /// The largest size of the context after a compaction, in per cent of the capacity, and of `tokens`,
-    /// `messages` and `turns` if those are set; less than `percent` (default: 50).
+    /// Maximum size of the context after a compaction, as a percentage of the capacity, and of `tokens`,
+    /// `messages` and `turns` if they are set. Must be less than `percent` (default: 50).
     pub target: u16,
-    /// The messages that are kept as they are.
+    /// Limits for messages that are kept unchanged.
     pub retain: RetainOptions,
-    /// The request for a summary.
+    /// Options for the summary request.
     pub summary: SummaryOptions,
-    /// The longest digest, which is a summary made without a model, in tokens (default: 1,500): the option
-    /// `compaction.digest.max_tokens` (rule C6).
+    /// Maximum tokens of a digest, which is a summary made without a model (default: 1,500). This is the
+    /// option `compaction.digest.max_tokens` (rule C6).
     #[serde(rename = "digest", with = "super::single::digest")]
     pub digest_max_tokens: u64,
-    /// Other triggers, strategy and retention for single models, by name.
+    /// Overrides of triggers, strategy and retention by model name.
     pub models: BTreeMap<String, CompactionOverrides>,
 }
 
@@ -72,27 +70,27 @@ impl Default for CompactionOptions {
     }
 }
 
-/// The method by which a compaction replaces archived messages: the first one that is tried (rule C2).
+/// The method by which a compaction replaces archived messages. If it fails, others may follow (rule C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompactionStrategy {
-    /// A summary by a model (default); if no model answers, a digest, then a sliding window.
+    /// A summary by a model (default). If no model responds, a digest, then a sliding window.
     #[default]
     Summary,
-    /// A digest, made without a model; if that is not smaller, a sliding window.
+    /// A digest, made without a model. If the context does not become smaller, a sliding window.
     Digest,
-    /// Nothing: the oldest is dropped until no trigger fires.
+    /// No replacement: the oldest messages are dropped until no trigger fires.
     SlidingWindow,
-    /// Nothing: everything is archived.
+    /// No replacement: all messages are archived.
     Fresh,
-    /// The provider compacts by itself, as the plan's `context_editing` asks it to (rule C12). A compaction
-    /// that somebody asks for uses `summary`.
+    /// The provider compacts on its own, as requested by the plan's `context_editing` (rule C12). An
+    /// explicitly requested compaction uses `summary`.
     Provider,
 }
 
 impl CompactionStrategy {
-    /// Returns its name, as options spell it.
+    /// Returns the name used in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -105,18 +103,18 @@ impl CompactionStrategy {
     }
 }
 
-/// The table `[compaction.retain]` (rule C4): the smallest of the set limits holds.
+/// The table `[compaction.retain]` (rule C4). The smallest of the set limits applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RetainOptions {
-    /// Tokens.
+    /// Maximum tokens.
     pub tokens: Option<u64>,
-    /// Messages.
+    /// Maximum number of messages.
     pub messages: Option<u64>,
-    /// Per cent of the capacity (default: 20; unset in the options of single models).
+    /// Maximum percentage of the capacity (default: 20; unset in overrides of a model).
     pub capacity: Option<u16>,
-    /// Per cent of the active messages.
+    /// Maximum percentage of the active messages.
     pub active: Option<u16>,
 }
 
@@ -131,12 +129,11 @@ impl Default for RetainOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct SummaryOptions {
-    /// The longest summary that is asked for, in tokens (default: 2,000); never more than an eighth of the
-    /// tokens that the input may take (rule C4).
+    /// Maximum tokens of a summary (default: 2,000). Also limited to an eighth of the capacity (rule C4).
     pub max_tokens: u64,
-    /// The content of the request.
+    /// The content of the summary request.
     pub form: RequestForm,
-    /// `task`, `chat`, or an instruction of one's own (default: `task`).
+    /// `task`, `chat`, or a custom instruction text (default: `task`).
     pub instruction: String,
 }
 
@@ -146,45 +143,47 @@ impl Default for SummaryOptions {
     }
 }
 
-/// The content of a request for a summary (rule C3).
+/// The content of a summary request (rule C3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RequestForm {
-    /// The messages as they were sent, and the instruction after them (default): a prompt cache serves them.
-    /// If they do not fit the summariser, a transcript.
+    /// The messages as sent before, followed by the instruction (default). A prompt cache covers them. If
+    /// they do not fit the summariser, a transcript.
     #[default]
     Conversation,
-    /// A transcript of the messages, of tools only names, arguments and outcomes; no tool is declared.
+    /// A transcript of the messages. Of tools, it contains only names, arguments and outcomes; no tool is
+    /// declared.
     Transcript,
 }
 
-/// A table `[compaction.models."NAME"]`: options of one model in place of the others'.
+/// A table `[compaction.models."NAME"]`: overrides for one model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct CompactionOverrides {
-    /// The method that is tried first.
+    /// The first method to try.
     pub strategy: Option<CompactionStrategy>,
-    /// Trigger: size of the full conversation, in per cent of `compaction.base`; 0 is unset.
+    /// Trigger: size of the full conversation as a percentage of `compaction.base`. 0 means unset.
     pub percent: Option<u16>,
     /// Trigger: size of the full conversation, in tokens.
     pub tokens: Option<u64>,
-    /// Tokens of the capacity that are left.
+    /// Trigger: remaining tokens of the capacity.
     pub remaining: Option<u64>,
-    /// The messages that are kept as they are.
-    // The default of `RetainOptions` sets `capacity`, which would set aside that of `[compaction.retain]`.
+    /// Limits for messages that are kept unchanged.
+    // The default of `RetainOptions` sets `capacity`, which would hide the value of `[compaction.retain]`.
     #[serde(deserialize_with = "RetainOptions::deserialize_overrides")]
     pub retain: RetainOptions,
 }
 
 impl Default for CompactionOverrides {
     fn default() -> Self {
+        // Not `RetainOptions::default()`, whose `capacity` would override the general value.
         Self { strategy: None, percent: None, tokens: None, remaining: None, retain: RetainOptions::UNSET }
     }
 }
 
-/// A table `[compaction.models."NAME".retain]`: an option that is not set is that of `[compaction.retain]`.
+/// A table `[compaction.models."NAME".retain]`. An unset option uses the value of `[compaction.retain]`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RetainOverrides {
@@ -195,9 +194,10 @@ struct RetainOverrides {
 }
 
 impl RetainOptions {
-    /// Options of which none is set.
+    /// Options without any value.
     const UNSET: Self = Self { tokens: None, messages: None, capacity: None, active: None };
 
+    /// Deserialises overrides, in which a missing option stays unset.
     fn deserialize_overrides<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let RetainOverrides { tokens, messages, capacity, active } =
             RetainOverrides::deserialize(deserializer)?;
@@ -206,7 +206,7 @@ impl RetainOptions {
 }
 
 impl CompactionOptions {
-    /// Returns the options for a model: its own over the others.
+    /// Returns the options for a model: its overrides, then the general values.
     #[must_use]
     pub(crate) fn of_model(&self, name: &str) -> Self {
         let own = self.models.get(name).copied().unwrap_or_default();

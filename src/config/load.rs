@@ -1,4 +1,4 @@
-//! Options in layers, later ones over earlier ones. Each value remembers its origin.
+//! Options in layers. Later layers override earlier ones, and each value remembers its origin.
 
 use super::{Config, presets, shares, validate::Fault};
 use crate::{
@@ -9,16 +9,16 @@ use serde::Deserialize;
 use std::{collections::BTreeMap, ops::Range, path::Path, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
-/// The beginning of the names of this crate's environment variables.
+/// The prefix of this crate's environment variables.
 const ENVIRONMENT: &str = "CONTEXT_WINDOW_";
 
-/// The most bytes of a file of options.
+/// Maximum bytes of a configuration file.
 const MOST: u64 = 1 << 20;
 
-/// The tests' own variables, and the one that names the file to load: no options.
+/// Variables that are not options: those of the tests, and the path of the configuration file.
 const NOT_OPTIONS: [&str; 6] = ["DATA", "TOKENIZERS", "BODIES", "PAGES", "SKIPPED", "CONFIG"];
 
-/// Options in layers: defaults, then a preset, then every added layer over those before it.
+/// Options in layers: defaults, then a preset, then each added layer. Later layers override earlier ones.
 ///
 /// ```
 /// let loaded = context_window::config::ConfigLayers::new()
@@ -34,41 +34,44 @@ pub struct ConfigLayers {
     layers: Vec<Layer>,
 }
 
-/// Options with the origin of each.
+/// Merged options with the origin of each value.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LoadedConfig {
     /// The options.
     pub config: Config,
     layers: Vec<Layer>,
-    /// For each key that was set, the layer and the position in its text.
+    /// The layer and the position of each key that was set.
     places: BTreeMap<String, Found>,
 }
 
+/// One source of options as TOML text.
 #[derive(Debug, Clone)]
 struct Layer {
-    /// Its name in errors and origins.
+    /// The name in errors and origins.
     name: String,
     text: String,
-    /// True for a file, whose errors have lines.
+    /// True for a file or text, whose errors have line numbers. False for a single value.
     has_lines: bool,
 }
 
-/// The place of a value.
+/// The position of a value.
 #[derive(Debug, Clone)]
 struct Found {
+    /// The index of the layer.
     layer: usize,
+    /// The byte range in the layer's text.
     span: Range<usize>,
 }
 
 impl ConfigLayers {
-    /// Creates layers of the defaults only.
+    /// Creates layers with only the defaults.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds TOML text; `name` names it in errors and origins.
+    /// Adds TOML text. `name` is used in errors and origins.
     #[must_use]
     pub fn with_text(mut self, name: &str, text: impl Into<String>) -> Self {
         self.layers.push(Layer { name: name.into(), text: text.into(), has_lines: true });
@@ -79,7 +82,7 @@ impl ConfigLayers {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` if it cannot be read as UTF-8.
+    /// `ErrorKind::Config` if the file cannot be read or is not UTF-8.
     pub fn with_file(self, path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -88,8 +91,8 @@ impl ConfigLayers {
         Ok(self.with_text(&origin, text))
     }
 
-    /// Adds single values by their dotted keys: `("rag.max_items", "7")`. A value is TOML, or a bare word.
-    /// `name` and the key name it in errors and origins.
+    /// Adds single values by dotted keys: `("rag.max_items", "7")`. A value is TOML or a bare word. `name`
+    /// and the key are used in errors and origins.
     #[must_use]
     pub fn with_pairs<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -104,8 +107,8 @@ impl ConfigLayers {
         self
     }
 
-    /// Adds the variables whose name starts with `CONTEXT_WINDOW_`; others are ignored:
-    /// `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` is `rag.max_items`.
+    /// Adds the variables whose names start with `CONTEXT_WINDOW_`, and ignores others.
+    /// `CONTEXT_WINDOW_RAG__MAX_ITEMS=7` sets `rag.max_items`.
     #[must_use]
     pub fn with_environment<K: AsRef<str>, V: AsRef<str>>(
         mut self,
@@ -118,6 +121,8 @@ impl ConfigLayers {
                 (name.as_ref().to_owned(), key.to_lowercase().replace("__", "."), value.as_ref().to_owned())
             })
         });
+        // Sorted, because the order of environment variables is arbitrary and later layers override earlier
+        // ones.
         let mut ours: Vec<(String, String, String)> = ours.collect();
         ours.sort();
         for (name, key, value) in ours {
@@ -126,23 +131,24 @@ impl ConfigLayers {
         self
     }
 
-    /// Merges the layers and checks the result.
+    /// Merges the layers and validates the result.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with file, line, key, a caret and the allowed values: for TOML that cannot be
-    /// read, unknown keys and presets, wrong types and values out of range.
+    /// `ErrorKind::Config` for invalid TOML, unknown keys and presets, wrong types and values out of range.
+    /// The error shows the file, the line, the key, a caret and the allowed values.
     pub fn load(mut self) -> Result<LoadedConfig, Error> {
         self.add_preset()?;
         let mut merged = toml::Table::new();
         let mut places = BTreeMap::new();
         for (number, layer) in self.layers.iter().enumerate() {
+            // Each layer is checked alone first, so that an error names the layer and the line.
             layer.check()?;
             merge(&mut merged, layer.table()?);
             layer.places(number, &mut places)?;
         }
-        // Through its text, for the same deserialiser as a layer: each further one brings the code of all
-        // options again.
+        // Serialised to text and parsed again to reuse the deserialiser of a layer. Another deserialiser type
+        // would compile the code of all options a second time.
         let config: Config = toml::from_str(&merged.to_string())
             .map_err(|error| Error::config("(all)", error.message(), "options that fit together"))?;
         let loaded = LoadedConfig { config, layers: self.layers, places };
@@ -152,7 +158,7 @@ impl ConfigLayers {
         }
     }
 
-    /// Puts the preset that the last layer names below all of them.
+    /// Inserts the preset below all layers. The last layer with a preset determines it.
     fn add_preset(&mut self) -> Result<(), Error> {
         let mut chosen = None;
         for layer in &self.layers {
@@ -179,7 +185,7 @@ impl ConfigLayers {
 }
 
 impl LoadedConfig {
-    /// Returns every key, in the order of `config/default.toml`, those that are unset by default among them.
+    /// Returns every key in the order of `config/default.toml`, including keys that are unset by default.
     pub fn keys() -> impl Iterator<Item = &'static str> {
         KEYS.iter().map(String::as_str)
     }
@@ -194,9 +200,10 @@ impl LoadedConfig {
         if layer.has_lines { format!("{}:{line}", layer.name) } else { layer.name.clone() }
     }
 
-    /// Returns the error for a value out of range, at the place that set the last of its keys.
+    /// Creates the error for a value out of range, at the place that set the last of the fault's keys.
     fn blame(&self, fault: &Fault) -> Error {
         let places = fault.keys.iter().filter_map(|key| Some((self.places.get(*key)?, *key)));
+        // The later layer decides, and within a layer the later position.
         let last = places.max_by_key(|(found, _)| (found.layer, found.span.start));
         let detail = format!("{}; expected {}", fault.found, fault.expected);
         match last {
@@ -206,7 +213,7 @@ impl LoadedConfig {
     }
 }
 
-/// Returns the keys of the commented defaults. A line `#key = value` is a key that is unset.
+/// Returns the keys of `config/default.toml`. A line `#key = value` is a key that is unset by default.
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut table = "";
     let mut keys = Vec::new();
@@ -223,25 +230,27 @@ static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     keys
 });
 
-/// Checks if the name of a layer ends with its key.
+/// Returns true if the name of a layer already ends with the key.
 fn names(layer: &str, key: &str) -> bool {
     layer.rsplit([' ', '-']).next() == Some(key)
 }
 
-/// One value as a layer: TOML, or a bare word, which is read as a string.
+/// Creates a layer for one value, which is TOML or a bare word. A bare word becomes a string.
 fn pair(name: String, key: &str, value: &str) -> Layer {
     let literal = format!("{key} = {value}");
+    // A bare word such as `agent` is not valid TOML, so it is quoted.
     let quoted = || format!("{key} = {}", toml::Value::String(value.into()));
     let text = if DeTable::parse(&literal).is_ok() { literal } else { quoted() };
     Layer { name, text, has_lines: false }
 }
 
 impl Layer {
+    /// Parses the text as TOML.
     fn parsed(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {
         DeTable::parse(&self.text).map_err(|error| self.fault(&error, ""))
     }
 
-    /// Parses as [`Layer::parsed`] does, with every share as the number of its unit.
+    /// Parses the text as [`Layer::parsed`] does, and converts every share to a whole number in its unit.
     fn in_units(&self) -> Result<toml::Spanned<DeTable<'_>>, Error> {
         let mut table = self.parsed()?;
         match shares::replace_shares(table.get_mut()) {
@@ -250,7 +259,7 @@ impl Layer {
         }
     }
 
-    /// Fails on unknown keys and wrong types.
+    /// Checks for unknown keys and wrong types.
     fn check(&self) -> Result<(), Error> {
         let deserializer = toml::de::Deserializer::from(self.in_units()?);
         match Config::deserialize(deserializer) {
@@ -259,12 +268,13 @@ impl Layer {
         }
     }
 
+    /// Returns the layer as a table for the merge.
     fn table(&self) -> Result<toml::Table, Error> {
         let table = toml::Table::deserialize(toml::de::Deserializer::from(self.in_units()?));
         table.map_err(|error| self.fault(&error, ""))
     }
 
-    /// Returns the dotted key of the value that an error of a type is about; `.` is the whole layer.
+    /// Returns the dotted key of the value that a type error refers to. `.` means the whole layer.
     fn path(&self, error: &toml::de::Error) -> Result<String, Error> {
         let (text, message) = (error.to_string(), error.message());
         let keys = text[message.len()..].trim_matches('\n');
@@ -272,19 +282,19 @@ impl Layer {
         let within = |key: &str| keys.map_or_else(|| key.to_owned(), |keys| format!("{keys}.{key}"));
         let (table, span) = (self.parsed()?, error.span().unwrap_or_default());
         let entries = entries(table.get_ref());
-        // The error names the table; the key that is unknown is in its message.
+        // The error names only the table; the unknown key is in its message.
         let unknown =
             message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
-        // A choice that is written as a table, `repair = { drop = 1 }`: the error names the option, and is
-        // about its only key.
+        // For a choice written as a table, such as `repair = { drop = 1 }`, the error names the option but
+        // refers to its only key.
         let choice = entries.iter().filter(|(key, value)| {
             message.starts_with("expected ") && value.span() == span && key.starts_with(&within(""))
         });
         let choice = choice.map(|(key, _)| key.clone()).min_by_key(String::len);
         let path = unknown.map(|(key, _)| within(key)).or(choice);
         let mut path = path.unwrap_or_else(|| keys.unwrap_or(".").to_owned());
-        // Positions in arrays are not among the keys; `[[key]]` is the place of an array and of the table in
-        // it.
+        // Positions in arrays are missing in the key. `[[key]]` is the position of both the array and the
+        // table in it.
         let is_table = message.starts_with("invalid type: map");
         for (key, mut value) in entries {
             let Some(rest) = path.strip_prefix(&key).map(str::to_owned) else { continue };
@@ -301,7 +311,7 @@ impl Layer {
         Ok(path)
     }
 
-    /// Records the position of each key of this layer.
+    /// Records the position of each key of this layer. Later layers overwrite earlier positions.
     fn places(&self, layer: usize, places: &mut BTreeMap<String, Found>) -> Result<(), Error> {
         for (key, value) in entries(self.parsed()?.get_ref()) {
             if !matches!(value.get_ref(), DeValue::Table(_)) {
@@ -311,7 +321,7 @@ impl Layer {
         Ok(())
     }
 
-    /// Rewrites an error of the TOML reader in the words of this crate.
+    /// Converts a TOML error to an error of this crate, with plain words.
     fn fault(&self, error: &toml::de::Error, path: &str) -> Error {
         let message = match (self.elsewhere(path), error.message()) {
             (Some(key), _) => format!("no such option; did you mean `{key}`?"),
@@ -324,34 +334,37 @@ impl Layer {
         self.error(if path == "." { "" } else { path }, &message, error.span().unwrap_or_default())
     }
 
-    /// Returns the option that a variable or flag means which names it without its table, or with one
-    /// underscore for two.
+    /// Returns the option that a variable or flag probably means. Recognises a key without its table, and a
+    /// single underscore in place of two.
     fn elsewhere(&self, path: &str) -> Option<String> {
         let means = |key: &&str| {
             let name = key.rsplit('.').next();
             *key != path && (name == Some(path) || key.replace('.', "_") == path)
         };
+        // Only for variables and flags, because a file states its tables.
         let key = LoadedConfig::keys().find(means).filter(|_| !self.has_lines)?;
         let variable = || format!("{ENVIRONMENT}{}", key.replace('.', "__").to_uppercase());
         Some(if self.name.contains(ENVIRONMENT) { variable() } else { key.into() })
     }
 
+    /// Creates an error with a snippet of the layer's text.
     fn error(&self, key: &str, detail: &str, span: Range<usize>) -> Error {
-        let snippet = Snippet::of(&self.text, span);
+        let snippet = Snippet::from_span(&self.text, span);
         let place = if self.has_lines {
             format!("{}:{}:{}", self.name, snippet.line, snippet.column)
         } else {
             plain::short_path(&self.name).into_owned()
         };
+        // The name of a single value's layer already ends with the key.
         let said = key.is_empty() || (!self.has_lines && names(&self.name, key));
         let key = if said { String::new() } else { format!("{}: ", plain::short_path(key)) };
-        // A file may hold anything: control characters that a terminal would act on are not repeated.
+        // A file may contain anything, so control characters that a terminal would interpret are replaced.
         let detail = format!("{key}{detail}").replace(char::is_control, "?");
         Error::new(Repr::ConfigValue { place, detail, snippet })
     }
 }
 
-/// Returns the values of a table and of the tables in it, with their dotted keys.
+/// Returns all values of a table and of its nested tables, with their dotted keys.
 fn entries<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(String, &'t toml::Spanned<DeValue<'i>>)> {
     let mut entries = Vec::new();
     let mut open = vec![(String::new(), table)];
@@ -367,7 +380,7 @@ fn entries<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(String, &'t toml::Spanned<DeV
     entries
 }
 
-/// Checks whether a value, or a key or value in it, is at `span`.
+/// Returns true if a value, or a key or value inside of it, is at `span`.
 fn holds(value: &toml::Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
     value.span() == *span
         || match value.get_ref() {
@@ -379,6 +392,7 @@ fn holds(value: &toml::Spanned<DeValue<'_>>, span: &Range<usize>) -> bool {
         }
 }
 
+/// Merges tables key by key. Other values, including arrays, are replaced as a whole.
 fn merge(into: &mut toml::Table, from: toml::Table) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {

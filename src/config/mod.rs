@@ -1,4 +1,4 @@
-//! Every option of the planner as plain data. `config/default.toml` documents the keys.
+//! All options of the planner as plain data. `config/default.toml` documents the keys.
 //!
 //! ```
 //! use context_window::config::{
@@ -65,7 +65,7 @@ pub use load::{ConfigLayers, LoadedConfig};
 pub use rag::{DocumentHeader, Leave, Placement, RagFill, RagOptions};
 use validate::Fault;
 
-/// All options. [`Config::default`] is `config/default.toml`.
+/// All options. [`Config::default`] has the values of `config/default.toml`.
 ///
 /// ```
 /// use context_window::Config;
@@ -84,39 +84,39 @@ use validate::Fault;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Config {
-    /// The preset these options started from (one of [`Config::presets`]); for information only: the preset's
-    /// values are already in the other fields.
+    /// The preset that these options are based on (one of [`Config::presets`]). For information only, because
+    /// the other fields already contain its values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Limits and tokenizer of a model that neither the request nor the registry describes: the table
+    /// Limits and tokenizer of a model that neither the request nor the registry describes. This is the table
     /// `[model.default]`.
     #[serde(rename = "model", with = "single::model")]
     pub default_model: DefaultModel,
     /// The shares of the prompt budget.
     pub sections: Sections,
-    /// The treatment of the conversation.
+    /// Options for the conversation.
     pub conversation: ConversationOptions,
-    /// The choice of retrieved documents.
+    /// Options for retrieved documents.
     pub rag: RagOptions,
-    /// The treatment of items whose TTL is used up: the option `ttl.policy`.
+    /// The treatment of items whose TTL is used up. This is the option `ttl.policy`.
     #[serde(rename = "ttl", with = "single::ttl")]
     pub ttl_policy: TtlPolicy,
-    /// The counting of tokens.
+    /// Options for token counts.
     pub tokens: TokenOptions,
-    /// The levels at which an application is warned.
+    /// The thresholds of the usage levels.
     pub usage: UsageOptions,
-    /// The triggers and the form of compaction.
+    /// Options for compaction.
     pub compaction: CompactionOptions,
 }
 
 impl Config {
-    /// Reads options from TOML text; a missing option keeps its default. `origin` names the text in errors.
-    /// [`ConfigLayers`] puts several texts, variables and flags together.
+    /// Parses options from TOML text. A missing option keeps its default. `origin` names the text in errors.
+    /// To combine several texts, variables and flags, use [`ConfigLayers`].
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, key, caret and the allowed values: for TOML that cannot be read,
-    /// unknown keys and presets, wrong types and values out of range.
+    /// `ErrorKind::Config` for invalid TOML, unknown keys and presets, wrong types and values out of range.
+    /// The error shows the line, the key, a caret and the allowed values.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_text(origin, text).load()?.config)
     }
@@ -125,7 +125,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// As [`Config::from_toml`], and if the file cannot be read.
+    /// The errors of [`Config::from_toml`], and an error if the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(ConfigLayers::new().with_file(path)?.load()?.config)
     }
@@ -144,12 +144,12 @@ impl Config {
         Ok(ConfigLayers::new().with_pairs("preset", [("preset", name)]).load()?.config)
     }
 
-    /// Checks conditions that types do not ensure: shares that sum to 1000, percentages up to 100, a target
-    /// below its trigger.
+    /// Checks conditions that types do not enforce: shares must sum to 1000, percentages must be at most 100,
+    /// and a target must be below its trigger.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config`, naming the key, the value that was found and the one that was expected.
+    /// `ErrorKind::Config` with the key, the value found and the expected value.
     pub fn validate(&self) -> Result<(), Error> {
         self.check().map_err(|fault| Error::config(fault.keys.join(", "), fault.found, fault.expected))
     }
@@ -158,10 +158,11 @@ impl Config {
         validate::check(self)
     }
 
-    /// Returns every key that has a value, dotted, with its value in a form that TOML and JSON share.
+    /// Returns every key with a value. Keys are dotted, and values are in a form common to TOML and JSON.
     #[must_use]
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::new();
+        // Serialised, so that every option is included without a list of keys to maintain.
         let mut open = vec![(String::new(), serde_json::to_value(self).unwrap_or_default())];
         while let Some((key, value)) = open.pop() {
             match value {
@@ -169,6 +170,7 @@ impl Config {
                     let dot = if key.is_empty() { "" } else { "." };
                     open.extend(table.into_iter().map(|(name, value)| (format!("{key}{dot}{name}"), value)));
                 }
+                // Unset options have no value.
                 serde_json::Value::Null => {}
                 value => drop(settings.insert(key, value.to_string())),
             }
@@ -182,13 +184,13 @@ impl Config {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct DefaultModel {
-    /// Prompt and completion together (default: 128,000).
+    /// Maximum tokens of prompt and completion together (default: 128,000).
     pub context_len: u64,
-    /// Kept free for the reply (default: 4,096, and at most a quarter of the context length).
+    /// Tokens reserved for the reply (default: 4,096, and at most a quarter of the context length).
     pub max_completion: u64,
-    /// Kept free for anything unforeseen (default: min(1,024, context length / 50)).
+    /// Tokens reserved for unforeseen overhead (default: min(1,024, context length / 50)).
     pub safety_buffer: Option<u64>,
-    /// Name of the tokenizer (default: `o200k_base`).
+    /// The name of the tokenizer (default: `o200k_base`).
     pub tokenizer: String,
 }
 
@@ -214,8 +216,8 @@ pub struct Sections {
     pub conversation: SectionOptions,
     /// Retrieved documents (default share: 300).
     pub rag: SectionOptions,
-    /// The part of the tokens to share out that pins may take before conversation and documents get theirs,
-    /// per mille (rule S2; default: 500): the option `sections.system_pinned.pins_limit`.
+    /// The share of the divisible budget that pins may use before conversation and documents get theirs, per
+    /// mille (rule S2; default: 500). This is the option `sections.system_pinned.pins_limit`.
     pub pins_limit: u16,
 }
 
@@ -226,8 +228,8 @@ impl Default for Sections {
 }
 
 impl Sections {
-    /// Creates options of shares in per mille, without caps. They have to sum to 1000; `validate` refuses
-    /// others.
+    /// Creates options from shares in per mille, without caps. The shares must sum to 1000; `validate`
+    /// rejects other sums.
     #[must_use]
     pub fn shares(system_pinned: u16, conversation: u16, rag: u16) -> Self {
         let section = |share| SectionOptions { share, cap: None };
@@ -250,17 +252,17 @@ impl Sections {
     }
 }
 
-/// One section's part of the budget.
+/// The share of the budget for one section.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SectionOptions {
     /// Share of the budget, per mille.
     pub share: u16,
-    /// Hard limit in tokens; required items and undroppable pins may still exceed it.
+    /// Hard limit in tokens. Required items and pins that cannot be dropped may exceed it.
     pub cap: Option<u64>,
 }
 
-/// The TOML form of [`Sections`]: a table may name a cap and keep the default share.
+/// The TOML form of [`Sections`]. A table may set a cap and keep the default share.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct SectionsForm {
@@ -286,6 +288,7 @@ struct SystemPinnedForm {
 
 impl From<SectionsForm> for Sections {
     fn from(form: SectionsForm) -> Self {
+        // A share left out of the table keeps its default, so that a table may set only a cap.
         let section = |share: Option<u16>, cap: Option<u64>, default: SectionOptions| SectionOptions {
             share: share.unwrap_or(default.share),
             cap: cap.or(default.cap),
@@ -322,18 +325,18 @@ impl From<Sections> for SectionsForm {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ConversationOptions {
-    /// When the window no longer fits, it is cut to this share of its budget, per mille (rule S5; default:
-    /// 600). At 1000 the window moves on with almost every turn.
+    /// The share of its budget to which the window is cut if it no longer fits, per mille (sticky window,
+    /// rule S5; default: 600). With 1000, the window moves in almost every turn.
     pub low_mark: u16,
     /// The repair of a tool call without a result.
     pub repair: Repair,
-    /// The form of tool results (rule S7).
+    /// The form of tool results in the prompt (rule S7).
     pub tool_results: ToolResults,
-    /// Number of the newest results that `clear` leaves whole (default: 3).
+    /// Number of newest tool results that `clear` keeps whole (default: 3).
     pub keep_results: u64,
-    /// Tokens that clearing has to free inside the window before it is done (default: 2,000).
+    /// Minimum tokens that clearing must free inside of the window (default: 2,000).
     pub clear_at_least: u64,
-    /// What is done about the reasoning of earlier replies (rule K1).
+    /// The treatment of reasoning of earlier replies (rule K1).
     pub reasoning: ReasoningPolicy,
     /// The treatment of text between `<think>` and `</think>` in a reply (rule K9).
     pub think_tags: ThinkTags,
@@ -353,18 +356,18 @@ impl Default for ConversationOptions {
     }
 }
 
-/// What is done about the reasoning of earlier replies (rule K1).
+/// The treatment of reasoning of earlier replies (rule K1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReasoningPolicy {
-    /// It is sent as long as the provider takes it back, and left out where the provider would refuse it
+    /// Sends reasoning as long as the provider accepts it, and leaves out reasoning that it would reject
     /// (default).
     #[default]
     Keep,
-    /// None is sent.
+    /// Sends no reasoning.
     Drop,
-    /// All of it is sent; the request asks the provider to leave out what it would refuse.
+    /// Sends all reasoning. The request asks the provider to drop reasoning that it would reject.
     Provider,
 }
 
@@ -373,44 +376,45 @@ pub enum ReasoningPolicy {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ThinkTags {
-    /// The setting of the model's entry in the registry (default).
+    /// The setting in the model's registry entry (default).
     #[default]
     Auto,
-    /// Text like any other.
+    /// Ordinary text.
     Keep,
-    /// Reasoning: once the turn is over it is not sent.
+    /// Reasoning, which is not sent after the end of the turn.
     Reasoning,
 }
 
-/// How tool results are sent (rule S7).
+/// The form of tool results in the prompt (rule S7).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolResults {
-    /// As they are.
+    /// Unchanged.
     Keep,
-    /// Old ones as stubs, once the sticky window no longer fits.
+    /// Old results are replaced by stubs, as soon as the sticky window no longer fits.
     Clear,
-    /// As they are, but those of the open exchange keep only head and tail where the minimum would not fit
-    /// otherwise (default): a prompt that holds part of a result is sent, one that is too long is refused.
+    /// Unchanged, unless the minimum does not fit. Then results of the open exchange are reduced to head and
+    /// tail (default). A provider accepts a prompt with a part of a result, but rejects a prompt that is too
+    /// long.
     #[default]
     Clip,
-    /// As they are: the provider leaves out old ones by itself, as the plan's `context_editing` asks it to
+    /// Unchanged. The provider clears old results on its own, as requested by the plan's `context_editing`
     /// (rule C12).
     Provider,
 }
 
-/// What to do about a tool call without a result (rule H2).
+/// The repair of a tool call without a result (rule H2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Repair {
-    /// Answer it with a text derived from the call (default).
+    /// Adds a synthetic result derived from the call (default).
     #[default]
     Synthesize,
-    /// Leave the exchange out.
+    /// Leaves the exchange out.
     Drop,
-    /// Refuse to plan.
+    /// Rejects the request: planning fails.
     Reject,
 }
 
@@ -422,7 +426,7 @@ pub enum TtlPolicy {
     /// It is left out (default).
     #[default]
     Automatic,
-    /// It stays exactly one more turn, with a notice.
+    /// It stays for exactly one more turn, with a notice.
     Ask,
     /// It stays.
     Unlimited,
@@ -433,14 +437,13 @@ pub enum TtlPolicy {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TokenOptions {
-    /// Whether what providers report corrects counters that estimate (default: true).
+    /// True if usage reports of the provider correct estimated counts (default: true).
     pub calibrate: bool,
-    /// Tokens of the provider's for 1000 that such a counter counts, until a report teaches better (default:
+    /// Provider tokens per 1000 tokens of an estimating counter, used until the first usage report (default:
     /// 1000).
     pub calibration_per_mille: u32,
-    /// Bytes of texts that recur from request to request whose counts are remembered (default: 8,388,608), or
-    /// as many as one request's documents need where that is more; 0 remembers none. It changes speed, never
-    /// a plan.
+    /// Size in bytes of the cache for counts of texts that recur between requests (default: 8,388,608). It
+    /// grows if the documents of one request need more. 0 disables it. The cache changes speed, never a plan.
     pub cache_bytes: u64,
 }
 
@@ -455,11 +458,11 @@ impl Default for TokenOptions {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct UsageOptions {
-    /// The level is "approaching" from this many per cent on (default: 75).
+    /// The percentage from which the level is "approaching" (default: 75).
     pub approaching: u16,
-    /// The level is "at limit" from this many per cent on (default: 100).
+    /// The percentage from which the level is "at limit" (default: 100).
     pub at_limit: u16,
-    /// What the percentage is of.
+    /// The base of the percentage.
     pub base: UsageBase,
 }
 
@@ -469,12 +472,12 @@ impl Default for UsageOptions {
     }
 }
 
-/// The base of a percentage of use (rules U3, C2).
+/// The base of a usage percentage (rules U3, C2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UsageBase {
-    /// What the input may take: context length less completion, and no more than the input limit (default).
+    /// The capacity for input: context length minus completion, at most the input limit (default).
     #[default]
     Capacity,
     /// The context length.

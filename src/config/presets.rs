@@ -1,5 +1,6 @@
-//! Ready-made options for common applications: the files in `config/presets/`.
+//! Presets for common applications: the files in `config/presets/`.
 
+/// The name and the TOML text of each preset.
 const PRESETS: [(&str, &str); 8] = [
     ("agent", include_str!("../../config/presets/agent.toml")),
     ("append-only", include_str!("../../config/presets/append-only.toml")),
@@ -11,12 +12,12 @@ const PRESETS: [(&str, &str); 8] = [
     ("summary-tail", include_str!("../../config/presets/summary-tail.toml")),
 ];
 
-/// Their names.
+/// Returns the names of all presets.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// The TOML text of one.
+/// Returns the TOML text of a preset, or `None` if no preset has this name.
 pub(super) fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

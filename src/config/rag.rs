@@ -1,4 +1,4 @@
-//! The options of retrieved documents.
+//! Options for retrieved documents.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct RagOptions {
-    /// What happens after an item that does not fit.
+    /// The action after a document that does not fit.
     pub fill: RagFill,
-    /// When documents of earlier questions leave, where they stay with them.
+    /// The time at which retained documents of earlier questions are evicted.
     pub leave: Leave,
-    /// The position of the block.
+    /// The position of the documents in the prompt.
     pub placement: Placement,
-    /// What the line before each document says of it.
+    /// The content of the line before each document.
     pub header: DocumentHeader,
-    /// The smallest score that is kept.
+    /// Minimum score. A document with exactly this score is included.
     pub min_score: Option<f64>,
-    /// The largest number of items.
+    /// Maximum number of documents.
     pub max_items: Option<u64>,
-    /// The largest item, in tokens.
+    /// Maximum tokens of one document.
     pub max_item_tokens: Option<u64>,
-    /// The most tokens of one source.
+    /// Maximum tokens of all documents of one source.
     pub max_source_tokens: Option<u64>,
-    /// What the documents of one question may take of all there is to share out, per mille, where they stay with the
-    /// question (rule S10; default: 150): the questions after it need tokens too.
+    /// Maximum share of the divisible budget for the documents of one question, if they are retained with it,
+    /// per mille (rule S10; default: 150). Later questions need tokens too.
     pub question_limit: u16,
 }
 
@@ -44,57 +44,61 @@ impl Default for RagOptions {
     }
 }
 
-/// What happens after a document that does not fit (rule S8).
+/// The action after a document that does not fit (rule S8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RagFill {
-    /// Pass it over and try smaller ones (default). A larger budget may then lose an item that a smaller one kept.
+    /// Skips it and tries smaller ones (default). A larger budget may then lose a document that a smaller one
+    /// kept.
     #[default]
     Backfill,
-    /// Stop there: a larger RAG budget never loses an item.
+    /// Stops there. A larger budget for documents never loses a document.
     Prefix,
 }
 
-/// When documents and state of earlier questions leave, where they stay (rules S10, S11).
+/// The time at which retained documents and state of earlier questions are evicted (rules S10, S11).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Leave {
-    /// At a cut, or at a new question once reading them again has cost as much as their leaving does (default).
+    /// At a cut of the window, or at a new question once re-reading them has cost as much as evicting them
+    /// (default).
     #[default]
     Weighed,
-    /// At a cut only.
+    /// Only at a cut of the window.
     AtCut,
 }
 
-/// Where the documents are (rule O1).
+/// The position of the documents in the prompt (rule O1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Placement {
-    /// `with_question` where the model checks what stands before its reasoning (rule K1), else `before_question`
-    /// (default).
+    /// `with_question` if the model's provider checks the content before its reasoning (rule K1), otherwise
+    /// `before_question` (default).
     #[default]
     Auto,
-    /// Directly before the live question; the next prompt has none of them. The history before them stays byte-identical.
+    /// Directly before the live question, and only in this prompt. The history before them stays
+    /// byte-identical.
     BeforeQuestion,
     /// Before the first turn.
     BeforeConversation,
-    /// Directly before the question they were retrieved for, and they stay there as part of its turn (rule S10).
+    /// Directly before the question that they were retrieved for. They are retained there as part of its turn
+    /// (rule S10).
     WithQuestion,
 }
 
-/// What the line before each document says of it, beside its text.
+/// The content of the line before each document.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DocumentHeader {
-    /// Its id.
+    /// The document's id.
     Id,
-    /// Its id, and its source where it has one (default).
+    /// The id, and the source if the document has one (default).
     #[default]
     IdSource,
-    /// Its id, source and score.
+    /// The id, source and score.
     IdSourceScore,
 }

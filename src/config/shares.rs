@@ -1,11 +1,11 @@
-//! Shares of a whole as people write them: `"15%"` is per cent, `0.15` is a fraction, and a whole number is
-//! in the unit of its option. The text itself is read: no binary fraction rounds it.
+//! Shares of a whole: `"15%"` is a percentage, `0.15` is a fraction, and a whole number is in the unit of its
+//! option. The decimal text is parsed directly, so no binary fraction causes rounding.
 
 use crate::text::plain::short;
 use std::{fmt::Write as _, ops::Range, sync::LazyLock};
 use toml::de::{DeTable, DeValue};
 
-/// The unit of an option that is a share, and the largest number that it takes.
+/// The unit of an option that is a share, and its maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     /// Thousandths of the whole.
@@ -14,7 +14,7 @@ enum Unit {
     Percent,
 }
 
-/// A share that cannot be read: its key, the reason, and its position in the text of its layer.
+/// An invalid share: its key, the reason, and its position in the layer's text.
 #[derive(Debug)]
 pub(super) struct BadShare {
     pub(super) key: String,
@@ -22,18 +22,18 @@ pub(super) struct BadShare {
     pub(super) span: Range<usize>,
 }
 
-/// The whole numbers that shares come to, as TOML writes them.
+/// The decimal text of every whole number up to the largest share, with a static lifetime for TOML values.
 static NUMBERS: LazyLock<Vec<String>> =
     LazyLock::new(|| (0..=LARGEST).map(|number: u32| number.to_string()).collect());
 
-/// The largest number that any share comes to.
+/// The largest number that any share can have.
 const LARGEST: u32 = 2_000;
 
-/// Replaces each share that is written as a text or with a decimal point by the number of its unit.
+/// Replaces each share written as text or with a decimal point by the whole number in its unit.
 ///
 /// # Errors
 ///
-/// The first share that is ambiguous, out of range, or finer than its unit.
+/// The first share that is ambiguous, out of range, or more precise than its unit.
 pub(super) fn replace_shares(table: &mut DeTable<'_>) -> Result<(), BadShare> {
     replace_in(table, &mut Vec::new())
 }
@@ -59,13 +59,14 @@ fn replace_in(table: &mut DeTable<'_>, path: &mut Vec<String>) -> Result<(), Bad
     Ok(())
 }
 
-/// Returns a number as a value of TOML.
+/// Returns a number as a TOML value.
 fn integer(number: u32) -> DeValue<'static> {
+    // An integer of the parser can only be created from text, which must outlive it.
     let parsed = NUMBERS.get(number as usize).and_then(|text| DeValue::parse(text).ok());
     parsed.map_or_else(|| DeValue::Integer(toml::de::DeInteger::default()), toml::Spanned::into_inner)
 }
 
-/// Returns the unit of an option that is a share; `None` for any other option.
+/// Returns the unit of an option that is a share, or `None` for other options.
 fn unit(path: &[String]) -> Option<Unit> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
@@ -91,7 +92,7 @@ impl Unit {
         }
     }
 
-    /// Returns the largest number of it that an option takes.
+    /// Returns the maximum number of this unit.
     fn most(self) -> u32 {
         match self {
             Self::PerMille { most } => most,
@@ -99,7 +100,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of decimal places by which a fraction is finer than this unit.
+    /// Returns the number of decimal places of a fraction that this unit can represent.
     fn places(self) -> usize {
         match self {
             Self::PerMille { .. } => 3,
@@ -107,7 +108,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of this unit that a text stands for, or the reason why there is none.
+    /// Parses a share in this unit, or returns the reason why the text is invalid.
     fn parse(self, written: &str, quoted: bool) -> Result<u32, String> {
         let quote = if quoted { "\"" } else { "" };
         let found = format!("{quote}{}{quote}", short(written));
@@ -129,9 +130,11 @@ impl Unit {
         if !whole.bytes().chain(decimals.bytes()).all(|byte| byte.is_ascii_digit()) {
             return fail("is no share");
         }
+        // `15` alone could mean per cent or per mille, so text and decimal numbers need a unit or a fraction.
         if percent.is_none() && decimals.is_empty() {
             return fail("has no unit");
         }
+        // `0.150` is no more precise than `0.15`.
         let decimals = decimals.trim_end_matches('0');
         if decimals.len() > places {
             return fail(&format!("is finer than this option, which holds whole numbers of {}", self.name()));
@@ -146,7 +149,7 @@ impl Unit {
         }
     }
 
-    /// Returns the largest number in per cent.
+    /// Returns the maximum in per cent.
     fn most_percent(self) -> u32 {
         match self {
             Self::PerMille { most } => most / 10,
@@ -187,7 +190,7 @@ mod tests {
         for (text, percent) in [("15%", 15), ("0.15", 15), ("1.00", 100), ("7.0 %", 7)] {
             assert_eq!(Unit::Percent.parse(text, true), Ok(percent), "{text}");
         }
-        // Every per mille as a fraction and in per cent, as a person or a program writes it.
+        // Every per mille value, as a fraction and as a percentage.
         for number in 0..=1_000_u32 {
             let fraction = format!("{}.{:03}", number / 1_000, number % 1_000);
             let percent = format!("{}.{}%", number / 10, number % 10);

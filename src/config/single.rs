@@ -1,11 +1,12 @@
-//! Tables with a single option, which is a field of the table around them.
+//! Tables with a single option, represented by a field of the enclosing table.
 
 use super::{DefaultModel, TtlPolicy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest digest by default, in tokens (rule C6).
+/// Default maximum tokens of a digest (rule C6).
 pub(super) const DIGEST_TOKENS: u64 = 1_500;
 
+/// Defines a serde module that reads and writes a table with a single option as the value of that option.
 macro_rules! single {
     ($(#[$doc:meta])* $module:ident, $table:ident, $option:ident: $kind:ty = $default:expr) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! Conditions that types do not ensure: sums, ranges, and numbers that have to stay below others.
+//! Conditions that types do not enforce: sums, ranges, and numbers that must be below others.
 
 use super::{
     CompactionOptions, CompactionOverrides, Config, ConversationOptions, DefaultModel, RagOptions, Sections,
@@ -9,9 +9,11 @@ use crate::item::Section;
 /// A value out of range.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Fault {
-    /// The keys that it takes to be wrong; the one that was set last is to blame.
+    /// The keys involved. The error is reported at the one that was set last.
     pub(crate) keys: &'static [&'static str],
+    /// The value found.
     pub(crate) found: String,
+    /// A description of the expected value.
     pub(crate) expected: &'static str,
 }
 
@@ -23,6 +25,7 @@ fn fault(
     Err(Fault { keys, found: format!("{found}"), expected })
 }
 
+/// Checks all options. Returns the first fault.
 pub(super) fn check(config: &Config) -> Result<(), Fault> {
     model(&config.default_model)?;
     sections(&config.sections)?;
@@ -42,6 +45,7 @@ fn model(default: &DefaultModel) -> Result<(), Fault> {
 
 fn sections(sections: &Sections) -> Result<(), Fault> {
     let shares = Section::ALL.map(|section| u32::from(sections.section(section).share));
+    // Wider than the shares, so that the sum of three cannot overflow.
     let sum: u32 = shares.iter().sum();
     if sections.pins_limit > 1000 {
         return fault(
@@ -70,6 +74,7 @@ fn conversation(options: ConversationOptions) -> Result<(), Fault> {
 }
 
 fn rag(options: &RagOptions) -> Result<(), Fault> {
+    // TOML allows nan and inf, with which scores cannot be compared usefully.
     if let Some(score) = options.min_score.filter(|score| !score.is_finite()) {
         return fault(&["rag.min_score"], score, "a finite number (rule S9)");
     }
@@ -141,6 +146,7 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     if let Some(share) = options.models.values().flat_map(shares).flatten().find(|share| *share > 100) {
         return fault(&["compaction.models"], share, "per cent, 0 to 100");
     }
+    // A target at or above the trigger would fire it again right after each compaction.
     let mut overrides = options.models.values().filter_map(|model| model.percent);
     if let Some(wrong) =
         overrides.find(|percent| *percent > 100 || (*percent != 0 && *percent <= options.target))
@@ -162,9 +168,10 @@ fn compaction(options: &CompactionOptions) -> Result<(), Fault> {
     )
 }
 
-/// The fewest tokens that a summary or digest needs.
+/// Minimum number of tokens of a useful summary or digest.
 const LEAST_SUMMARY: u64 = 50;
 
+/// Checks that a percentage is between 1 and 100.
 fn percent(keys: &'static [&'static str], percent: u16) -> Result<(), Fault> {
     if (1..=100).contains(&percent) { Ok(()) } else { fault(keys, percent, "per cent, 1 to 100") }
 }

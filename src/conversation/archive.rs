@@ -1,4 +1,4 @@
-//! Compactions in a log: what each archives, and the turns without it (rules C1, S3).
+//! Compactions in a log: the archived messages of each, and the turns that remain (rules C1, S3).
 
 use super::{
     ArchiveIndex, ArchivedBy, Compaction, CompactionKind, Conversation, Event, MessageRange, Place,
@@ -8,7 +8,7 @@ use crate::{item::ItemId, message::Role};
 use std::{collections::BTreeSet, ops::Range};
 
 impl Conversation {
-    /// Returns every compaction, the oldest first, undone ones among them.
+    /// Returns every compaction, oldest first, including undone ones.
     #[must_use]
     pub fn compactions(&self) -> impl DoubleEndedIterator<Item = &Compaction> {
         self.compactions.iter().filter_map(|at| match &self.events[*at].1 {
@@ -17,36 +17,36 @@ impl Conversation {
         })
     }
 
-    /// Returns the compaction of a number.
+    /// Returns the compaction with this number, or `None` if there is none.
     #[must_use]
     pub fn compaction(&self, number: u32) -> Option<&Compaction> {
         self.compactions().rev().find(|record| record.number == number)
     }
 
-    /// How many messages are archived.
+    /// Returns the number of archived messages.
     pub(crate) fn archived_messages(&self) -> u64 {
         let ranges = self.archive_index.archived_in(0..self.len());
         ranges.map(|(range, _)| u64::from(range.end - range.start)).sum()
     }
 
-    /// How many messages are active, those that lead the prompt apart.
+    /// Returns the number of active messages, without the system messages that lead the prompt.
     pub(crate) fn active_messages(&self) -> u64 {
         u64::from(self.len() - self.turns.leading()).saturating_sub(self.archived_messages())
     }
 
-    /// Returns the largest number that a compaction was given; 0 before the first.
+    /// Returns the largest compaction number assigned so far, 0 before the first compaction.
     pub(crate) fn last_compaction_number(&self) -> u32 {
         self.last_number
     }
 
-    /// How often the log was compacted or rewound.
+    /// Returns the number of compactions, undos and rewinds in the log.
     #[doc(hidden)]
     #[must_use]
     pub fn archive_events(&self) -> usize {
         self.archive_events
     }
 
-    /// Returns every compaction with the number of messages before it.
+    /// Returns every compaction with the number of messages before it, oldest first.
     pub(crate) fn records(&self) -> impl DoubleEndedIterator<Item = (u32, &Compaction)> {
         self.compactions.iter().filter_map(|at| match &self.events[*at] {
             (before, Event::Compacted(record)) => Some((*before, &**record)),
@@ -54,22 +54,23 @@ impl Conversation {
         })
     }
 
-    /// Returns the position of the newest user message with anything in it, archived or not.
+    /// Returns the position of the newest user message that is not empty, archived or not.
     pub(crate) fn last_user_message(&self) -> Option<u32> {
         self.last_asked
     }
 
-    /// Whether a prompt that was planned since the newest compaction was sent.
+    /// Returns true if the newest sent prompt was planned after the newest compaction, undo or rewind.
     pub(crate) fn sent_since_the_record(&self) -> bool {
         let newest = self.sent.last().map(|at| &self.events[*at].1);
         matches!(newest, Some(Event::Sent { archives, .. }) if *archives == self.archive_events)
     }
 
-    /// How many active turns there are.
+    /// Returns the number of active turns.
     pub(crate) fn active_turns(&self) -> u64 {
         let archived = |turn: &TurnIndex| {
             self.turns.first_of(*turn).is_some_and(|at| self.archive_index.archived(at).is_some())
         };
+        // The common case, in constant time.
         if self.archive_index.is_whole() {
             return u64::from(self.turns.count());
         }
@@ -80,21 +81,21 @@ impl Conversation {
         &self.archive_index
     }
 
-    /// Whether no message followed the newest compaction, or the newest undo of one.
+    /// Returns true if no message follows the newest compaction or undo.
     pub(crate) fn ends_in_a_record(&self) -> bool {
         let newest = self.archived_at.map(|at| &self.events[at]);
         let is_one = |event: &Event| matches!(event, Event::Compacted(_) | Event::CompactionUndone { .. });
         matches!(newest, Some((before, event)) if *before == self.len() && is_one(event))
     }
 
-    /// Messages that were in the log before the newest compaction that no rewind undid.
+    /// Returns the newest compaction that is in force, with the number of messages before it.
     pub(crate) fn newest_record(&self) -> Option<(u32, &Compaction)> {
         let placed = self.archive_index.newest()?;
         Some((placed.before, self.compaction(placed.number)?))
     }
 
-    /// Returns a record that archives what is active from `from` on, up to `first_active`, `head` apart.
-    /// Tokens and summary are for the caller to say.
+    /// Builds a record that archives the active messages from `from` up to `first_active`, except `head`. The
+    /// caller fills in token counts and summary.
     #[doc(hidden)]
     #[must_use]
     pub fn compaction_record(
@@ -104,13 +105,14 @@ impl Conversation {
         from: Option<u32>,
         first_active: Option<u32>,
     ) -> Compaction {
-        // What is archived right after the range is no active message: the range reaches to the first one
-        // that is.
+        // If the message after the range is archived already, the range extends to the first active message.
         let first_active = first_active.and_then(|first| self.active_from(first));
         let range = from.unwrap_or(self.turns.leading())..first_active.unwrap_or(self.len());
         let archived = self.runs(&range, head);
         let id = |position: Option<u32>| position.map(|position| self.message_id(position));
         let mut number = self.last_number.saturating_add(1);
+        // A summary's id shares the namespace of message ids, so a number whose summary id is taken is
+        // skipped.
         while self.position_of(&Compaction::summary_id(number)).is_some() {
             number = number.saturating_add(1);
         }
@@ -128,27 +130,30 @@ impl Conversation {
             summary: None,
             provider_summary: None,
             state: Vec::new(),
+            // A fresh start leaves no message that could fire a trigger; the caller measures all other kinds.
             progress: kind == CompactionKind::Fresh,
             timestamp: None,
         }
     }
 
-    /// Returns the first active message from a position on.
+    /// Returns the first active message at or after a position.
     pub(crate) fn active_from(&self, position: u32) -> Option<u32> {
         (position..self.len()).find(|at| self.archive_index.archived(*at).is_none())
     }
 
-    /// From the first to behind the last message of each active exchange that has more than one.
+    /// Returns the span of each active exchange with more than one message: from its first message to one
+    /// past its last.
     pub(crate) fn active_spans(&self) -> impl Iterator<Item = Range<u32>> {
         self.turns.spans().filter(|span| self.archive_index.archived(span.start).is_none())
     }
 
-    /// Returns a boundary moved back until no active exchange is on both sides of it.
+    /// Moves a boundary back until no active exchange is split by it. Each step only moves back, so the loop
+    /// ends.
     pub(crate) fn unparted(&self, mut boundary: u32) -> u32 {
         let spans: Vec<Range<u32>> = self.active_spans().collect();
         loop {
             let before = boundary;
-            // From the newest back, so that a chain of them takes one pass.
+            // Newest first, so that a chain of overlapping spans takes one pass.
             for span in spans.iter().rev() {
                 if span.start < boundary && boundary < span.end {
                     boundary = span.start;
@@ -160,7 +165,7 @@ impl Conversation {
         }
     }
 
-    /// Returns a question that stays before a summary, and the results of its calls (rule H9), in order.
+    /// Returns the user message kept before a summary and the results of its calls (rule H9), in log order.
     pub(crate) fn apart(&self, head: Option<u32>) -> Vec<u32> {
         let Some(head) = head else { return Vec::new() };
         match self.turns.place_of(head) {
@@ -169,7 +174,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the active messages of a range, `head` apart, in runs.
+    /// Returns the active messages of a range without `head`, grouped into runs of neighbours.
     fn runs(&self, range: &Range<u32>, head: Option<u32>) -> Vec<MessageRange> {
         let apart = self.apart(head);
         let around = |run: Range<u32>| {
@@ -187,8 +192,8 @@ impl Conversation {
         runs.filter(|run| !run.is_empty()).map(run).collect()
     }
 
-    /// Returns a record by positions; none where it names what is not there, or archives nothing: then the
-    /// messages stay.
+    /// Resolves the ids of a record to positions. Returns `None` if the record names an unknown message,
+    /// archives nothing, or would split an exchange. Its messages then stay active.
     pub(super) fn placed(&self, record: &Compaction) -> Option<ResolvedCompaction> {
         let at = |id: &Option<ItemId>, otherwise: u32| match id {
             Some(id) => self.position_of(id),
@@ -200,12 +205,13 @@ impl Conversation {
             Some(id) => Some(self.position_of(id)?),
             None => None,
         };
+        // A fresh start may archive an empty range; every other kind must archive a message.
         let whole = range.start < range.end || record.kind == CompactionKind::Fresh;
         let range = range.start..range.end.max(range.start);
-        // What stays before a summary is a question, and no exchange is parted from its results.
+        // The message kept before a summary must be a user message, and no exchange may lose its results.
         let asks = |head: u32| range.contains(&head) && self.message(head).role() == Role::User;
         let parted = |span: Range<u32>| {
-            // What stays is no part of the range, and so is not parted by it.
+            // The kept message is not part of the range, so its exchange is not split by it.
             let parts = |at: u32| span.start < at && at < span.end && head != Some(span.start);
             record.kind != CompactionKind::Fresh && (parts(range.start) || parts(range.end))
         };
@@ -213,14 +219,14 @@ impl Conversation {
         (whole && sound).then(|| ResolvedCompaction::new(record, self.len(), range, head, self.apart(head)))
     }
 
-    /// Whether a record would archive anything here, and soundly.
+    /// Returns true if a record is valid for this log and would archive at least one message.
     #[doc(hidden)]
     #[must_use]
     pub fn would_archive(&self, record: &Compaction) -> bool {
         self.placed(record).is_some()
     }
 
-    /// Files the messages into turns again, the archived ones left out.
+    /// Rebuilds the turns from all messages, without the archived ones.
     pub(super) fn reshape(&mut self) {
         let kept = self.kept_by_pins();
         let archive_index = &self.archive_index;
@@ -231,9 +237,10 @@ impl Conversation {
             self.turns.without(&self.messages, is_archived, |position| kept.contains(&position), said);
     }
 
-    /// Like `reshape`, right after a compaction. It visits only what is active and what that compaction
-    /// archived, not the whole log.
+    /// Rebuilds the turns right after a compaction. Visits only the active messages and those that this
+    /// compaction archived, not the whole log.
     pub(super) fn reshape_by_a_compaction(&mut self) {
+        // Pins may keep messages anywhere in the archive, which only the full rebuild handles.
         if !self.kept_by_pins().is_empty() {
             return self.reshape();
         }
@@ -241,28 +248,32 @@ impl Conversation {
         let said =
             |position: u32| matches!(archive_index.archived(position), Some(ArchivedBy::Compaction(_)));
         let is_archived = |position: u32| archive_index.archived(position).is_some();
+        // Moved out, because `compacted` reuses its vectors.
         let turns = std::mem::take(&mut self.turns);
         self.turns = turns.compacted(&self.messages, is_archived, said);
     }
 
-    /// Like `reshape`, after this message was pinned or unpinned; only an archived message makes a
-    /// difference.
+    /// Rebuilds the turns after this message was pinned or unpinned. Does nothing unless the message is
+    /// archived.
     pub(super) fn reshape_for(&mut self, position: u32) {
         if self.archive_index.archived(position).is_some() {
             self.reshape();
         }
     }
 
-    /// Archived messages that pins keep: whole exchanges, with the user messages of their turns (rule S3).
+    /// Returns the archived messages that pins keep: whole exchanges with the user messages of their turns
+    /// (rule S3).
     fn kept_by_pins(&self) -> BTreeSet<u32> {
         let archived = |position: &&u32| {
             matches!(self.archive_index.archived(**position), Some(ArchivedBy::Compaction(_)))
         };
         let mut pinned = self.pins.keys().filter(archived).peekable();
+        // The common case, without building all turns.
         if pinned.peek().is_none() {
             return BTreeSet::new();
         }
         let rewound = |position: u32| self.archive_index.archived(position) == Some(ArchivedBy::Rewind);
+        // The turns as they were before any compaction: exchanges are whole there.
         let all = self.turns.without(&self.messages, rewound, |_| false, |_| false);
         let mut kept = BTreeSet::new();
         for position in pinned {
@@ -325,8 +336,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What a compaction makes of the turns is what filing all messages again makes of them, and what
-        /// comes after it is filed alike.
+        /// A compaction in one pass gives the same turns as filing all messages again, and later messages are
+        /// filed the same way.
         #[test]
         fn compaction_files_active_messages(steps in prop::collection::vec(step(), 1..40)) {
             let mut log = Conversation::new();
@@ -347,7 +358,7 @@ mod tests {
                             let active = |unit: &Members| unit.iter().all(|at| log.archive_index.archived(*at).is_none());
                             let units: Vec<Members> = heads.chain(exchanges).filter(active).collect();
                             log.record(Event::Compacted(Box::new(record)));
-                            // Nothing that goes together is parted.
+                            // A call and its results are archived together or not at all.
                             for unit in units {
                                 let gone: BTreeSet<bool> =
                                     unit.iter().map(|position| log.archive_index.archived(*position).is_some()).collect();
@@ -361,8 +372,8 @@ mod tests {
                 }
                 let mut again = log.clone();
                 again.reshape();
-                // A result whose call is gone may have been filed before it was: only what is filed anew is
-                // alike.
+                // A result whose call is archived may have been filed before that. Only turns filed again are
+                // comparable.
                 let mut once = log.clone();
                 once.reshape_by_a_compaction();
                 prop_assert_eq!(once.turns.shape(), again.turns.shape());

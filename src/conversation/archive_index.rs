@@ -1,4 +1,4 @@
-//! Active and archived messages: a fold over the log's compactions and rewinds (rule C1).
+//! Active and archived messages, computed from the log's compactions and rewinds (rule C1).
 
 use super::Compaction;
 use crate::plan::reason::ExcludedReason;
@@ -7,26 +7,27 @@ use std::ops::Range;
 /// The archived ranges of the log by position, and the summaries that replace them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ArchiveIndex {
-    /// The compactions that no rewind undid, the oldest first.
+    /// The compactions in force, oldest first. Rewinds and undos remove theirs.
     records: Vec<ResolvedCompaction>,
-    /// The ranges that rewinds archived, in order.
+    /// The ranges that rewinds archived, oldest first.
     rewound: Vec<Range<u32>>,
-    /// Archived ranges in order, disjoint, each with the record that archived it first.
+    /// The archived ranges in order, disjoint, each with the record that archived it first.
     gone: Vec<(Range<u32>, ArchivedBy)>,
     /// The union of `gone`: all archived ranges in order, adjacent ones merged.
     all: Vec<Range<u32>>,
-    /// Indexes into `records` of the compactions whose summaries no later compaction archived.
+    /// Indexes into `records` of the compactions whose summaries are not archived by a later compaction.
     unfolded: Vec<usize>,
-    /// Indexes into `records`: a compaction, and one whose summary it archived; in the order of the first.
+    /// Pairs of indexes into `records`: a compaction, and an earlier one whose summary it archived. Sorted by
+    /// the first.
     folded: Vec<(usize, usize)>,
 }
 
-/// The reason why a message is no longer sent.
+/// The record that archived a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ArchivedBy {
-    /// The compaction of this number.
+    /// The compaction with this number.
     Compaction(u32),
-    /// The conversation was rewound to before it.
+    /// A rewind to a message at or before it.
     Rewind,
 }
 
@@ -50,14 +51,14 @@ impl From<ArchivedBy> for ExcludedReason {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResolvedCompaction {
     pub(crate) number: u32,
-    /// Messages in the log before it.
+    /// The number of messages in the log before the compaction.
     pub(crate) before: u32,
-    /// What it archives, its head apart.
+    /// The archived positions, including `head` although it stays active.
     pub(crate) range: Range<u32>,
     pub(crate) head: Option<u32>,
-    /// The head, and the results of its calls (rule H9), in order: they stay.
+    /// The user message that stays and the results of its calls (rule H9), in log order.
     apart: Vec<u32>,
-    /// True if a summary or state replaces the messages in the prompt.
+    /// True if a summary or state entries replace the messages in the prompt.
     pub(crate) has_summary: bool,
 }
 
@@ -80,27 +81,28 @@ impl ArchiveIndex {
         self.take(self.records.len() - 1);
     }
 
-    /// Archives everything from a position on, in a log of `messages` messages. Compactions made since then
-    /// are undone.
+    /// Archives everything from a position on, in a log of `messages` messages. Removes the compactions made
+    /// after that position.
     pub(super) fn rewind(&mut self, position: u32, messages: u32) {
+        // A compaction after that position was made in the removed part of the conversation.
         self.records.retain(|record| record.before <= position);
         self.rewound.push(position..messages);
         self.fold();
     }
 
-    /// Undoes a compaction: the messages that it archived are sent again, unless another record archived them
-    /// too.
+    /// Removes a compaction. Its messages become active again, unless another record archived them too.
     pub(super) fn undo(&mut self, number: u32) {
         self.records.retain(|record| record.number != number);
         self.fold();
     }
 
-    /// Builds the ranges from the records: the first record to archive a message keeps it.
+    /// Rebuilds all ranges from the records. The first record to archive a message keeps it.
     fn fold(&mut self) {
         self.gone.clear();
         self.all.clear();
         self.unfolded.clear();
         self.folded.clear();
+        // Rewinds first: a message that a rewind removed is never attributed to a compaction.
         for range in self.rewound.clone() {
             self.fill(range, ArchivedBy::Rewind);
         }
@@ -109,7 +111,7 @@ impl ArchiveIndex {
         }
     }
 
-    /// Archives the range of a record. Summaries inside of the range are no longer sent.
+    /// Archives the range of one record, and marks the summaries inside the range as replaced.
     fn take(&mut self, at: usize) {
         let ResolvedCompaction { number, range, apart, .. } = self.records[at].clone();
         let by = ArchivedBy::Compaction(number);
@@ -128,7 +130,8 @@ impl ArchiveIndex {
         self.unfolded.push(at);
     }
 
-    /// Archives the part of a range that is not archived yet: the first record to archive a message keeps it.
+    /// Archives the part of a range that is still active. Time: a binary search and an insertion for each new
+    /// range.
     fn fill(&mut self, range: Range<u32>, by: ArchivedBy) {
         if range.is_empty() {
             return;
@@ -137,7 +140,7 @@ impl ArchiveIndex {
             let place = self.gone.partition_point(|(known, _)| known.start < new.start);
             self.gone.insert(place, (new, by));
         }
-        // Neighbours too, which become one with it.
+        // Adjacent ranges are included, so that the union stays merged.
         let first = self.all.partition_point(|known| known.end < range.start);
         let last = self.all.partition_point(|known| known.start <= range.end);
         let start = self.all[first..last].first().map_or(range.start, |known| known.start.min(range.start));
@@ -145,7 +148,7 @@ impl ArchiveIndex {
         self.all.splice(first..last, std::iter::once(start..end));
     }
 
-    /// Returns the parts of a range that are not archived, in order.
+    /// Returns the active parts of a range, in order.
     pub(crate) fn active_in(&self, range: Range<u32>) -> Vec<Range<u32>> {
         let first = self.all.partition_point(|known| known.end <= range.start);
         let (mut active, mut at) = (Vec::new(), range.start);
@@ -161,31 +164,34 @@ impl ArchiveIndex {
         active
     }
 
-    /// Returns the record that archived the message at a position, if it is archived.
+    /// Returns the record that archived the message at a position, or `None` if the message is active.
     pub(crate) fn archived(&self, position: u32) -> Option<ArchivedBy> {
         let at = self.gone.partition_point(|(range, _)| range.end <= position);
         self.gone.get(at).filter(|(range, _)| range.contains(&position)).map(|(_, by)| *by)
     }
 
-    /// Returns the archived ranges inside a range, in order.
+    /// Returns the archived ranges inside a range, clipped to it, in order.
     pub(crate) fn archived_in(&self, within: Range<u32>) -> impl Iterator<Item = (Range<u32>, ArchivedBy)> {
         let from = self.gone.partition_point(|(range, _)| range.end <= within.start);
         let inside = self.gone[from..]
             .iter()
             .map(move |(range, by)| (range.start.max(within.start)..range.end.min(within.end), *by));
+        // Clipping makes the first range behind `within` empty, which ends the iteration.
         inside.take_while(|(range, _)| !range.is_empty())
     }
 
-    /// Returns the compactions whose summaries are sent, in prompt order.
+    /// Returns the compactions whose summaries are part of the prompt, in prompt order.
     pub(crate) fn summaries(&self) -> impl Iterator<Item = &ResolvedCompaction> {
         let unfolded = self.unfolded.iter().map(|at| &self.records[*at]);
         let mut active: Vec<&ResolvedCompaction> = unfolded.filter(|record| record.has_summary).collect();
+        // A summary comes right before the message at the end of its range.
         active.sort_by_key(|record| (record.range.end, record.number));
         active.into_iter()
     }
 
-    /// Returns the position before which the summary of a compaction is sent, or would be. If a later
-    /// compaction archived that summary, the position is that of the later one's.
+    /// Returns the position of the message that the summary of a compaction comes before. If a later
+    /// compaction archived that summary, returns the position of the later summary. Returns 0 for an unknown
+    /// number.
     pub(crate) fn place_of(&self, number: u32) -> u32 {
         let at = self.records.iter().position(|record| record.number == number);
         let Some(at) = at else { return 0 };
@@ -193,12 +199,13 @@ impl ArchiveIndex {
         self.records[at..].iter().rfind(covers).map_or(0, |record| record.range.end)
     }
 
-    /// Returns the numbers of the compactions whose summaries were sent until a compaction replaced them, in
-    /// prompt order.
+    /// Returns the numbers of the earlier compactions whose summaries this compaction replaced, in prompt
+    /// order.
     pub(crate) fn folded_by(&self, number: u32) -> Vec<u32> {
         let Some(at) = self.records.iter().rposition(|record| record.number == number) else {
             return Vec::new();
         };
+        // `folded` is sorted by its first index, because records are added in order.
         let first = self.folded.partition_point(|(by, _)| *by < at);
         let folded = self.folded[first..].iter().take_while(|(by, _)| *by == at);
         let mut folded: Vec<&ResolvedCompaction> = folded.map(|(_, one)| &self.records[*one]).collect();
@@ -207,7 +214,7 @@ impl ArchiveIndex {
         folded.into_iter().map(|record| record.number).collect()
     }
 
-    /// Returns the newest compaction that no rewind undid.
+    /// Returns the newest compaction in force.
     pub(crate) fn newest(&self) -> Option<&ResolvedCompaction> {
         self.records.last()
     }
@@ -254,8 +261,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any ranges one after the other: each message is archived by the first that took it, and neighbours
-        /// are one.
+        /// For any sequence of ranges, each message is attributed to the first compaction that archived it,
+        /// and adjacent ranges are merged.
         #[test]
         fn archived_message_keeps_its_first_compaction(
             ranges in prop::collection::vec((0u32..30, 0u32..30), 1..12),

@@ -1,54 +1,55 @@
-//! What a compaction is: one entry of the log, and what it says of itself (rule C1).
+//! The record of a compaction in the log (rule C1).
 
 use super::ProviderSummary;
 use crate::{item::ItemId, plan::TraceIds, usage::ContextEvent};
 use serde::{Deserialize, Serialize};
 
-/// One compaction: messages that are archived, and what replaces them in the prompt.
+/// One compaction: the archived messages and their replacement in the prompt.
 ///
-/// Archived messages stay in the log and on screen; they are no longer sent.
+/// Archived messages stay in the log and on screen, but they are no longer sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Compaction {
-    /// Which one of this conversation, from 1. Numbers are never given twice, not even after a rewind.
+    /// The number of the compaction in this conversation, from 1. A number is never assigned twice, not even
+    /// after a rewind.
     pub number: u32,
-    /// What replaces the messages.
+    /// The kind of replacement.
     pub kind: CompactionKind,
-    /// A user message inside the range that stays, right before the summary.
+    /// A user message inside the range that stays active, right before the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<ItemId>,
-    /// The first message of the range; none where it begins with the conversation.
+    /// The first message of the range. `None` if the range begins with the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<ItemId>,
-    /// The first message after the range; none where nothing was kept after it.
+    /// The first message after the range. `None` if no later message was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_active: Option<ItemId>,
-    /// The messages that this compaction archived, in runs.
+    /// The messages that this compaction archived, in runs of neighbours.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub archived: Vec<MessageRange>,
-    /// How many messages that are.
+    /// The number of archived messages.
     pub messages_archived: u64,
-    /// What the conversation, the head of the prompt and the tools took before it, in tokens as they are counted here, or as a
-    /// session file says; 0 where it was not counted.
+    /// Tokens of the conversation, the system part and the tools before the compaction. They are counted
+    /// here, or reported by a session file. 0 if they were not counted.
     pub tokens_before: u64,
-    /// What they take after it, in tokens; 0 where it was not counted.
+    /// Tokens of the same parts after the compaction. 0 if they were not counted.
     pub tokens_after: u64,
-    /// The tokens that the context could take ([`crate::usage::ContextUsage::limit`]); 0 where that is
-    /// unknown.
+    /// The token limit of the context ([`crate::usage::ContextUsage::limit`]). 0 if it is unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub limit: u64,
-    /// The summary; none for a fresh start, and for a sliding window that archived no earlier summary.
+    /// The summary. `None` for a fresh start, and for a sliding window that archived no earlier summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What the provider made instead, where it compacted (rule C11): sent back to that provider in place of the summary.
+    /// The provider's own compaction (rule C11), sent back to that provider in place of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_summary: Option<ProviderSummary>,
-    /// What the host adds inside the summary message (plan, open files, loaded skills): name and text.
+    /// State entries that the host adds to the summary message (plan, open files, loaded skills), as id and
+    /// text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<(ItemId, String)>,
-    /// Whether no trigger fires any more after it (rule C5).
+    /// True if no trigger fires any more after the compaction (rule C5).
     pub progress: bool,
-    /// When it was made, as the host says it.
+    /// The time of the compaction as recorded by the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }
@@ -58,35 +59,35 @@ fn is_zero(tokens: &u64) -> bool {
     *tokens == 0
 }
 
-/// Neighbouring messages.
+/// A run of neighbouring messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MessageRange {
-    /// The first one.
+    /// The id of the first message.
     pub id: ItemId,
-    /// The last one.
+    /// The id of the last message.
     pub last_id: ItemId,
-    /// How many.
+    /// The number of messages.
     pub count: u64,
 }
 
-/// What replaces archived messages.
+/// The kind of replacement for archived messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionKind {
-    /// A summary by a model, or by a person.
+    /// A summary by a model or a person.
     #[default]
     Summary,
     /// A summary made without a model (rule C6).
     Digest,
-    /// Nothing: the oldest turns are dropped, and earlier summaries stay (rule C7).
+    /// No replacement: the oldest turns are dropped, and earlier summaries stay (rule C7).
     SlidingWindow,
-    /// Nothing: the conversation starts fresh (rule U4).
+    /// No replacement: the conversation starts fresh (rule U4).
     Fresh,
 }
 
 impl CompactionKind {
-    /// The name in JSON and options.
+    /// Returns the name used in JSON and in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,13 +100,13 @@ impl CompactionKind {
 }
 
 impl Compaction {
-    /// The tokens that it freed: before minus after; 0 where either was not counted.
+    /// Returns the number of freed tokens: before minus after. Returns 0 if either was not counted.
     #[must_use]
     pub fn freed(&self) -> u64 {
         if self.tokens_after == 0 { 0 } else { self.tokens_before.saturating_sub(self.tokens_after) }
     }
 
-    /// The event for a user interface (rule C10).
+    /// Returns the event for a user interface (rule C10).
     #[must_use]
     pub fn event(&self) -> ContextEvent {
         ContextEvent::Compacted {
@@ -119,8 +120,8 @@ impl Compaction {
         }
     }
 
-    /// One event of `tracing`, target `context_window::tokens`: numbers and names, never a text. `why` is the option of the trigger, or who
-    /// asked; `ids` are those of the request.
+    /// Records one event of `tracing` with target `context_window::tokens`. It holds numbers and names, never
+    /// a text. `why` is the option of the trigger, or the requester; `ids` are those of the request.
     pub(crate) fn trace(&self, why: &str, ids: &TraceIds) {
         tracing::info!(
             target: "context_window::tokens",
@@ -139,7 +140,7 @@ impl Compaction {
         );
     }
 
-    /// The id of its summary in a plan.
+    /// Returns the id of the summary in a plan.
     pub(crate) fn summary_id(number: u32) -> ItemId {
         format!("summary:{number}").into()
     }

@@ -1,10 +1,10 @@
-//! Two views of a log: the history for a person, and the active part, which is sent (rule C1).
+//! Two views of a log: the full history for a person, and the active part, which is sent (rule C1).
 
 use super::{ArchivedBy, Compaction, Conversation, Entry, Event, Place, ResolvedCompaction};
 use crate::{item::ItemId, message::Message};
 
-/// One row of a conversation: of its whole history, with markers of the points where messages were archived,
-/// or of its active part.
+/// One row of a conversation, either of its full history or of its active part. The history has markers at
+/// the points at which messages were archived.
 #[derive(Debug, Clone)]
 pub enum HistoryRow<'a> {
     /// A message.
@@ -13,14 +13,14 @@ pub enum HistoryRow<'a> {
         id: ItemId,
         /// The message.
         message: &'a Message,
-        /// True if it is no longer sent.
+        /// True if the message is no longer sent.
         is_archived: bool,
-        /// The number of the compaction that archived it; `None` for an active message, and for one that a
-        /// rewind took away.
+        /// The number of the compaction that archived the message. `None` for an active message, and for one
+        /// that a rewind removed.
         compaction: Option<u32>,
     },
-    /// A compaction: in the history at the point at which it archived messages, in the active part at the
-    /// position of the messages that its summary replaces.
+    /// A compaction. In the history it comes at the point at which it archived messages; in the active part,
+    /// at the position of its summary.
     Compaction(&'a Compaction),
     /// The conversation was rewound to before this message.
     Rewound(&'a ItemId),
@@ -29,8 +29,8 @@ pub enum HistoryRow<'a> {
 }
 
 impl Conversation {
-    /// Returns every message in order, with a marker at each compaction, undo and rewind: the view for a
-    /// person.
+    /// Returns every message in order, with a marker at each compaction, undo and rewind. This is the view
+    /// for a person.
     pub fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut position = 0;
         self.entries().filter_map(move |entry| match entry {
@@ -52,9 +52,8 @@ impl Conversation {
         })
     }
 
-    /// Returns the active part, which is still sent, in its order: the messages that the newest compaction
-    /// kept before its summary, the summary, pinned messages among the archived ones, those that it kept
-    /// after the summary, and later ones.
+    /// Returns the active part of the conversation in prompt order. For a compaction, that is: the messages
+    /// before the archived range, the summary, pinned messages of the range, and the messages after it.
     pub fn active(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let mut parts: Vec<((u32, u8, u32), HistoryRow<'_>)> = (0..self.len())
             .filter(|position| self.turns.place_of(*position) != Place::Archived)
@@ -69,12 +68,14 @@ impl Conversation {
         parts.extend(self.archive_index.summaries().filter_map(|placed| {
             Some((Self::order_of_summary(placed), HistoryRow::Compaction(self.compaction(placed.number)?)))
         }));
+        // Stable order without ties: a summary (0) comes before its pinned messages (1), and both before
+        // the message at the range's end (2).
         parts.sort_by_key(|(order, _)| *order);
         parts.into_iter().map(|(_, part)| part)
     }
 
-    /// Returns the sort key of a message in the prompt. An archived message that a pin keeps comes after the
-    /// summary.
+    /// Returns the sort key of a message in the prompt. An archived message that a pin keeps sorts right
+    /// after the summary.
     pub(crate) fn order_of(&self, position: u32) -> (u32, u8, u32) {
         let archived = self.archive_index.archived(position).and_then(|by| match by {
             ArchivedBy::Compaction(number) => Some(self.archive_index.place_of(number)),
@@ -83,6 +84,7 @@ impl Conversation {
         archived.map_or((position, 2, 0), |place| (place, 1, position))
     }
 
+    /// Returns the sort key of a summary: right before the first message after its range.
     pub(crate) fn order_of_summary(placed: &ResolvedCompaction) -> (u32, u8, u32) {
         (placed.range.end, 0, placed.number)
     }

@@ -1,5 +1,5 @@
-//! What the log is made of: messages and events, in order, and what follows from each event. Every change of
-//! a conversation beside its messages is an event, and reading a log back takes the same way.
+//! Entries of the log (messages and events), and the effect of each event. Every change of a conversation
+//! other than a new message is an event. Reading a log back applies the same events.
 
 use super::{Compaction, Conversation, Note, SentText, ids::Owner};
 use crate::{
@@ -10,32 +10,32 @@ use crate::{
     usage::{Level, Usage},
 };
 
-/// One entry of the log, in order.
+/// One entry of the log.
 #[derive(Debug, Clone, Copy)]
 pub enum Entry<'a> {
     /// A message.
     Message(&'a Message),
-    /// Something that happened between messages.
+    /// An event between messages.
     Event(&'a Event),
 }
 
-/// What happens to a conversation beside its messages.
+/// A change of a conversation other than a new message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A system text joined the prompt's head.
+    /// A system text was added to the beginning of the prompt.
     SystemText {
         /// Its id.
         id: ItemId,
         /// The text.
         text: String,
     },
-    /// A note was pinned, or pinned again.
+    /// A note was pinned, or pinned again under the same id.
     Pinned(PinnedItem),
     /// A message was pinned.
     MessagePinned {
         /// Its id.
         id: ItemId,
-        /// Its priority among pins.
+        /// Its priority among pinned items.
         priority: Priority,
     },
     /// A note or message is no longer pinned.
@@ -44,91 +44,92 @@ pub enum Event {
     TtlSet {
         /// Its id.
         id: ItemId,
-        /// What is left.
+        /// The remaining TTL.
         ttl: Ttl,
-        /// Whether the policy `ask` already gave it one more turn.
+        /// True if the policy `ask` already gave it its one extra turn.
         asked: bool,
     },
     /// A prompt was sent and answered.
     Sent {
-        /// What the plan counted, before any token calibration.
+        /// The tokens that the plan counted, before any token calibration.
         counted: u64,
-        /// The part of it that is for this prompt only: documents and state. The full conversation does not
-        /// count them (rule U2).
+        /// The counted tokens of documents and state, which belong to this prompt only. The full conversation
+        /// does not count them (rule U2).
         volatile_tokens: u64,
-        /// Estimate of the active messages that the plan dropped, in tokens.
+        /// Estimated tokens of the active messages that the plan dropped.
         dropped_tokens: u64,
-        /// The fixed part of it: system texts, notes, tools and pins of archived messages.
+        /// The counted tokens of the fixed part: system texts, notes, tools and pins of archived messages.
         fixed_tokens: u64,
-        /// How often the conversation had been compacted or rewound when it was planned.
+        /// The number of compactions, undos and rewinds when the prompt was planned.
         archives: usize,
-        /// What it counted with.
+        /// The name of the tokenizer.
         tokenizer: String,
-        /// Where its window started, which documents it held, and what it was made for. Only the newest one
-        /// keeps the prompt itself.
+        /// The start of the window, the included documents and the target of the prompt. Only the newest
+        /// anchor keeps the prompt itself.
         anchor: Box<Anchor>,
-        /// What the provider reported.
+        /// The usage that the provider reported.
         usage: Option<Usage>,
     },
-    /// The prompt before this held these, and they stay where they were sent (rule S10).
+    /// The prompt recorded before this event held these documents and state entries. They are retained at the
+    /// place at which they were sent (rule S10).
     SentWith {
-        /// The question that the documents stand before; none where they stand before the reply.
+        /// The user message that the documents come before. `None` if the documents come before the reply.
         question: Option<ItemId>,
         /// The documents, in the order in which they were sent.
         documents: Vec<SentText>,
-        /// The pieces of state that stand before the reply.
+        /// The state entries before the reply.
         state: Vec<SentText>,
     },
-    /// Limits, tools or focus hint of the prompts changed: the prompt before this was the first with these. A
-    /// part that is `None` stayed as it was.
+    /// Limits, tools or focus hint changed. The prompt recorded before this event was the first with these
+    /// settings. A `None` field did not change.
     PromptSettings {
-        /// The limits that the request set.
+        /// The limits of the request.
         limits: Option<RequestLimits>,
-        /// The focus hint; empty if there is none any more.
+        /// The focus hint. Empty if the focus hint was removed.
         focus: Option<String>,
-        /// Tools that the log did not hold yet.
+        /// The tools that the log did not contain yet.
         new_tools: Vec<Tool>,
-        /// The tools in their order, by their numbers among all tools that the log holds, counted from 0.
+        /// The tools in order, as indexes (from 0) into all tools that the log contains.
         tools: Option<Vec<u32>>,
     },
-    /// A turn ended: these TTL were counted down, these items were asked about.
+    /// A turn ended. TTLs were counted down, and items were asked about.
     TurnCompleted {
-        /// What is left of each.
+        /// The remaining TTL of each counted item.
         counted_down: Vec<(ItemId, Ttl)>,
-        /// Items that got their one more turn.
+        /// The items that got their one extra turn.
         asked: Vec<ItemId>,
-        /// Documents that got their one more turn.
+        /// The documents that got their one extra turn.
         documents_asked: Vec<ItemId>,
-        /// Documents that were asked about before, and came with a new TTL.
+        /// The documents that were asked about before and now have a new TTL.
         documents_renewed: Vec<ItemId>,
     },
     /// Messages were archived.
     Compacted(Box<Compaction>),
-    /// The newest compaction was taken back: what it archived is sent again.
+    /// The newest compaction was undone. Its archived messages are sent again.
     CompactionUndone {
-        /// Its number.
+        /// The number of the compaction.
         number: u32,
     },
-    /// The conversation was rewound to before this message; the messages from there on are archived.
+    /// The conversation was rewound to before this message. The messages from there on are archived.
     Rewound {
-        /// The first message that was taken away.
+        /// The first message that was removed.
         before: ItemId,
     },
-    /// The level of use crossed a boundary, and the application got an event.
+    /// The usage level changed, and the application received an event.
     LevelCrossed {
-        /// The level from here on.
+        /// The new level.
         level: Level,
     },
 }
 
 impl Conversation {
-    /// Everything that happened, in order.
+    /// Returns all messages and events in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.entries_from(0, 0)
     }
 
-    /// Returns a copy as it was when it had `messages` messages, before the next prompt was sent. What
-    /// happened later is not in it; nothing of this one changes.
+    /// Returns a copy of the conversation at the time when it had `messages` messages, before the next prompt
+    /// was sent. Later entries are left out. The original does not change.
     #[must_use]
     pub fn as_of(&self, messages: usize) -> Self {
         let mut past = Self::new();
@@ -143,25 +144,27 @@ impl Conversation {
         past
     }
 
-    /// Returns an event by its number.
+    /// Returns an event by its index, or `None` if it is out of range.
     #[doc(hidden)]
     #[must_use]
     pub fn event(&self, at: usize) -> Option<&Event> {
         self.events.get(at).map(|(_, event)| event)
     }
 
-    /// How many messages and how many events there are.
+    /// Returns the number of messages and the number of events.
     #[doc(hidden)]
     #[must_use]
     pub fn lengths(&self) -> (usize, usize) {
         (self.messages.len(), self.events.len())
     }
 
-    /// How many messages and events are among the first so many entries.
+    /// Returns the numbers of messages and of events among the first `entries` entries. Binary search over
+    /// the events.
     #[doc(hidden)]
     #[must_use]
     pub fn split_at(&self, entries: usize) -> (usize, usize) {
-        // The number of an event's entry: events before it, and messages before it.
+        // The index of an event's entry: the number of events before it plus the number of messages before
+        // it.
         let entry_of = |(at, (before, _)): (usize, &(u32, Event))| at + *before as usize;
         let (mut low, mut high) = (0, self.events.len());
         while low < high {
@@ -171,13 +174,14 @@ impl Conversation {
         (entries.saturating_sub(low).min(self.messages.len()), low)
     }
 
-    /// Messages and events in log order, from these indexes on.
+    /// Returns messages and events in log order, starting at these two indexes.
     #[doc(hidden)]
     pub fn entries_from(&self, messages: usize, events: usize) -> impl Iterator<Item = Entry<'_>> {
         let mut events = self.events[events..].iter().peekable();
         let mut messages = self.messages[messages..].iter().enumerate();
         std::iter::from_fn(move || {
             let position = self.messages.len() - messages.len();
+            // Events with the position of a message happened before that message.
             if let Some((_, event)) = events.next_if(|(before, _)| *before as usize <= position) {
                 return Some(Entry::Event(event));
             }
@@ -185,8 +189,8 @@ impl Conversation {
         })
     }
 
-    /// Appends an event and takes from it what follows: every change of the conversation beside its messages
-    /// goes this way, and so does reading it back.
+    /// Appends an event and applies its effects. Every change of the conversation other than a new message
+    /// goes through this function, and so does reading a log back.
     #[doc(hidden)]
     pub fn record(&mut self, event: Event) {
         let before = self.len();
@@ -198,6 +202,8 @@ impl Conversation {
             }
             Event::Pinned(item) => self.pin_note(item, before),
             Event::MessagePinned { id, priority } => {
+                // Pinning a message whose TTL is used up is the answer to the policy `ask`: the TTL is
+                // dropped.
                 if self.lifetime(id).is_some_and(|lifetime| lifetime.left == Ttl::NoneRemaining) {
                     self.lifetimes.swap_remove(id);
                 }
@@ -206,6 +212,7 @@ impl Conversation {
                     self.reshape_for(position);
                 }
             }
+            // Unpinning a note removes it; unpinning a message only removes its pin.
             Event::Unpinned(id) if self.has_note(id) => {
                 self.notes.remove(id);
                 self.ids.release_note(id);
@@ -220,7 +227,8 @@ impl Conversation {
             Event::TtlSet { id, ttl, asked } => self.set_lifetime(id, *ttl, *asked),
             Event::Sent { usage, .. } => {
                 self.billed += usage.unwrap_or_default();
-                // How much is repeated is asked of the last prompt only.
+                // Only the newest prompt is compared for its cached prefix, so older anchors release their
+                // copies.
                 if let Some(Event::Sent { anchor, .. }) = self.sent.last().map(|at| &mut self.events[*at].1) {
                     anchor.prompt = None;
                     anchor.lost = Vec::new();
@@ -228,6 +236,7 @@ impl Conversation {
                 self.sent.push(self.events.len());
             }
             Event::SentWith { question, documents, state } => {
+                // Documents without a question come right before the reply, which gets the next position.
                 let last = Some(before).filter(|_| !documents.is_empty());
                 let question = question.as_ref().map_or(last, |id| self.position_of(id));
                 self.sent_with.remember(question, before, documents, state);
@@ -248,8 +257,10 @@ impl Conversation {
                 }
             }
             Event::Compacted(record) => {
+                // The context just shrank, so the next observation reports a crossing again.
                 self.level = Level::Normal;
                 if record.progress {
+                    // A compaction ends a series of failures only if no trigger fires any more after it.
                     self.failures = 0;
                 }
                 self.compactions.push(self.events.len());
@@ -275,9 +286,11 @@ impl Conversation {
             self.archived_at = Some(self.events.len());
             self.archive_events += 1;
         }
+        // Last, because the indexes recorded above are the length of `events` before the push.
         self.events.push((before, event));
     }
 
+    /// Pins a note: claims its id, sets its TTL and adds it to the notes.
     fn pin_note(&mut self, item: &PinnedItem, before: u32) {
         self.ids.claim(&item.id, Owner::Note, &self.messages);
         match item.ttl {

@@ -1,5 +1,5 @@
-//! One namespace for messages, notes and system texts (rule O5). Default ids cost nothing until they are
-//! looked up.
+//! Ids of messages, notes and system texts in one namespace (rule O5). A default id (`m7`) is not stored; it
+//! is derived from the position on lookup.
 
 use crate::{
     error::{Error, Repr},
@@ -9,10 +9,12 @@ use crate::{
 use indexmap::{IndexMap, map::Entry};
 use std::fmt;
 
+/// The ids in use, and the first conflict.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
-    /// Every id that was given; messages without one are found by their position.
+    /// Every explicit id. Messages without one are found by their position.
     given: IndexMap<ItemId, Owner>,
+    /// The first id that was used twice, with both owners. Reported by [`Ids::check`].
     conflict: Option<(ItemId, Owner, Owner)>,
 }
 
@@ -25,7 +27,7 @@ pub(super) enum Owner {
 }
 
 impl Ids {
-    /// Returns the id of a message that is about to join `messages`.
+    /// Claims and returns the id of a message that is about to be appended to `messages`.
     pub(super) fn claim_message(&mut self, given: Option<&ItemId>, messages: &[Message]) -> ItemId {
         let position = u32::try_from(messages.len()).unwrap_or(u32::MAX);
         let owner = Owner::Message(position);
@@ -34,14 +36,17 @@ impl Ids {
             return id.clone();
         }
         let id = ItemId::for_message(position);
+        // Some other item may have been given the id `m7` explicitly before message 7 arrived.
         if let Some(first) = self.given.get(&id).copied() {
             self.clash(&id, first, owner);
         }
         id
     }
 
-    /// A note may be pinned again under its id; anything else has one owner.
+    /// Claims an id for an owner. Only a note may claim its own id again; any other second claim is a
+    /// conflict.
     pub(super) fn claim(&mut self, id: &ItemId, owner: Owner, messages: &[Message]) {
+        // An explicit id `m7` conflicts with message 7 if that message has no id of its own.
         let unnamed = default_position(id).filter(|position| is_unnamed(*position, messages));
         match unnamed {
             Some(position) => self.clash(id, Owner::Message(position), owner),
@@ -62,10 +67,11 @@ impl Ids {
     }
 
     fn clash(&mut self, id: &ItemId, first: Owner, second: Owner) {
+        // Only the first conflict is kept, because planning stops at it.
         self.conflict.get_or_insert_with(|| (id.clone(), first, second));
     }
 
-    /// Frees the id of a note that was removed.
+    /// Releases the id of a removed note.
     pub(super) fn release_note(&mut self, id: &ItemId) {
         if self.is_note(id) {
             self.given.swap_remove(id);
@@ -84,6 +90,7 @@ impl Ids {
         }
     }
 
+    /// Checks for duplicate ids in the log and among `others`.
     pub(super) fn check<'a>(
         &self,
         messages: &[Message],
@@ -125,9 +132,10 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Returns the position that an id of the form `m7` would belong to by default.
+/// Returns the position that an id of the form `m7` belongs to by default. `m07` and `m+7` are ordinary ids.
 fn default_position(id: &ItemId) -> Option<u32> {
     let digits = id.as_str().strip_prefix('m')?;
+    // Only the spelling of `ItemId::for_message` counts: no leading zeros and no sign.
     let canonical = digits == "0" || !digits.starts_with(['0', '+']);
     digits.parse().ok().filter(|_| canonical)
 }

@@ -1,6 +1,6 @@
-//! Numbers that count different things are different types: a turn can't be taken for an exchange.
+//! Separate types for turn and exchange numbers, so that one cannot be passed as the other.
 
-/// A type for the numbers of one kind of thing, counted from 0.
+/// Defines an index type for one kind of item, counted from 0.
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -25,7 +25,7 @@ macro_rules! index {
                 Self(self.0 + 1)
             }
 
-            /// Every number of a range, in order.
+            /// Returns every index of a range, in order.
             pub(crate) fn each(range: std::ops::Range<Self>) -> impl DoubleEndedIterator<Item = Self> + Clone {
                 (range.start.0..range.end.0).map(Self)
             }

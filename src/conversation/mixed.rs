@@ -1,4 +1,5 @@
-//! Hypothetical logs: mixtures of two logs, and copies with a replaced text. Comparisons and explanations plan them.
+//! Hypothetical logs for comparisons and explanations: mixtures of two logs, and copies with one text
+//! replaced.
 
 use super::{Conversation, Event, Lifetimes};
 use crate::{
@@ -7,23 +8,25 @@ use crate::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// Where each part of a log comes from. What belongs to an item that only one log has comes with the item.
+/// The source log of each part of a mixed log. An item that only one log contains brings its own properties.
 #[derive(Clone, Copy)]
 pub(crate) struct MixedConversation<'a> {
     /// Messages, system texts and notes.
     pub(crate) items: &'a Conversation,
-    /// Whether a message is pinned.
+    /// The source of pins on messages.
     pub(crate) pins: &'a Conversation,
+    /// The source of priorities.
     pub(crate) priorities: &'a Conversation,
+    /// The source of lifetimes.
     pub(crate) lifetimes: &'a Conversation,
-    /// What was sent last.
+    /// The source of sent prompts.
     pub(crate) sent: &'a Conversation,
-    /// Compactions and rewinds.
+    /// The source of compactions and rewinds.
     pub(crate) archived: &'a Conversation,
 }
 
 impl<'a> MixedConversation<'a> {
-    /// The mixture; where all of it comes from one log, that log.
+    /// Returns the mixed log. If all parts come from one log, returns that log without a copy.
     pub(crate) fn log(&self) -> Cow<'a, Conversation> {
         let Self { items, pins, priorities, lifetimes, sent, archived } = *self;
         if [pins, priorities, lifetimes, sent, archived].into_iter().all(|log| std::ptr::eq(log, items)) {
@@ -43,6 +46,7 @@ impl<'a> MixedConversation<'a> {
             |event: &&(u32, Event)| matches!(event.1, Event::Compacted(_) | Event::Rewound { .. });
         let mut archived = self.archived.events.iter().filter(of_the_view).peekable();
         for (message, at) in self.items.messages.iter().zip(0..) {
+            // Archiving events keep their place: their ids resolve only to messages already in the log.
             while let Some((_, event)) = archived.next_if(|(before, _)| *before <= at) {
                 log.record(event.clone());
             }
@@ -59,6 +63,7 @@ impl<'a> MixedConversation<'a> {
             }
         }
         log.pins = self.pinned(&log);
+        // `pins` was replaced without events, so the turns that pins keep must be rebuilt.
         if !log.archive_index.is_whole() {
             log.reshape();
         }
@@ -74,7 +79,7 @@ impl<'a> MixedConversation<'a> {
         for position in 0..log.len() {
             let id = log.message_id(position);
             let of = |other: &Conversation| other.position_of(&id).map(|at| other.pins.get(&at).copied());
-            // A message that the one log does not have is pinned as it is in its own.
+            // A message that is unknown to the source of pins keeps the pin of its own log.
             if let Some(own) = of(self.pins).or_else(|| of(self.items)).flatten() {
                 pins.insert(position, of(self.priorities).flatten().unwrap_or(own));
             }
@@ -93,7 +98,7 @@ impl<'a> MixedConversation<'a> {
 }
 
 impl Conversation {
-    /// The text of a message, note or system text.
+    /// Returns the text of a message, note or system text, or `None` if no item has this id.
     pub(crate) fn text_of(&self, id: &ItemId) -> Option<&str> {
         let message = self.position_of(id).map(|position| self.message(position));
         let note = || self.notes.find(id).map(|note| &note.message);
@@ -101,7 +106,8 @@ impl Conversation {
         message.or_else(note).or_else(system).map(Message::text)
     }
 
-    /// Replaces the text of a message, note or system text. Only for a hypothetical copy: the log itself is append-only.
+    /// Replaces the text of a message, note or system text. Only for a hypothetical copy, because the log
+    /// itself is append-only.
     pub(crate) fn replace_text(&mut self, id: &ItemId, text: &str) {
         let position = self.position_of(id).map(|position| position as usize);
         let message = match position {
@@ -116,7 +122,8 @@ impl Conversation {
         }
     }
 
-    /// Whether both logs hold the same messages, system texts and notes, whatever their pins and lifetimes.
+    /// Returns true if both logs hold the same messages, system texts and notes. Pins and lifetimes may
+    /// differ.
     pub(crate) fn has_the_items_of(&self, other: &Self) -> bool {
         let ids = |log: &Self| -> Vec<ItemId> { (0..log.len()).map(|at| log.message_id(at)).collect() };
         let notes = |log: &Self| -> Vec<(u32, ItemId, Message)> {
@@ -129,23 +136,23 @@ impl Conversation {
             && notes(self) == notes(other)
     }
 
-    /// The lifetimes of everything that may age.
+    /// Returns the lifetimes of all notes and messages that have a TTL.
     pub(crate) fn all_lifetimes(&self) -> &Lifetimes {
         &self.lifetimes
     }
 
-    /// The priorities of the notes, in their order.
+    /// Returns the priorities of the notes, in note order.
     pub(crate) fn note_priorities(&self) -> Vec<(&ItemId, Priority)> {
         self.notes.iter().map(|(_, note)| (&note.item.id, note.item.priority)).collect()
     }
 
-    /// Every compaction and rewind.
+    /// Returns every compaction and rewind, oldest first.
     pub(crate) fn all_archived(&self) -> impl Iterator<Item = &Event> {
         let events = self.events.iter().map(|(_, event)| event);
         events.filter(|event| matches!(event, Event::Compacted(_) | Event::Rewound { .. }))
     }
 
-    /// Everything that was sent.
+    /// Returns the events of all sent prompts, oldest first.
     pub(crate) fn all_sent(&self) -> Vec<&Event> {
         self.sent.iter().map(|at| &self.events[*at].1).collect()
     }

@@ -1,4 +1,5 @@
-//! The log: an append-only sequence of messages and events, which owns all state that lasts across turns.
+//! The conversation log: an append-only sequence of messages and events that owns all state that lasts across
+//! turns.
 
 use crate::{
     error::{Error, Repr},
@@ -55,10 +56,10 @@ use settings::RecordedSettings;
 pub use turns::Turns;
 pub(crate) use turns::{Exchange, Fault, Members, Place};
 
-/// A conversation: system texts, messages, pinned notes, pins and TTL by id, and the last sent prompt.
+/// A conversation: system texts, messages, pinned notes, pins and TTLs by id, and the last sent prompt.
 ///
-/// It only grows; planning reads it and never writes. Turns and exchanges are updated as messages are pushed,
-/// and no message is counted until a plan examines it (rule N5).
+/// A conversation only grows. Planning reads it and never writes to it. Turns and exchanges are updated when
+/// a message is pushed, and no message is counted until a plan examines it (lazy counting, rule N5).
 ///
 /// ```
 /// use context_window::{Conversation, Message, PinnedItem};
@@ -74,7 +75,7 @@ pub(crate) use turns::{Exchange, Fault, Members, Place};
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
     messages: Vec<Message>,
-    /// Each with the number of messages before it.
+    /// The events, each with the number of messages before it.
     events: Vec<(u32, Event)>,
     turns: Turns,
     ids: Ids,
@@ -82,51 +83,53 @@ pub struct Conversation {
     notes: Notes,
     pins: BTreeMap<u32, Priority>,
     lifetimes: Lifetimes,
-    /// Documents whose TTL is used up and that got their one more turn (rule T2).
+    /// Documents whose TTL is used up and that already got their one extra turn (rule T2).
     asked_documents: BTreeSet<ItemId>,
-    /// The events of sent prompts.
+    /// Indexes into `events` of the sent prompts, oldest first.
     sent: Vec<usize>,
-    /// Documents and state that were sent with questions and are retained (rule S10).
+    /// Documents and state that were sent with user messages and are retained (rule S10).
     sent_with: SentWith,
-    /// Limits, tools and focus hint of the last prompt.
+    /// Limits, tools and focus hint of the last sent prompt.
     settings: RecordedSettings,
-    /// The events that are compactions.
+    /// Indexes into `events` of the compactions, oldest first.
     compactions: Vec<usize>,
-    /// The largest number that a compaction was given: none is given twice.
+    /// The largest compaction number assigned so far. No number is assigned twice.
     last_number: u32,
-    /// The newest compaction or rewind among the events, and the number of both.
+    /// The index in `events` of the newest compaction, undo or rewind.
     archived_at: Option<usize>,
+    /// The number of compactions, undos and rewinds so far.
     archive_events: usize,
-    /// The newest user message with anything in it, archived or not.
+    /// The position of the newest user message that is not empty, archived or not.
     last_asked: Option<u32>,
-    /// The archived messages.
+    /// The archived ranges and the summaries that replace them.
     archive_index: ArchiveIndex,
-    /// The tokens that all replies together were billed for.
+    /// The tokens that the provider billed for all replies together.
     billed: Usage,
-    /// The level of the last event.
+    /// The usage level at the last observation.
     level: Level,
-    /// Summaries that failed since the last one that did not, or the last user message. Not part of the log.
+    /// The number of failed summaries since the last successful one or the last user message. Not part of the
+    /// log.
     failures: u32,
-    /// The messages of a sent prompt, by its rows, and the event that records it: rows that stay as they were
-    /// are not hashed again. Not part of the log.
+    /// The rows of the last sent prompt as messages, and the index of the event that records it. Unchanged
+    /// rows are not hashed again. Not part of the log.
     sent_rows: Option<(usize, Arc<[Message]>)>,
-    /// A reply is being received. Not part of the log.
+    /// True while a reply is being received. Not part of the log.
     responding: bool,
-    /// The log is being played back. Not part of the log.
+    /// True while the log is being played back. Not part of the log.
     playback: bool,
 }
 
-/// Lifetimes by id, hashed, because planning asks about each message. Ids may come from a hostile file, so
-/// the hash is seeded at random; nothing may depend on the order.
+/// Lifetimes by id. A hash map, because planning looks up each message. Ids may come from a hostile file, so
+/// the hash is seeded at random, and nothing may depend on the iteration order.
 pub(crate) type Lifetimes = IndexMap<ItemId, Lifetime>;
 
-/// The remaining TTL of an item.
+/// The remaining TTL of a note or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Lifetime {
     #[doc(hidden)]
     pub left: Ttl,
-    /// True if the policy `ask` already gave it one more turn.
+    /// True if the policy `ask` already gave the item its one extra turn.
     pub(crate) asked: bool,
 }
 
@@ -137,12 +140,15 @@ impl Conversation {
         Self::default()
     }
 
-    /// Appends a message and returns its id: the one it was given, or `m` and its position.
+    /// Appends a message and returns its id. A message without an id of its own is called `m` and its
+    /// position.
     ///
-    /// A duplicate id is accepted here; `build_plan` reports it as `ErrorKind::Input` and names both items
-    /// (rule O5).
+    /// A duplicate id is accepted here. `build_plan` reports it as `ErrorKind::Input` with the names of both
+    /// items (unique ids, rule O5).
     pub fn push(&mut self, message: Message) -> ItemId {
+        // Claimed before the push, because a default id is the position that the message is about to get
         let id = self.ids.claim_message(message.id(), &self.messages);
+        // A new request of the user justifies another attempt at a summary.
         if message.role() == Role::User && !message.is_empty() {
             self.failures = 0;
             self.last_asked = Some(self.len());
@@ -152,17 +158,17 @@ impl Conversation {
         id
     }
 
-    /// Adds a system text to the head of the prompt.
+    /// Adds a system text to the beginning of the prompt.
     pub fn push_system(&mut self, id: impl Into<ItemId>, text: impl Into<String>) {
         self.record(Event::SystemText { id: id.into(), text: text.into() });
     }
 
-    /// Commits a sent prompt: adds the reply to the log, with the plan's count, its anchor and the provider's
-    /// report. The next plan starts its window at the same message (rule S5).
+    /// Commits a sent prompt. Adds the reply to the log, and records the plan's token count, its anchor and
+    /// the provider's report. The next plan starts its window at the same message (sticky window, rule S5).
     ///
-    /// `report` is a [`ReplyReport`] or converts to one: `None`, a [`Usage`], a [`StopReason`], a pair of
-    /// both. Returns the reply's id and the events for a user interface. A usage report that is believed is
-    /// observed as by [`Conversation::observe_usage`]; for another one the event is
+    /// `report` is a [`ReplyReport`] or converts to one: `None`, a [`Usage`], a [`StopReason`], or a pair of
+    /// both. Returns the reply's id and the events for a user interface. A plausible usage report is observed
+    /// as by [`Conversation::observe_usage`]. An implausible one is returned as
     /// [`ContextEvent::ReportNotBelieved`].
     pub fn push_reply(
         &mut self,
@@ -177,15 +183,17 @@ impl Conversation {
         committed
     }
 
-    /// Commits as `push_reply` does, without an event of `tracing`. Used by replays.
+    /// Commits a reply as `push_reply` does, without an event of `tracing`. Used by replays.
     pub(crate) fn commit(&mut self, plan: &ContextPlan, reply: Message, report: ReplyReport) -> Committed {
         let ReplyReport { usage, stop, thinking_tokens, transformed, edits } = report;
+        // The provider's count is the only one for hidden reasoning.
         let reply = match thinking_tokens {
             Some(tokens) => reply.weighing_its_reasoning(tokens),
             None => reply,
         };
         let dropped = transformed::dropped(plan, &transformed);
         self.responding = false;
+        // The previous report is the reference, so this one is judged before the event below is recorded.
         let doubted = usage.and_then(|usage| self.doubted(plan, usage));
         let believed = usage.filter(|_| doubted.is_none());
         let figures = believed.and_then(|usage| self.figures_after(plan, usage));
@@ -196,14 +204,18 @@ impl Conversation {
             fixed_tokens: plan.usage.fixed_tokens,
             archives: plan.carryover.archives,
             tokenizer: plan.tokenizer.clone(),
+            // The provider read these messages without their reasoning, so the anchor describes them without
+            // it.
             anchor: Box::new(plan.anchor().without_reasoning_of(&dropped.ids)),
             usage,
         });
+        // After the event of the prompt, because settings describe the prompt recorded before them.
         self.record_settings(plan);
-        // A message whose reasoning the provider dropped has another hash than the plan gave it.
+        // A message whose reasoning the provider dropped has a different hash than the plan computed for it.
         let sent = self.sent.last().filter(|_| dropped.ids.is_empty());
         self.sent_rows = sent.map(|event| (*event, plan.rows_sent()));
         let (documents, state) = Self::sent_beside(plan);
+        // An empty list is recorded too: it replaces the documents remembered for this question.
         let forgotten =
             plan.carryover.documents_stay && documents.is_empty() && self.chooses_documents_anew(plan);
         if !documents.is_empty() || !state.is_empty() || forgotten {
@@ -220,12 +232,13 @@ impl Conversation {
                 .map(|edit| ContextEvent::ClearedByProvider { edit: edit.kind, tokens: edit.cleared_tokens }),
         );
         events.extend(doubted);
+        // Last, because a change of the level is recorded in the log, after the reply.
         events.extend(figures.into_iter().flat_map(|figures| self.observe_usage(figures)));
         Committed { id, events }
     }
 
-    /// Ends a turn: the TTL counts down by one for what this plan included, and items it asked about are
-    /// marked, documents among them (rules T2, T3).
+    /// Ends a turn. Counts down by one the TTL of each item that this plan included, and marks the items and
+    /// documents that the plan asked about (rules T2, T3).
     #[doc(alias = "decrement_ttl")]
     #[doc(alias = "decrement TTL")]
     pub fn complete_turn(&mut self, plan: &ContextPlan) {
@@ -241,6 +254,8 @@ impl Conversation {
             .filter(|id| !self.asked_documents.contains(*id))
             .cloned()
             .collect();
+        // Document ids are a separate namespace: a document must not count down the TTL of a message with its
+        // id.
         for item in plan.included.iter().filter(|item| !item.kind.is_document()) {
             let Some(lifetime) = self.lifetimes.get(&item.id) else {
                 continue;
@@ -256,13 +271,14 @@ impl Conversation {
         self.record(Event::TurnCompleted { counted_down, asked, documents_asked, documents_renewed });
     }
 
-    /// Rewinds the conversation to before this message, and before the call that it answers. The message and
-    /// all later ones are archived, and later compactions are undone, so that the messages they archived are
-    /// sent again. The log keeps all of it.
+    /// Rewinds the conversation to the point before this message. If the message is part of an exchange, the
+    /// rewind begins at the first message of that exchange. All messages from there on are archived. Later
+    /// compactions are undone, so the messages that they archived are sent again. The log keeps all entries.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` if no message has this id, or an earlier rewind took it away.
+    /// `ErrorKind::NotFound` if no message has this id. `ErrorKind::Input` if an earlier rewind removed the
+    /// message.
     pub fn rewind_before(&mut self, id: impl Into<ItemId>) -> Result<(), Error> {
         let before = id.into();
         let position = self.position(&before)?;
@@ -270,6 +286,7 @@ impl Conversation {
             let detail = "was removed by an earlier rewind; expected a message of the current conversation";
             return Err(Error::input(format!("message `{}`", short(before.as_str())), detail));
         }
+        // A rewind never splits a call from its results: it moves back to the first message of the exchange.
         let first = match self.turns.place_of(position) {
             Place::Exchange(at) => self.turns.exchange(at).members().into_iter().min().unwrap_or(position),
             Place::Head(turn) => self.turns.head(turn).unwrap_or(position).min(position),
@@ -280,17 +297,17 @@ impl Conversation {
         Ok(())
     }
 
-    /// Archives everything without a summary (rule U4): the next prompt begins with the next message. System
-    /// texts, pinned notes and pinned messages stay. The freed tokens are not counted.
+    /// Archives the whole conversation without a summary (rule U4). The next prompt begins with the next
+    /// message. System texts, pinned notes and pinned messages stay. The freed tokens are not counted.
     pub fn start_fresh(&mut self) {
         let record = self.compaction_record(CompactionKind::Fresh, None, None, None);
         record.trace("start_fresh", &TraceIds::default());
         self.record(Event::Compacted(Box::new(record)));
     }
 
-    /// Undoes the newest compaction. Returns its number, or `None` if nothing is compacted. The messages that
-    /// it archived are sent again, later messages are kept, and the log keeps the record. Nothing is
-    /// compacted automatically again before the next message.
+    /// Undoes the newest compaction and returns its number, or `None` if nothing is compacted. The archived
+    /// messages are sent again, later messages are kept, and the log keeps the record. No automatic
+    /// compaction follows before the next message.
     pub fn undo_compaction(&mut self) -> Option<u32> {
         let number = self.archive_index.newest()?.number;
         self.record(Event::CompactionUndone { number });
@@ -310,7 +327,7 @@ impl Conversation {
         self.position_of(&ItemId::from(id)).map(|position| position as usize)
     }
 
-    /// Returns the calls of the newest exchange that wait for their results: an agent has to run them now.
+    /// Returns the tool calls of the newest exchange that have no result yet. An agent runs these next.
     pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open_exchange()
             .map(|at| self.turns.exchange(at))
@@ -322,7 +339,7 @@ impl Conversation {
             .filter_map(|(call, answer)| answer.is_none().then_some(call))
     }
 
-    /// Returns the number of messages. Positions are 32 bits wide: a log holds at most 4,294,967,294
+    /// Returns the number of messages. Positions are 32 bits wide, so a log holds at most 4,294,967,294
     /// messages.
     fn len(&self) -> u32 {
         u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
@@ -334,19 +351,20 @@ impl Conversation {
         self.ids.position(id, &self.messages)
     }
 
-    /// Returns the position of the latest user message that is not empty.
+    /// Returns the position of the latest user message that is not empty, or `None` if there is none.
     pub(crate) fn live_question(&self) -> Option<u32> {
         self.turns.head(self.live_turn()?)
     }
 
-    /// Returns the live turn's last exchange with calls, if no assistant message follows it.
+    /// Returns the live turn's last exchange with tool calls, or `None` if an assistant message follows it.
     pub(crate) fn open_exchange(&self) -> Option<ExchangeIndex> {
         self.live_turn()?;
         let open = self.turns.open_exchange(&self.messages)?;
         self.archive_index.archived(self.turns.exchange(open).at).is_none().then_some(open)
     }
 
-    /// Returns the newest turn, unless it is archived and a pin keeps some of it.
+    /// Returns the newest turn, or `None` if it is archived and present only because a pin keeps a part of
+    /// it.
     pub(crate) fn live_turn(&self) -> Option<TurnIndex> {
         let newest = self.turns.newest()?;
         let first = self.turns.first_of(newest)?;
@@ -387,7 +405,8 @@ impl Conversation {
         &self.system
     }
 
-    /// Fails on the first id that was used twice, and on one of `others` that is taken here (rule O5).
+    /// Checks that no id is used twice in the log, and that none of `others` is taken in it (rule O5). Fails
+    /// on the first conflict.
     #[doc(hidden)]
     pub fn check_ids<'a>(
         &self,
@@ -397,7 +416,7 @@ impl Conversation {
     }
 }
 
-/// Two conversations are equal if they have the same messages and events in the same order.
+/// Two conversations are equal if they hold the same messages and events in the same order.
 impl PartialEq for Conversation {
     fn eq(&self, other: &Self) -> bool {
         self.messages == other.messages && self.events == other.events

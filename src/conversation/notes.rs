@@ -15,33 +15,34 @@ pub struct Note {
     pub(crate) before: u32,
     #[doc(hidden)]
     pub item: PinnedItem,
-    /// What is sent for it.
+    /// The message that is sent for the note.
     pub(crate) message: Message,
 }
 
-/// The notes of a conversation in the order in which they were pinned: one that is pinned again is the newest.
+/// The notes of a conversation in pin order. A note that is pinned again becomes the newest.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct Notes {
-    /// By a number that rises with each pin and is never used twice.
+    /// The notes by a number that rises with each pin and is never reused.
     list: BTreeMap<u32, Note>,
+    /// The current number of each id.
     numbers: IndexMap<ItemId, u32>,
     next: u32,
 }
 
 impl Notes {
-    /// The notes, each with its number.
+    /// Returns the notes in order, each with its number.
     #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Note)> {
         self.list.iter().map(|(number, note)| (*number, note))
     }
 
-    /// The note of a number that [`Notes::iter`] gave.
+    /// Returns the note with a number that [`Notes::iter`] returned. Panics for any other number.
     pub(crate) fn get(&self, number: u32) -> &Note {
         &self.list[&number]
     }
 
-    /// The note of this id.
+    /// Returns the note with this id, or `None` if there is none.
     pub(crate) fn find(&self, id: &ItemId) -> Option<&Note> {
         self.numbers.get(id).map(|number| self.get(*number))
     }
@@ -54,7 +55,7 @@ impl Notes {
         self.list.values_mut()
     }
 
-    /// Adds a note, in place of one of the same id.
+    /// Adds a note and removes an earlier one of the same id.
     pub(super) fn push(&mut self, note: Note) {
         if let Some(before) = self.numbers.insert(note.item.id.clone(), self.next) {
             self.list.remove(&before);

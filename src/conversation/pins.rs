@@ -8,18 +8,19 @@ use crate::{
 use std::collections::BTreeMap;
 
 impl Conversation {
-    /// Pins a note. A note of the same id is replaced: that is how an item is kept when its TTL is used up.
+    /// Pins a note. A note with the same id is replaced. Pinning again is also the way to keep a note whose
+    /// TTL is used up.
     pub fn pin(&mut self, item: PinnedItem) {
         self.record(Event::Pinned(item));
     }
 
-    /// Pins the exchange that this message belongs to (rule S3). A TTL that is used up is forgotten: that is how a
-    /// message is kept when a plan asks about it (rule T2). A message that a compaction archived is sent again, after the
-    /// summary.
+    /// Pins the exchange of this message (rule S3). If the message's TTL is used up, the TTL is removed,
+    /// which is the way to keep a message that a plan asks about (rule T2). If a compaction archived the
+    /// message, it is sent again after the summary.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` when no message has this id.
+    /// `ErrorKind::NotFound` if no message has this id.
     pub fn pin_message(&mut self, id: impl Into<ItemId>, priority: Priority) -> Result<(), Error> {
         let id = id.into();
         self.position(&id)?;
@@ -27,7 +28,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Unpins a message or removes a note, whose id may be used again. Returns whether it was pinned.
+    /// Unpins a message, or removes a note so that its id may be used again. Returns true if the item was
+    /// pinned.
     pub fn unpin(&mut self, id: impl Into<ItemId>) -> bool {
         let id = id.into();
         let pinned = |position| self.pins.contains_key(&position);
@@ -38,42 +40,44 @@ impl Conversation {
         was_pinned
     }
 
-    /// The pinned notes, in the order in which they were pinned, each as it was pinned: what is left of its TTL is
+    /// Returns the pinned notes in the order of their pins, each as it was pinned. The remaining TTL is
     /// [`Conversation::ttl`].
     pub fn notes(&self) -> impl Iterator<Item = &PinnedItem> {
         self.notes.iter().map(|(_, note)| &note.item)
     }
 
-    /// The pinned messages in log order, with their priorities among pins; pinned notes are [`Conversation::notes`].
+    /// Returns the pinned messages in log order, with their priorities among pinned items. For notes, see
+    /// [`Conversation::notes`].
     pub fn pins(&self) -> impl Iterator<Item = (ItemId, Priority)> {
         self.pins.iter().map(|(position, priority)| (self.message_id(*position), *priority))
     }
 
-    /// What is left of the TTL of a note or message: turns, nothing, or unlimited; none where it has no TTL.
+    /// Returns the remaining TTL of a note or message, or `None` if it has no TTL.
     #[must_use]
     pub fn ttl(&self, id: &str) -> Option<Ttl> {
         self.lifetime(&ItemId::from(id)).map(|lifetime| lifetime.left)
     }
 
-    /// Every id with a TTL, in the order of the ids, with what is left of it.
+    /// Returns every id with a TTL, sorted by id, with the remaining TTL.
     pub fn ttls(&self) -> impl Iterator<Item = (&ItemId, Ttl)> {
+        // Sorted, because the map's order depends on removals.
         let mut all: Vec<_> = self.lifetimes.iter().map(|(id, lifetime)| (id, lifetime.left)).collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
     }
 
-    /// Whether this is the id of a pinned note, or of a pinned message.
+    /// Returns true if a pinned note or a pinned message has this id.
     #[must_use]
     pub fn is_pinned(&self, id: &str) -> bool {
         let id = ItemId::from(id);
         self.has_note(&id) || self.position_of(&id).is_some_and(|position| self.pins.contains_key(&position))
     }
 
-    /// Sets how long a note or message lives.
+    /// Sets the TTL of a note or message.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` when no note or message has this id.
+    /// `ErrorKind::NotFound` if no note or message has this id.
     pub fn set_ttl(&mut self, id: impl Into<ItemId>, ttl: Ttl) -> Result<(), Error> {
         self.restore_ttl(id.into(), ttl, false)
     }
@@ -107,7 +111,7 @@ impl Conversation {
         &self.pins
     }
 
-    /// Whether a document got its one more turn (rule T2).
+    /// Returns true if a document already got its one extra turn (rule T2).
     pub(crate) fn is_asked_document(&self, id: &ItemId) -> bool {
         self.asked_documents.contains(id)
     }
@@ -118,7 +122,8 @@ impl Conversation {
         self.lifetimes.get(id).copied()
     }
 
-    /// The lifetime of a message, without making up its id where nothing has one.
+    /// Returns the lifetime of a message, or `None` if it has no TTL. Builds no id string if no item has a
+    /// TTL.
     pub(crate) fn message_lifetime(&self, position: u32) -> Option<Lifetime> {
         if self.lifetimes.is_empty() {
             return None;

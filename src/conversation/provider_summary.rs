@@ -1,5 +1,5 @@
-//! A compaction that a provider made: opaque items that only this provider reads, which go back to it as they
-//! came.
+//! A compaction made by a provider: opaque items that only this provider can read. They are sent back
+//! unchanged.
 //!
 //! Sources, read 2026-11-23: Anthropic, compaction on demand and by threshold (`compaction` blocks);
 //! `OpenAI`, `/responses/compact` and `context_management` (`compaction` items); xAI, context compaction (an
@@ -9,31 +9,31 @@ use crate::{error::Error, message::WireFormat, text::plain::short};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The type of such a block or item.
+/// The type name of a compaction block or item.
 pub const TYPE: &str = "compaction";
 
-/// A provider's replacement of the messages that it compacted.
+/// A provider's replacement for the messages that it compacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ProviderSummary {
-    /// The provider that made it; no other one reads it.
+    /// The provider that made the compaction. No other provider can read it.
     pub provider: String,
-    /// The wire format it came in.
+    /// The wire format of the items.
     pub wire_format: WireFormat,
-    /// The JSON of each item, in order, as it came.
+    /// The JSON of each item, in order, unchanged.
     pub items: Vec<String>,
 }
 
 impl ProviderSummary {
-    /// Reads the response to a request for a compaction (Anthropic `compaction`, `OpenAI` and xAI
-    /// `/responses/compact`), or one in which the provider compacted by itself: the blocks or items of the
-    /// type `compaction`, and those that `/responses/compact` returns in addition. The response is any value
-    /// that serialises as its JSON, such as a `serde_json::Value`.
+    /// Reads a compaction from a response. The response answers a compaction request (Anthropic `compaction`,
+    /// `OpenAI` and xAI `/responses/compact`), or a normal request that made the provider compact on its own.
+    /// The result holds the blocks or items of type `compaction`, and for `/responses/compact` all returned
+    /// items. The response is any value that serialises as its JSON, such as a `serde_json::Value`.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if the response holds no compaction: the history stays as it is. The error names
-    /// the reason for the end of the reply.
+    /// `ErrorKind::Input` if the response contains no compaction. The history does not change, and the error
+    /// names the stop reason of the reply.
     pub fn from_json(provider: impl Into<String>, response: &impl Serialize) -> Result<Self, Error> {
         let response = &serde_json::to_value(response)
             .map_err(|error| Error::input("the response", error.to_string()))?;
@@ -45,7 +45,7 @@ impl ProviderSummary {
         };
         let made = |entry: &&Value| entry["type"] == TYPE && !is_failed(entry);
         let items: Vec<&Value> = match wire_format {
-            // The whole next window, in order, nothing left out.
+            // `/responses/compact` returns the whole next window; the order and every item of it matter.
             WireFormat::OpenAiResponses if response["object"] == "response.compaction" => {
                 entries.iter().collect()
             }
@@ -60,8 +60,8 @@ impl ProviderSummary {
         Ok(Self { provider: provider.into(), wire_format, items })
     }
 
-    /// Reads one block or item of a history. Returns `None` for another type, and for a compaction that
-    /// failed (its content is null).
+    /// Reads one block or item of a history. Returns `None` for another type, and for a failed compaction
+    /// (its content is null).
     #[doc(hidden)]
     #[must_use]
     pub fn from_block(provider: &str, wire_format: WireFormat, json: &str) -> Option<Self> {
@@ -70,7 +70,8 @@ impl ProviderSummary {
         is_one.then(|| Self { provider: provider.into(), wire_format, items: vec![json.to_owned()] })
     }
 
-    /// Returns its plain text, if the provider shows it (Anthropic).
+    /// Returns the plain text of the compaction, or `None` if the provider does not expose it (only Anthropic
+    /// does).
     #[doc(hidden)]
     #[must_use]
     pub fn text(&self) -> Option<String> {
@@ -80,7 +81,8 @@ impl ProviderSummary {
     }
 }
 
-/// Anthropic marks a failure by a content of null; an item of `OpenAI` has `encrypted_content` instead.
+/// Returns true for a failed compaction. Anthropic marks it by null content; an item of `OpenAI` has
+/// `encrypted_content` instead.
 fn is_failed(entry: &Value) -> bool {
     entry.get("content").is_none_or(Value::is_null)
         && entry.get("encrypted_content").is_none_or(Value::is_null)

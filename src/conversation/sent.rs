@@ -1,4 +1,4 @@
-//! Sent prompts, and the reports of providers on them.
+//! Sent prompts and the providers' reports on them.
 
 use super::{Conversation, Event, SentText, SentWith};
 use crate::{
@@ -13,30 +13,30 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A provider's report on a sent prompt.
+/// A provider's report on one sent prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastReport {
     /// The position of the reply.
     pub(crate) replied_at: u32,
-    /// Input, caches and output, in the provider's tokens.
+    /// Tokens of input, caches and output, as reported by the provider.
     pub(crate) context_size: u64,
     /// Tokens that the plan counted for documents and state.
     pub(crate) volatile_tokens: u64,
-    /// Estimate of the active messages that the plan dropped, in tokens.
+    /// Estimated tokens of the active messages that the plan dropped.
     pub(crate) dropped_tokens: u64,
     /// Tokens that the plan counted for the fixed part of the prompt.
     pub(crate) fixed_tokens: u64,
 }
 
 impl Conversation {
-    /// Returns the documents and state that were sent with messages.
+    /// Returns the documents and state entries that were sent with messages.
     pub(crate) fn sent_with(&self) -> &SentWith {
         &self.sent_with
     }
 
-    /// Remembers the documents that a question was sent with, for a prompt that was not sent through
-    /// [`Conversation::push_reply`]: they are retained with it (rule S10).
-    /// [`crate::ContextWindowManager::sent_document`] returns a document as it is sent.
+    /// Remembers the documents that were sent with a user message, for a prompt that did not go through
+    /// [`Conversation::push_reply`]. They are retained with the message (rule S10). To get a document as it
+    /// is sent, use [`crate::ContextWindowManager::sent_document`].
     ///
     /// # Errors
     ///
@@ -53,15 +53,15 @@ impl Conversation {
         Ok(())
     }
 
-    /// Checks if a plan is the first to answer a question for which documents are remembered: then the
-    /// documents that it sends replace them.
+    /// Returns true if a plan is the first to answer a user message that has remembered documents. The
+    /// documents of the plan then replace them.
     pub(super) fn chooses_documents_anew(&self, plan: &ContextPlan) -> bool {
         let live = plan.carryover.live.as_ref().and_then(|id| self.position_of(id));
         live.is_some_and(|live| live + 1 == self.len() && !self.sent_with.documents(live).is_empty())
     }
 
-    /// Returns the documents and state of a plan that are retained with the conversation's messages (rule
-    /// S10).
+    /// Returns the documents and the state entries of a plan that are retained with the conversation's
+    /// messages (rule S10). Both are empty if the configuration retains none.
     pub(super) fn sent_beside(plan: &ContextPlan) -> (Vec<SentText>, Vec<SentText>) {
         if !plan.carryover.documents_stay {
             return (Vec::new(), Vec::new());
@@ -76,8 +76,7 @@ impl Conversation {
         (documents.collect(), state.collect())
     }
 
-    /// Returns the newest reports on prompts for this target that were counted with this tokenizer, at most
-    /// `most` of them, the oldest first.
+    /// Returns at most `most` of the newest usage reports for this target and tokenizer, oldest first.
     pub(crate) fn reports(&self, target: &Target, tokenizer: &str, most: usize) -> Vec<ReportedUsage> {
         let newest = self.sent.iter().rev().take(most).map(|at| &self.events[*at].1);
         let of_target = newest.filter_map(|event| match event {
@@ -93,10 +92,13 @@ impl Conversation {
         reports
     }
 
-    /// Returns the newest report on a prompt for this target that is believed and newer than every compaction
-    /// and rewind. A report without figures does not count: the one before it does.
+    /// Returns the newest plausible report for this target that is newer than every compaction, undo and
+    /// rewind. Prompts without a usage report are skipped.
     pub(crate) fn last_report(&self, target: &Target, tokenizer: &str, window: u64) -> Option<LastReport> {
+        // Bounds the search: a long series of implausible reports must not make planning scan the whole
+        // log.
         const LOOKED_AT: usize = 16;
+        // Reports before a compaction or rewind include tokens of archived messages.
         let newer = self.sent.iter().rev().take_while(|at| self.archived_at.is_none_or(|since| **at > since));
         let mut reports = newer.take(LOOKED_AT).filter_map(|at| match &self.events[*at] {
             (
@@ -129,6 +131,7 @@ impl Conversation {
         });
         let mut newest = reports.next();
         while let Some((last, report)) = newest {
+            // Plausibility is judged against the report before it, so the iterator runs one report ahead.
             let before = reports.next();
             if report.is_believed(before.map(|(_, before)| before), window) {
                 return Some(last);
@@ -138,7 +141,8 @@ impl Conversation {
         None
     }
 
-    /// Returns the prompt that a message is the reply to, if it is known.
+    /// Returns the anchor of the prompt that a message replies to, or `None` if it is unknown. Binary search,
+    /// because positions of replies rise.
     pub(crate) fn prompt_of(&self, reply: u32) -> Option<&Anchor> {
         let at = self.sent.partition_point(|at| self.events[*at].0 < reply);
         match &self.events[*self.sent.get(at)?] {
@@ -147,7 +151,7 @@ impl Conversation {
         }
     }
 
-    /// Returns the anchor of the last sent prompt (rule S5).
+    /// Returns the anchor of the last sent prompt (sticky window, rule S5).
     #[must_use]
     pub fn anchor(&self) -> Option<&Anchor> {
         match &self.events[*self.sent.last()?].1 {
@@ -156,8 +160,8 @@ impl Conversation {
         }
     }
 
-    /// Returns the messages of the prompt that [`Conversation::anchor`] is of, by its rows, if they are
-    /// known.
+    /// Returns the messages of the last sent prompt by its rows, or `None` if they are unknown or older than
+    /// [`Conversation::anchor`].
     pub(crate) fn sent_rows(&self) -> Option<&Arc<[Message]>> {
         let (event, rows) = self.sent_rows.as_ref()?;
         (self.sent.last() == Some(event)).then_some(rows)

@@ -1,5 +1,5 @@
-//! Documents and state that were sent with messages: documents before a question, state before the reply to
-//! it. If they are retained (rule S10), the next prompt repeats them byte for byte.
+//! Documents and state entries that were sent with messages. Documents come before a user message, state
+//! comes before the reply to it. If they are retained (rule S10), the next prompt repeats them byte for byte.
 
 use crate::item::ItemId;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use std::{
 /// use context_window::conversation::SentText;
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let counter = TokenCounter::chars_per_4();
+/// # let manager = ContextWindowManager::new(Model::custom("m"), counter, Config::default())?;
 /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let sent: SentText = manager.sent_document(&RagItem::new("refunds", 0.9, "Refunds take 5 days."));
 /// log.remember_documents("m0", [sent])?;
@@ -26,10 +27,10 @@ use std::{
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SentText {
-    /// Its id.
+    /// Id of the item.
     pub id: ItemId,
-    /// The text that was sent for it, with the lines around it: another version of this crate may word them
-    /// differently.
+    /// The sent text, including the delimiter lines around it. It is stored because another version of this
+    /// crate may word these lines differently.
     pub text: String,
 }
 
@@ -40,13 +41,13 @@ impl SentText {
         Self { id: id.into(), text: text.into() }
     }
 
-    /// Returns the row of a state entry that is retained before a reply.
+    /// Returns the row id of a state entry that is retained before a reply.
     pub(crate) fn state_row(&self, reply: u32) -> ItemId {
         sent_state_row(&self.id, reply)
     }
 
-    /// Returns the row of a document that is retained before a message and is not the newest of its id.
-    /// `same` documents of its id are before it at the same place.
+    /// Returns the row id of a document that is retained before the message at `at` and is not the newest
+    /// with its id. `same` is the number of documents with this id that precede it at the same place.
     pub(crate) fn document_row(&self, at: u32, same: usize) -> ItemId {
         match same {
             0 => ItemId::from(format!("{}@{at}", self.id)),
@@ -55,47 +56,49 @@ impl SentText {
     }
 }
 
-/// Returns the row of a state entry that is retained before a reply.
+/// Returns the row id of a state entry that is retained before a reply.
 pub(crate) fn sent_state_row(id: &ItemId, reply: u32) -> ItemId {
     ItemId::from(format!("{id}@{reply}"))
 }
 
-/// Returns the row of the text at an index of those before a message.
+/// A function that returns the row id of `texts[index]`, for texts before the message at `at`.
 type RowOf = fn(texts: &[SentText], index: usize, at: u32) -> ItemId;
 
-/// Returns the row of a state entry.
+/// Returns the row id of a state entry.
 fn row_of_state(texts: &[SentText], index: usize, at: u32) -> ItemId {
     texts[index].state_row(at)
 }
 
-/// Returns the row of a document that is not the newest of its id.
+/// Returns the row id of a document that is not the newest with its id.
 fn row_of_document(texts: &[SentText], index: usize, at: u32) -> ItemId {
     let same = texts[..index].iter().filter(|other| other.id == texts[index].id).count();
     texts[index].document_row(at, same)
 }
 
-/// Sent documents and state, by the messages after them. A lookup takes time in the size of its result, not
-/// of the log.
+/// Sent documents and state entries by the message that follows them. The time of a lookup depends on the
+/// size of its result, not on the length of the log.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SentWith {
-    /// Documents by the position of their question, or of the reply after them.
+    /// Documents by the position of the user message, or of the reply, that follows them.
     documents: Texts,
-    /// State by the position of the reply right after it.
+    /// State entries by the position of the reply that follows them.
     state: Texts,
 }
 
-/// Texts by position, and the positions of each id.
+/// Texts by position, with an index by id and one by row.
 #[derive(Debug, Clone, Default)]
 struct Texts {
     by_position: BTreeMap<u32, Vec<SentText>>,
     positions: BTreeMap<ItemId, BTreeSet<u32>>,
-    /// The position and the index of each row, so that no row is read for its parts.
+    /// The position and the index of each row. A lookup never parses a row id, because ids may contain `@`.
     rows: BTreeMap<ItemId, (u32, usize)>,
 }
 
 impl Texts {
+    /// Replaces the texts at a position and updates both indexes.
     fn remember(&mut self, at: u32, texts: &[SentText], row_of: RowOf) {
         let before = self.by_position.insert(at, texts.to_vec()).unwrap_or_default();
+        // Old rows are removed before new ones are added, because both may have the same id.
         for (index, sent) in before.iter().enumerate() {
             self.rows.remove(&row_of(&before, index, at));
             self.positions.entry(sent.id.clone()).or_default().remove(&at);
@@ -109,7 +112,7 @@ impl Texts {
         }
     }
 
-    /// Returns the text of a row, with the position of the message after it.
+    /// Returns the text of a row with the position of the message that follows it.
     fn row(&self, row: &ItemId) -> Option<(u32, &SentText)> {
         let (at, index) = *self.rows.get(row)?;
         Some((at, self.at(at).get(index)?))
@@ -119,21 +122,22 @@ impl Texts {
         self.by_position.get(&position).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the texts of an id with the positions of the messages after them, the newest first.
+    /// Returns the texts with an id, newest first, each with the position of the message that follows it.
     fn with_id<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
         let positions = self.positions.get(id).into_iter().flatten().rev();
         positions.filter_map(move |at| Some((*at, self.at(*at).iter().find(|sent| sent.id == *id)?)))
     }
 
     fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
+        // `range` panics if the start is after the end.
         let end = positions.end.max(positions.start);
         self.by_position.range(positions.start..end).flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
     }
 }
 
 impl SentWith {
-    /// Remembers the documents and the state of a prompt: the message after the documents, and the position
-    /// of its reply.
+    /// Remembers the documents and state entries of a prompt. `question` is the position of the message after
+    /// the documents, `reply` the position of the reply.
     pub(super) fn remember(
         &mut self,
         question: Option<u32>,
@@ -142,7 +146,8 @@ impl SentWith {
         state: &[SentText],
     ) {
         if let Some(question) = question {
-            // Until the first answer they are chosen again with each prompt; after it they are added.
+            // Before the first answer, each prompt selects the documents again. After it, new documents are
+            // added to the retained ones.
             let more = self.documents.at(question).iter().filter(|_| reply > question + 1);
             let more = more.filter(|sent| !documents.iter().any(|new| new.id == sent.id)).cloned();
             let all: Vec<SentText> = documents.iter().cloned().chain(more).collect();
@@ -153,17 +158,17 @@ impl SentWith {
         }
     }
 
-    /// Returns the documents before a message, in the order in which they were sent.
+    /// Returns the documents before a message, in sent order.
     pub(crate) fn documents(&self, at: u32) -> &[SentText] {
         self.documents.at(at)
     }
 
-    /// Returns the state that was sent right before a reply.
+    /// Returns the state entries that were sent right before a reply.
     pub(crate) fn state(&self, reply: u32) -> &[SentText] {
         self.state.at(reply)
     }
 
-    /// Returns the documents of an id with the positions of the messages after them, the newest first.
+    /// Returns the documents with an id, newest first, each with the position of the message that follows it.
     pub(crate) fn documents_with_id<'s>(
         &'s self,
         id: &'s ItemId,
@@ -171,34 +176,35 @@ impl SentWith {
         self.documents.with_id(id)
     }
 
-    /// Returns the state entries of an id with the positions of the replies after them, the newest first.
+    /// Returns the state entries with an id, newest first, each with the position of the reply that follows
+    /// it.
     pub(crate) fn state_with_id<'s>(&'s self, id: &'s ItemId) -> impl Iterator<Item = (u32, &'s SentText)> {
         self.state.with_id(id)
     }
 
-    /// Returns all documents, by the positions of the messages after them.
+    /// Returns all documents by the position of the message that follows them.
     pub(crate) fn all_documents(&self) -> impl Iterator<Item = (u32, &[SentText])> {
         self.documents.by_position.iter().map(|(at, sent)| (*at, sent.as_slice()))
     }
 
-    /// Returns all state entries, each with the position of the reply after it.
+    /// Returns all state entries, each with the position of the reply that follows it.
     pub(crate) fn all_state(&self) -> impl Iterator<Item = (u32, &SentText)> {
         self.state.by_position.iter().flat_map(|(at, sent)| sent.iter().map(|one| (*at, one)))
     }
 
-    /// Returns the documents and state before the messages at these positions.
+    /// Returns the documents and state entries before the messages in a range of positions.
     pub(crate) fn within(&self, positions: Range<u32>) -> impl Iterator<Item = (u32, &SentText)> {
         self.documents.within(positions.clone()).chain(self.state.within(positions))
     }
 
-    /// Returns the position of the message after a document, by its id or row: of several of an id, the
-    /// newest.
+    /// Returns the position of the message after a document. The document is found by its id or row id. If
+    /// several have this id, the newest is used.
     pub(crate) fn document_place(&self, id: &ItemId) -> Option<u32> {
         let newest = self.documents_with_id(id).next().map(|(at, _)| at);
         newest.or_else(|| self.documents.row(id).map(|(at, _)| at))
     }
 
-    /// Returns the state entry of a row, with the position of the reply after it.
+    /// Returns the state entry of a row id with the position of the reply that follows it.
     pub(crate) fn state_at_row(&self, row: &ItemId) -> Option<(u32, &SentText)> {
         self.state.row(row)
     }

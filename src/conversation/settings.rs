@@ -1,5 +1,5 @@
-//! Limits, tools and focus hint of the prompts, as the last one had them: without them neither the size of
-//! the full conversation nor the window is known.
+//! Limits, tools and focus hint of the last prompt. Without them, neither the size of the full conversation
+//! nor the context window is known.
 
 use super::{Conversation, Event};
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
     provider::model::RequestLimits,
 };
 
-/// Settings as a fold over the log.
+/// The settings, computed from the log's events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RecordedSettings {
     last: PromptSettings,
-    /// Every tool that the log holds, each once, in the order in which they came.
+    /// Every distinct tool that the log contains, in order of first use.
     tools: Vec<Tool>,
 }
 
 impl RecordedSettings {
-    /// Returns the event that leads to these settings, or `None` if they are the last ones. Tools that the
-    /// log holds already are named by their number, so that a long list is stored once.
+    /// Returns the event that changes the last settings to `next`, or `None` if they are equal. Tools that
+    /// the log already contains are referenced by index, so that a long list is stored once.
     fn change_to(&self, next: &PromptSettings) -> Option<Event> {
         if *next == self.last {
             return None;
@@ -39,7 +39,8 @@ impl RecordedSettings {
         Some(Event::PromptSettings { limits, focus, new_tools, tools })
     }
 
-    /// Applies the changed settings; numbers without a tool are ignored.
+    /// Applies the changed settings. Indexes without a tool are ignored, because the log may come from a
+    /// file.
     pub(super) fn apply(
         &mut self,
         limits: Option<RequestLimits>,
@@ -62,19 +63,19 @@ impl RecordedSettings {
 }
 
 impl Conversation {
-    /// Records limits, tools and focus hint of a plan if they differ from those of the plan before it.
+    /// Records limits, tools and focus hint of a plan if they differ from those of the previous plan.
     pub(super) fn record_settings(&mut self, plan: &ContextPlan) {
         if let Some(change) = self.settings.change_to(&plan.carryover.settings) {
             self.record(change);
         }
     }
 
-    /// Returns limits, tools and focus hint of the prompt that was sent last.
+    /// Returns limits, tools and focus hint of the last sent prompt.
     pub(crate) fn last_settings(&self) -> &PromptSettings {
         &self.settings.last
     }
 
-    /// Returns the number of tools that the log holds.
+    /// Returns the number of distinct tools that the log contains.
     pub(crate) fn recorded_tools(&self) -> usize {
         self.settings.tools.len()
     }

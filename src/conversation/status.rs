@@ -1,4 +1,4 @@
-//! Status of a conversation: usage level, billed tokens, and whether a reply or playback is in progress.
+//! Status of a conversation: usage level, billed tokens, and the flags for a running reply or playback.
 
 use super::{Conversation, Event};
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
 };
 
 impl Conversation {
-    /// Records the figures of the window (`ContextWindowManager::usage`). Returns the events for a user
-    /// interface: the figures, and one event if the level changed since the last call (rule U3). The log
-    /// remembers the level.
+    /// Records window usage figures (`ContextWindowManager::usage`). Returns the events for a user interface:
+    /// the figures, and a second event if the level changed since the last call (rule U3). The log remembers
+    /// the level.
     pub fn observe_usage(&mut self, usage: ContextUsage) -> Vec<ContextEvent> {
         let mut events = vec![ContextEvent::Usage(usage)];
         let (from, to) = (self.level, usage.level);
@@ -21,8 +21,8 @@ impl Conversation {
         events
     }
 
-    /// Returns the figures of the window right after a reply, from a report that is believed, as
-    /// `ContextWindowManager::usage` gives them; `None` if the log was compacted or rewound since the plan.
+    /// Returns the window usage figures right after a reply, computed from a plausible report as
+    /// `ContextWindowManager::usage` does. Returns `None` if the log was compacted or rewound after the plan.
     pub(super) fn figures_after(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextUsage> {
         // A report on a prompt from before a compaction still counts the messages that were archived.
         if plan.carryover.archives != self.archive_events {
@@ -37,8 +37,8 @@ impl Conversation {
         Some(plan.usage.with_conversation_tokens(tokens, &of_levels, plan.carryover.usage_options))
     }
 
-    /// Returns the event of a report on a plan that is not believed (rule N6); `None` if it is. The report
-    /// before it decides, so that it must not have joined the log.
+    /// Returns an event if a report on a plan is implausible (rule N6), or `None` if it is plausible. The
+    /// previous report is the reference, so call this before the new report is recorded.
     pub(super) fn doubted(&self, plan: &ContextPlan, usage: Usage) -> Option<ContextEvent> {
         let target = Target::new(&plan.model, &plan.provider).with_wire_format(plan.wire_format);
         let before = self.reports(&target, &plan.tokenizer, 1).pop();
@@ -48,8 +48,8 @@ impl Conversation {
         (!is_believed).then_some(ContextEvent::ReportNotBelieved { reported, counted })
     }
 
-    /// Records one event of `tracing` for a reply, target `context_window::tokens`: the reason for its end,
-    /// and the report on it.
+    /// Records one event of `tracing` for a reply, with target `context_window::tokens`. It holds the stop
+    /// reason and the usage report.
     pub(super) fn trace_reply(
         &self,
         plan: &ContextPlan,
@@ -84,30 +84,30 @@ impl Conversation {
         );
     }
 
-    /// Returns the level of use of the last event.
+    /// Returns the usage level at the last observation.
     #[must_use]
     pub fn level(&self) -> Level {
         self.level
     }
 
-    /// Sets that a reply is being received: until [`Conversation::push_reply`], or until you set it to false,
-    /// nothing is compacted (rule C2).
+    /// Marks that a reply is being received. Nothing is compacted until [`Conversation::push_reply`], or
+    /// until you set it to false (rule C2).
     pub fn set_responding(&mut self, is: bool) {
         self.responding = is;
     }
 
-    /// Sets that the log is being played back: nothing is compacted meanwhile (rule C2).
+    /// Marks that the log is being played back. Nothing is compacted meanwhile (rule C2).
     pub fn set_playback(&mut self, is: bool) {
         self.playback = is;
     }
 
-    /// Records that a summary failed or was cancelled. After three in a row no compaction is due until one
-    /// helps or the user speaks again (rule C5).
+    /// Records that a summary failed or was cancelled. After three failures in a row, no compaction is due
+    /// until one succeeds or the user sends a message (rule C5).
     pub fn compaction_failed(&mut self) {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Returns the tokens that all replies together were billed for.
+    /// Returns the tokens that the provider billed for all replies together.
     #[must_use]
     pub fn billed(&self) -> Usage {
         self.billed

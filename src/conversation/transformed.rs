@@ -1,5 +1,5 @@
-//! Reasoning that a provider dropped from a prompt: finds the messages of the log for the places in the body
-//! that the provider reports (rule K7).
+//! Reasoning that a provider dropped from a prompt. Maps the places in the body that the provider reports to
+//! messages of the log (rule K7).
 
 use crate::{
     item::ItemId,
@@ -11,22 +11,24 @@ use crate::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A provider's report on the reasoning of a prompt.
+/// The parsed report of a provider on the reasoning of a prompt.
 #[derive(Default)]
 pub(super) struct Dropped {
     /// The messages whose reasoning was dropped, with the reason.
     pub(super) ids: BTreeMap<ItemId, DropReason>,
-    /// Changes that the plan did not foresee.
+    /// Events for changes that the plan did not predict.
     pub(super) events: Vec<ContextEvent>,
 }
 
-/// Finds the messages that a provider's report is about. Reasoning that the plan lists as lost was foreseen.
+/// Finds the messages that a provider's report refers to. Reasoning that the plan already lists as lost
+/// causes no event.
 pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> Dropped {
     let mut all = Dropped::default();
     if transformed.is_empty() {
         return all;
     }
     let body = match plan.wire_format {
+        // Only Anthropic reports paths into the body, so only its body is rendered again.
         WireFormat::Anthropic => serde_json::to_value(render::anthropic(plan)).unwrap_or_default(),
         _ => Value::Null,
     };
@@ -48,9 +50,10 @@ pub(super) fn dropped(plan: &ContextPlan, transformed: &[TransformedInput]) -> D
     all
 }
 
-/// Returns the message whose reasoning is at a place of the body: the id of an item, or the path of a block,
-/// whose signature is that of one message.
+/// Returns the message whose reasoning is at a place of the body. The place is the id of an item, or the path
+/// of a block whose signature occurs in one message.
 fn message_of<'p>(plan: &'p ContextPlan, body: &Value, place: &str) -> Option<&'p ItemId> {
+    // `messages.1.content.0` becomes the JSON pointer `/messages/1/content/0`.
     let block = body.pointer(&format!("/{}", place.replace('.', "/")));
     let seal = block.and_then(|block| block.get("signature").or_else(|| block.get("data"))?.as_str());
     let is_it = |row: &&PlannedItem| {

@@ -1,4 +1,4 @@
-//! Turns and exchanges, kept ready on push. Results are paired with their calls here (rules H1, H3).
+//! Turns and exchanges, updated on each push. Pairs tool results with their calls (rules H1, H3).
 
 use super::index::{ExchangeIndex, TurnIndex};
 use crate::{
@@ -12,87 +12,91 @@ use std::{
     ops::Range,
 };
 
-/// The shape of a conversation: which messages form which exchange, which exchanges form which turn.
+/// The structure of a conversation: the messages of each exchange, and the exchanges of each turn.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct Turns {
     list: Vec<Turn>,
     exchanges: Vec<Exchange>,
-    /// What each message is.
+    /// The role of each message in the structure, by position.
     places: Vec<Place>,
-    /// Bytes of each message and everything before it (see `meter::bytes`).
+    /// Cumulative bytes: the size of each message plus all messages before it (see `meter::bytes`).
     sizes: Vec<u64>,
-    /// For each turn whose user message has calls (rule H9), the position of the result of each.
+    /// For each turn whose user message has calls (rule H9), the position of the result of each call.
     of_heads: BTreeMap<TurnIndex, Vec<Option<u32>>>,
-    /// Unanswered calls by id: the message they are part of and which of its calls they are, the newest last.
+    /// Unanswered calls by id, newest last: the place of the calling message and the indexes of its calls.
     open: BTreeMap<SmolStr, Vec<(Place, VecDeque<u32>)>>,
-    /// Ids that a result answered.
+    /// Ids of calls that have a result.
     answered: BTreeSet<SmolStr>,
-    /// Messages before this position are archived and kept by no pin, except leading ones.
+    /// Messages before this position are archived and not kept by a pin, except the leading system messages.
     gone: u32,
-    /// Call ids answered before that position.
+    /// Ids of calls that were answered before `gone`.
     answered_there: BTreeSet<SmolStr>,
-    /// Results of the newest turn that came before any call with their id, by id.
+    /// Results of the newest turn that arrived before a call with their id, by id.
     waiting: BTreeMap<SmolStr, VecDeque<ExchangeIndex>>,
-    /// The system messages before everything else.
+    /// The number of system messages at the start of the log.
     leading: u32,
-    /// Nothing leads any more.
+    /// True after the first message that is not a leading system message.
     begun: bool,
-    /// The newest turn is archived: what comes next is no part of it.
+    /// True if the newest turn is archived, so that the next message starts another turn.
     closed: bool,
 }
 
-/// A non-empty user message and what comes after it, up to the next one.
+/// A turn: a user message that is not empty, and the messages after it up to the next one.
 #[derive(Debug, Clone, Copy)]
 struct Turn {
-    /// The user message; only the first turn can be without one, and one after a turn that is archived.
+    /// The user message. `None` is possible only for the first turn, and for a turn right after an archived
+    /// one.
     head: Option<u32>,
-    /// Its first exchange.
+    /// The first exchange of the turn.
     first: ExchangeIndex,
 }
 
-/// Positions of the messages that are kept and dropped together: mostly one, or a call and its results.
+/// Positions of messages that are included or dropped together: usually one message, or a call and its
+/// results.
 pub(crate) type Members = SmallVec<[u32; 4]>;
 
-/// The smallest unit of a turn that may be kept or left: one message, or a call and all its results.
+/// An exchange, the smallest unit that may be included or dropped: one message, or a call and all its
+/// results.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
-    /// The position of its message, or of the message with the calls.
+    /// The position of the message, or of the message with the calls.
     pub(crate) at: u32,
-    /// For each call, the position of its result.
+    /// The position of the result of each call.
     pub(crate) answers: Box<[Option<u32>]>,
-    /// Why it can never be sent, if so.
+    /// The reason if the exchange can never be sent.
     pub(crate) fault: Option<Fault>,
 }
 
-/// Why a message can never be sent.
+/// The reason why a message can never be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// A result without a call.
+    /// A tool result without a call.
     Orphan,
-    /// A second result for one call.
+    /// A second result for the same call.
     Second,
-    /// Nothing in it.
+    /// An empty message.
     Empty,
-    /// It stands in another exchange: a call that came later claimed it.
+    /// A result that moved to another exchange, because a later call claimed it.
     Moved,
 }
 
-/// What a message is in the shape of the conversation.
+/// The place of a message in the structure of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// One of the system messages before everything else.
+    /// One of the system messages at the start.
     Leading,
-    /// The user message that heads this turn.
+    /// The user message of this turn, or a result of its calls.
     Head(TurnIndex),
-    /// Part of this exchange.
+    /// A part of this exchange.
     Exchange(ExchangeIndex),
-    /// It is archived, and no part of any turn.
+    /// An archived message, part of no turn.
     Archived,
 }
 
 impl Exchange {
-    /// The positions of its messages, its head first, then the results in log order.
+    /// Returns the positions of the messages: first the message with the calls, then the results in log
+    /// order.
     pub(crate) fn members(&self) -> Members {
         let mut members = smallvec![self.at];
         if !self.answers.is_empty() {
@@ -104,18 +108,20 @@ impl Exchange {
 }
 
 impl Turns {
-    /// Files the message that is about to become `messages[messages.len()]`.
+    /// Adds the message that is about to become `messages[messages.len()]` to the structure.
     pub(super) fn push(&mut self, message: &Message, messages: &[Message]) {
         let position = self.places.len() as u32;
         debug_assert_eq!(position as usize, messages.len());
         self.file(message, position);
+        // The result of a user's call is sent in the user role, with lines around it that need more bytes.
         let of_a_user = matches!(self.place_of(position), Place::Head(_));
         let bytes = if of_a_user { meter::bytes_of_a_user(message) } else { meter::bytes(message) };
         self.sizes.push(self.size_before(position) + bytes);
     }
 
-    /// The same turns without what is archived; `kept` of it stays, for a pin, and what was `said` has its answers. What is
-    /// active never becomes part of a turn that is archived.
+    /// Returns the structure without the archived messages. `kept` selects archived messages that a pin
+    /// keeps. `said` selects archived messages whose tool results count as answered. An active message never
+    /// becomes part of an archived turn.
     pub(super) fn without(
         &self,
         messages: &[Message],
@@ -127,8 +133,8 @@ impl Turns {
         turns.file_from(0, messages, is_archived, kept, said)
     }
 
-    /// The same where nothing but a compaction came since, and no pin keeps anything that is archived: what was archived
-    /// before it is not looked at again.
+    /// Returns the structure after a compaction. Requires that nothing else changed since `self` was built,
+    /// and that no pin keeps an archived message. Messages archived earlier are not visited again.
     pub(super) fn compacted(
         self,
         messages: &[Message],
@@ -137,6 +143,8 @@ impl Turns {
     ) -> Self {
         let Self { sizes, mut places, leading, gone, answered_there, .. } = self;
         let mut turns = Self { sizes, leading, gone: gone.max(leading), answered_there, ..Self::default() };
+        // Starts behind the prefix known to be archived, so that repeated compactions visit each message
+        // once.
         while (turns.gone as usize) < messages.len() && is_archived(turns.gone) {
             let position = turns.gone;
             if let Some(id) = messages[position as usize].answers().filter(|_| said(position)) {
@@ -152,6 +160,7 @@ impl Turns {
         turns.file_from(from, messages, is_archived, |_| false, said)
     }
 
+    /// Files the messages from index `first` on.
     fn file_from(
         mut self,
         first: usize,
@@ -166,12 +175,15 @@ impl Turns {
             if archived && !kept(position) {
                 turns.begun = true;
                 turns.places.push(Place::Archived);
-                // What a summary stands for was said: a call that was answered there is answered.
+                // A summary replaces these messages, so a call that was answered among them counts as
+                // answered.
                 if let Some(id) = message.answers().filter(|_| said(position)) {
                     turns.answered.insert(id.into());
                 }
                 continue;
             }
+            // A turn that exists only because of a pin is closed after each message, so that an active one
+            // starts a new turn.
             turns.closed &= !archived;
             turns.file(message, position);
             let newest = turns.newest().and_then(|newest| turns.first_of(newest));
@@ -180,6 +192,7 @@ impl Turns {
         self
     }
 
+    /// Files one message: determines its place and pairs its calls with results that came early.
     fn file(&mut self, message: &Message, position: u32) {
         let place = self.place(message, position);
         self.places.push(place);
@@ -193,6 +206,7 @@ impl Turns {
         }
     }
 
+    /// Determines the place of a message, and starts a turn or an exchange if necessary.
     fn place(&mut self, message: &Message, position: u32) -> Place {
         if !self.begun && message.role().instructs() {
             self.leading = position + 1;
@@ -200,6 +214,7 @@ impl Turns {
         }
         self.begun = true;
         if message.role() == Role::User && !message.is_empty() {
+            // Early results are claimed only by calls of the same turn.
             self.waiting.clear();
             self.closed = false;
             self.list.push(Turn { head: Some(position), first: self.next_exchange() });
@@ -226,9 +241,11 @@ impl Turns {
         Place::Exchange(own)
     }
 
-    /// Gives a result to the nearest unanswered call with its id, across turns (rule H1).
+    /// Assigns a result to the nearest unanswered call with its id, across turns (rule H1). Returns the place
+    /// of the call, or `None` if no call is open.
     fn answer(&mut self, id: &str, position: u32) -> Option<Place> {
         let open = self.open.get_mut(id)?;
+        // The newest message with a call of this id, and in it the first call that is still open.
         let (place, calls) = open.last_mut()?;
         let (place, call) = (*place, calls.pop_front()?);
         if calls.is_empty() {
@@ -244,7 +261,7 @@ impl Turns {
         Some(place)
     }
 
-    /// The results of the calls of a message.
+    /// Returns the result positions of the calls of a message.
     fn answers_of(&mut self, place: Place) -> Option<&mut [Option<u32>]> {
         match place {
             Place::Head(turn) => self.of_heads.get_mut(&turn).map(Vec::as_mut_slice),
@@ -253,7 +270,8 @@ impl Turns {
         }
     }
 
-    /// A result that no call waits for: the second one for its call, or one that a later call of this turn may claim.
+    /// Classifies a result without an open call: a second result for its call, or an orphan that a later call
+    /// of this turn may claim.
     fn unpaired(&mut self, id: &str, exchange: ExchangeIndex) -> Fault {
         if self.answered.contains(id) || self.answered_there.contains(id) {
             return Fault::Second;
@@ -262,12 +280,13 @@ impl Turns {
         Fault::Orphan
     }
 
-    /// Opens the calls of a message; results of this turn that came too early answer them at once.
+    /// Opens the calls of a message. Results of this turn that arrived early answer their calls at once.
     fn pair_calls(&mut self, place: Place, message: &Message) {
         for (call, tool_call) in message.tool_calls().iter().enumerate() {
             let id = SmolStr::from(tool_call.id.as_str());
             if let Some(early) = self.claim_early_result(&id) {
                 let at = self.exchanges[early.to_usize()].at;
+                // It stays in the list, because removing it would renumber all later exchanges.
                 self.exchanges[early.to_usize()].fault = Some(Fault::Moved);
                 self.places[at as usize] = place;
                 if let Some(answers) = self.answers_of(place) {
@@ -293,7 +312,7 @@ impl Turns {
         Some(first)
     }
 
-    /// Everything that later messages are filed by, as text.
+    /// Formats all state that affects the filing of later messages.
     #[cfg(test)]
     pub(super) fn shape(&self) -> String {
         let answered: BTreeSet<&SmolStr> = self.answered.union(&self.answered_there).collect();
@@ -304,17 +323,17 @@ impl Turns {
         )
     }
 
-    /// All turns, those that are archived apart.
+    /// Returns the range of all turns, without archived ones.
     pub(crate) fn all(&self) -> Range<TurnIndex> {
         TurnIndex::new(0)..TurnIndex::new(self.list.len() as u32)
     }
 
-    /// How many turns there are.
+    /// Returns the number of turns.
     pub(crate) fn count(&self) -> u32 {
         self.list.len() as u32
     }
 
-    /// The newest turn.
+    /// Returns the newest turn.
     pub(crate) fn newest(&self) -> Option<TurnIndex> {
         self.count().checked_sub(1).map(TurnIndex::new)
     }
@@ -323,12 +342,12 @@ impl Turns {
         ExchangeIndex::new(self.exchanges.len() as u32)
     }
 
-    /// The user message that heads a turn.
+    /// Returns the user message of a turn.
     pub(crate) fn head(&self, turn: TurnIndex) -> Option<u32> {
         self.list[turn.to_usize()].head
     }
 
-    /// The user message that heads a turn, and the results of its calls in log order (rule H9).
+    /// Returns the user message of a turn and the results of its calls in log order (rule H9).
     pub(crate) fn head_members(&self, turn: TurnIndex) -> Members {
         let mut members: Members = self.head(turn).into_iter().collect();
         if let Some(answers) = self.of_heads.get(&turn) {
@@ -338,28 +357,29 @@ impl Turns {
         members
     }
 
-    /// Which of the calls of a turn's user message a result answers.
+    /// Returns the index of the call of a turn's user message that the result at a position answers.
     pub(crate) fn head_call(&self, turn: TurnIndex, position: u32) -> Option<usize> {
         self.of_heads.get(&turn)?.iter().position(|answer| *answer == Some(position))
     }
 
-    /// Whether the user message of a turn has calls.
+    /// Returns true if the user message of a turn has calls.
     pub(crate) fn head_calls(&self, turn: TurnIndex) -> bool {
         self.of_heads.contains_key(&turn)
     }
 
-    /// Whether any user message has calls.
+    /// Returns true if any user message has calls.
     pub(crate) fn any_head_calls(&self) -> bool {
         !self.of_heads.is_empty()
     }
 
-    /// The first message of a turn.
+    /// Returns the position of the first message of a turn.
     pub(crate) fn first_of(&self, turn: TurnIndex) -> Option<u32> {
         let exchanges = self.exchanges(turn);
         self.head(turn).or_else(|| (!exchanges.is_empty()).then(|| self.exchange(exchanges.start).at))
     }
 
-    /// Where the turn begins that a message is part of; where it is part of none, itself.
+    /// Returns the first position of the turn of a message. Returns `position` itself if the message is part
+    /// of no turn.
     pub(crate) fn start_of(&self, position: u32) -> u32 {
         let turn = match self.places.get(position as usize) {
             Some(Place::Head(turn)) => Some(*turn),
@@ -369,14 +389,15 @@ impl Turns {
         turn.and_then(|turn| self.first_of(turn)).map_or(position, |start| start.min(position))
     }
 
-    /// The exchanges of a turn, those that never can be sent among them.
+    /// Returns the exchanges of a turn, including those that can never be sent.
     pub(crate) fn exchanges(&self, turn: TurnIndex) -> Range<ExchangeIndex> {
         let turn = turn.to_usize();
         let end = self.list.get(turn + 1).map(|next| next.first);
         self.list[turn].first..end.unwrap_or(self.next_exchange())
     }
 
-    /// The first exchange of a turn and all after it; where there is no such turn, the one that comes next.
+    /// Returns the first exchange of a turn. If the turn does not exist, returns the index of the next new
+    /// exchange.
     pub(crate) fn first_exchange_from(&self, turn: TurnIndex) -> ExchangeIndex {
         self.list.get(turn.to_usize()).map_or(self.next_exchange(), |turn| turn.first)
     }
@@ -385,8 +406,9 @@ impl Turns {
         &self.exchanges[at.to_usize()]
     }
 
-    /// The turn that an exchange belongs to.
+    /// Returns the turn of an exchange.
     pub(crate) fn turn_of(&self, exchange: ExchangeIndex) -> TurnIndex {
+        // The first turn starts at exchange 0, so the subtraction cannot underflow.
         TurnIndex::new(self.list.partition_point(|turn| turn.first <= exchange) as u32 - 1)
     }
 
@@ -394,36 +416,36 @@ impl Turns {
         self.places[position as usize]
     }
 
-    /// How many system messages stand before everything else.
+    /// Returns the number of system messages at the start.
     pub(crate) fn leading(&self) -> u32 {
         self.leading
     }
 
-    /// The first message from a position on that is part of a turn.
+    /// Returns the first message at or after a position that is part of a turn.
     pub(crate) fn survivor(&self, position: u32) -> Option<u32> {
         let mut places = self.places.iter().zip(0..).skip(position as usize);
         places.find(|(place, _)| **place != Place::Archived).map(|(_, position)| position)
     }
 
-    /// How many messages there are, archived ones among them.
+    /// Returns the number of messages, including archived ones.
     #[doc(hidden)]
     #[must_use]
     pub fn messages(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// Whether the only message of an exchange stands in another one now.
+    /// Returns true if the only message of an exchange was moved to another exchange.
     pub(crate) fn is_moved(&self, exchange: ExchangeIndex) -> bool {
         self.exchange(exchange).fault == Some(Fault::Moved)
     }
 
-    /// Whether an exchange can never be sent.
+    /// Returns true if an exchange can never be sent.
     pub(crate) fn is_faulty(&self, exchange: Option<ExchangeIndex>) -> bool {
         exchange.is_some_and(|at| self.exchange(at).fault.is_some())
     }
 
-    /// From the first to behind the last message of each exchange, and of each user message with results, that has more than
-    /// one.
+    /// Returns the spans of exchanges with more than one message, and of user messages with results. A span
+    /// reaches from the first message to one past the last.
     pub(crate) fn spans(&self) -> impl Iterator<Item = Range<u32>> {
         let exchanges = self.exchanges.iter().filter(|exchange| !exchange.answers.is_empty());
         let heads = self.of_heads.keys().map(|turn| self.head_members(*turn));
@@ -433,7 +455,7 @@ impl Turns {
         })
     }
 
-    /// Bytes of the messages in a range of positions, known without reading them (rule N5).
+    /// Returns the bytes of the messages in a range of positions, without reading them (rule N5).
     pub(crate) fn bytes(&self, range: &Range<u32>) -> u64 {
         self.size_before(range.end) - self.size_before(range.start)
     }
@@ -443,10 +465,11 @@ impl Turns {
         last.map_or(0, |last| self.sizes[last as usize])
     }
 
-    /// The first turn of what the model is still at: the newest one, and those before it while nothing but user messages
-    /// stands between their results and it.
+    /// Returns the first turn that the model is still working on. That is the newest turn, plus earlier turns
+    /// whose tool results are followed by user messages only.
     pub(crate) fn worked_on_from(&self) -> TurnIndex {
-        // Whether the last exchange of a turn that can be sent has calls; none where the turn is a user message alone.
+        // True if the last exchange of a turn that can be sent has calls. `None` if the turn has only a user
+        // message.
         let ends_with_results = |turn: TurnIndex| {
             let mut exchanges = ExchangeIndex::each(self.exchanges(turn)).rev();
             let last = exchanges.find(|at| self.exchange(*at).fault.is_none());
@@ -454,6 +477,7 @@ impl Turns {
         };
         let newest = self.newest().unwrap_or(TurnIndex::new(0));
         let mut from = newest;
+        // Stops at the first turn that ends with a reply, so it does not visit the whole log.
         for turn in TurnIndex::each(TurnIndex::new(0)..newest).rev() {
             match ends_with_results(turn) {
                 Some(true) => from = turn,
@@ -464,7 +488,8 @@ impl Turns {
         from
     }
 
-    /// The last exchange with calls of the newest turn, when no assistant message with anything in it comes after.
+    /// Returns the last exchange with calls of the newest turn, or `None` if a non-empty assistant message
+    /// follows it.
     pub(crate) fn open_exchange(&self, messages: &[Message]) -> Option<ExchangeIndex> {
         let newest = self.newest()?;
         ExchangeIndex::each(self.exchanges(newest)).rev().find_map(|at| {

@@ -6,10 +6,10 @@ mod snippet;
 
 pub(crate) use snippet::Snippet;
 
-/// Everything that can go wrong, in one opaque type.
+/// The error type of this crate.
 ///
-/// [`Error::kind`] says which sort of trouble it is; the message names the place (file, line, key or id), what was
-/// found, what was expected and what to do.
+/// [`Error::kind`] returns the kind of error. The message names the place (file, line, key or id), the value
+/// found, the expected value and a remedy.
 ///
 /// ```
 /// use context_window::{Config, ErrorKind};
@@ -25,35 +25,38 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The limits leave no tokens for a prompt (rule B1), or for a request for a summary (rule C8).
+    /// The limits leave no tokens for a prompt (rule B1) or for a summary request (rule C8).
     Budget,
     /// A configuration value is unknown, of the wrong type or out of range (rules B4, S9).
     Config,
     /// A token counter failed or is not available.
     Count,
-    /// A session, message or retrieved document cannot be used as it is.
+    /// A session, message or retrieved document is not usable as it is.
     Input,
-    /// A chat template cannot be read, or refuses the messages.
+    /// A chat template cannot be parsed, or rejects the messages.
     Template,
-    /// No item has the id that was given.
+    /// No item has the given id.
     NotFound,
-    /// The answer to a request for a summary holds none: it is empty, or a tool call. Nothing was archived (rule C5).
+    /// The response to a summary request contains no summary: it is empty, or a tool call. Nothing was
+    /// archived (rule C5).
     NoSummary,
-    /// The conversation was compacted or rewound since a request for a summary was made. Nothing was archived: make a new
-    /// request (rule C5).
+    /// The conversation was compacted or rewound after the summary request was made. Nothing was archived;
+    /// make a new request (rule C5).
     Stale,
-    /// With this summary the context would not be smaller. Nothing was archived: ask for a shorter one (rule C5).
+    /// The context would not be smaller with this summary. Nothing was archived; request a shorter summary
+    /// (rule C5).
     NotSmaller,
-    /// There is nothing that could be archived.
+    /// No message can be archived.
     NothingToCompact,
-    /// A reply is being received, or the log is played back. Nothing was archived: try again after it.
+    /// A reply is being received, or the log is being played back. Nothing was archived; try again
+    /// afterwards.
     Busy,
-    /// The text of an archived message was left in its store, and is needed here. Load it first.
+    /// The text of an archived message is required but was not loaded from its store. Load it first.
     NotLoaded,
 }
 
 impl ErrorKind {
-    /// Whether a compaction was not made. Nothing was archived then (rule C5).
+    /// Returns true if the error is a compaction that was not made. Nothing was archived then (rule C5).
     #[must_use]
     pub fn is_compaction(self) -> bool {
         matches!(self, Self::NoSummary | Self::Stale | Self::NotSmaller | Self::NothingToCompact | Self::Busy)
@@ -61,6 +64,7 @@ impl ErrorKind {
 }
 
 #[derive(Debug, thiserror::Error)]
+/// The content of an [`Error`], one variant for each message text.
 pub(crate) enum Repr {
     #[error(
         "no tokens left for a prompt: {formula} leaves {left} tokens; raise context_len, lower max_completion or safety_buffer, or set a budget"
@@ -122,12 +126,12 @@ pub(crate) enum Repr {
 }
 
 impl Error {
-    /// What is wrong with the tokenizer that the options name.
+    /// Creates the error for an invalid tokenizer in the configuration.
     pub(crate) fn of_default_tokenizer(error: context_window_tokens::Error) -> Self {
         Self::new(Repr::DefaultTokenizer(error))
     }
 
-    /// Which sort of trouble this is.
+    /// Returns the kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
@@ -153,27 +157,29 @@ impl Error {
         }
     }
 
-    /// Returns whether a compaction failed because the log is another one by now, or busy. Other failures
-    /// count as stalled attempts, so that a loop of them ends.
+    /// Returns true if a compaction failed because the log changed in the meantime or is busy. All other
+    /// failures count as stalled attempts, so that a loop of retries ends.
     pub(crate) fn came_too_late(&self) -> bool {
         matches!(*self.0, Repr::StaleSummary | Repr::NotNow)
     }
 
-    /// Whether a compaction would make nothing smaller.
+    /// Returns true if a compaction would not make the context smaller.
     pub(crate) fn is_not_smaller(&self) -> bool {
         matches!(*self.0, Repr::NotSmaller { .. })
     }
 
     pub(crate) fn new(repr: Repr) -> Self {
+        // Boxed, so that a `Result` stays the size of a pointer.
         Self(Box::new(repr))
     }
 
-    /// Creates an id that is nowhere, and one that may have been meant.
+    /// Creates the error for an unknown id, with a suggestion if another id is similar.
     pub(crate) fn nowhere(id: &str, near: Option<ItemId>) -> Self {
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Self::new(Repr::Nowhere { id: id.into(), hint })
     }
 
+    /// Creates the error for an invalid configuration value.
     pub(crate) fn config(
         key: impl Into<String>,
         found: impl fmt::Display,
@@ -182,11 +188,12 @@ impl Error {
         Self::new(Repr::Config { key: key.into(), found: found.to_string(), expected: expected.into() })
     }
 
+    /// Creates the error for unusable input at a place.
     pub(crate) fn input(place: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(Repr::Input { place: place.into(), detail: detail.into() })
     }
 
-    /// Returns whether an id is used twice.
+    /// Returns true if an id is used twice.
     #[doc(hidden)]
     #[must_use]
     pub fn is_duplicate_id(&self) -> bool {
@@ -194,7 +201,7 @@ impl Error {
     }
 }
 
-/// A failed count stops a plan: an error of the kind `Count`.
+/// Converts a failed count to an error of kind `Count`, which stops the plan.
 impl From<context_window_tokens::Error> for Error {
     fn from(error: context_window_tokens::Error) -> Self {
         Self::new(Repr::Counter(error))

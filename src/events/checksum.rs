@@ -1,6 +1,7 @@
-//! The checksum of an entry of a log, in a file and in a store.
+//! The checksum of a log entry, in a file and in a store.
 
-/// The first 16 digits of a hash over number and text.
+/// Returns the first 16 hex digits of a hash over the entry's number and text. The number is included so that
+/// reordered entries are detected.
 #[must_use]
 pub fn checksum(sequence: u64, text: &str) -> String {
     let mut hash = blake3::Hasher::new();

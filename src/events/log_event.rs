@@ -1,4 +1,4 @@
-//! A conversation as data: its messages and events, entry by entry, for an application's own store.
+//! A conversation as data: its messages and events, one entry at a time, for an application's own store.
 
 use super::record::StoredEvent;
 use crate::plan::SentItems;
@@ -10,22 +10,24 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The version of the format.
+/// The version of the entry format.
 const VERSION: u32 = 1;
 
-/// An entry of a conversation's log as data: a message, or an event between messages (a pin, a TTL, a
-/// compaction, a rewind, a reply's report with the anchor of its prompt, ...).
+/// One entry of a conversation's log as data: a message, or an event between messages. Events are pins, TTLs,
+/// compactions, rewinds, sent prompts with their usage reports, and others.
 ///
-/// As JSON `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`;
-/// `docs/reference/events.md` lists them. Entries of the same version are read by every later one.
+/// The JSON is `{"version":1,"entry":{"message":{...}}}` or `{"version":1,"entry":{"event":{...}}}`.
+/// `docs/reference/events.md` lists all entries. Later versions of this crate read entries of the same format
+/// version.
 ///
 /// ```
 /// use context_window::{Conversation, Message, PinnedItem, events::LogEvent};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
-/// let stored: Vec<String> = log.events().map(|event| serde_json::to_string(&event)).collect::<Result<_, _>>()?;
-/// // Later: only what is new.
+/// let json = log.events().map(|event| serde_json::to_string(&event));
+/// let stored: Vec<String> = json.collect::<Result<_, _>>()?;
+/// // Later: only the new entries.
 /// log.pin(PinnedItem::new("tone", "The customer likes short answers."));
 /// let new: Vec<LogEvent> = log.events_from(stored.len()).collect();
 ///
@@ -54,7 +56,7 @@ enum StoredEntry {
 }
 
 impl LogEvent {
-    /// Returns the kind of entry, as in its JSON: `message`, `pinned`, `compacted`, ...
+    /// Returns the kind of entry as in its JSON: `message`, `pinned`, `compacted`, ...
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.entry {
@@ -63,7 +65,7 @@ impl LogEvent {
         }
     }
 
-    pub(crate) fn of(entry: Entry<'_>) -> Self {
+    pub(crate) fn from_entry(entry: Entry<'_>) -> Self {
         let entry = match entry {
             Entry::Message(message) => StoredEntry::Message(message.clone()),
             Entry::Event(event) => StoredEntry::Event(Box::new(event.clone().into())),
@@ -72,7 +74,7 @@ impl LogEvent {
     }
 }
 
-/// The methods of an entry that stores need.
+/// Methods for stores.
 impl LogEvent {
     #[doc(hidden)]
     #[must_use]
@@ -93,7 +95,8 @@ impl LogEvent {
         }
     }
 
-    /// Splits an entry into the one without the items of a sent prompt, and those.
+    /// Removes the items of a sent prompt from an entry. Returns the remaining entry, and the items if there
+    /// were any. A store keeps the items separately, because consecutive prompts share most of them.
     #[doc(hidden)]
     #[must_use]
     pub fn without_prompt(mut self) -> (Self, Option<SentItems>) {
@@ -101,6 +104,7 @@ impl LogEvent {
         if let StoredEntry::Event(event) = &mut self.entry
             && let StoredEvent::Sent { .. } = &**event
         {
+            // Converted and back, because only the in-memory anchor gives access to its items.
             let mut sent = Event::from((**event).clone());
             if let Event::Sent { anchor, .. } = &mut sent {
                 prompt = anchor.sent_items();
@@ -111,7 +115,7 @@ impl LogEvent {
         (self, prompt)
     }
 
-    /// Adds the items of a sent prompt to its entry.
+    /// Adds the items of a sent prompt back to its entry. Any other entry is returned unchanged.
     #[doc(hidden)]
     #[must_use]
     pub fn with_prompt(mut self, items: SentItems) -> Self {
@@ -125,25 +129,26 @@ impl LogEvent {
     }
 }
 
-/// A compaction that was made elsewhere, by a server for its client: [`Conversation::apply_event`] takes it.
+/// A compaction that was made elsewhere, for example by a server for its client. Pass it to
+/// [`Conversation::apply_event`].
 impl From<Compaction> for LogEvent {
     fn from(record: Compaction) -> Self {
-        Self::of(Entry::Event(&Event::Compacted(Box::new(record))))
+        Self::from_entry(Entry::Event(&Event::Compacted(Box::new(record))))
     }
 }
 
 impl Conversation {
-    /// Returns all messages and events, in order, as data. [`Conversation::from_events`] makes the same
-    /// conversation of them.
+    /// Returns all messages and events in order, as data. [`Conversation::from_events`] builds the same
+    /// conversation from them.
     pub fn events(&self) -> impl Iterator<Item = LogEvent> + '_ {
         self.events_from(0)
     }
 
-    /// Returns the entries from this one on, counted from 0: the new ones for a store that has that number of
-    /// entries.
+    /// Returns the entries from index `first` on. For a store that holds `first` entries, these are the new
+    /// ones.
     pub fn events_from(&self, first: usize) -> impl Iterator<Item = LogEvent> + '_ {
         let (messages, events) = self.split_at(first);
-        self.entries_from(messages, events).map(LogEvent::of)
+        self.entries_from(messages, events).map(LogEvent::from_entry)
     }
 
     /// Returns the number of entries.
@@ -153,11 +158,11 @@ impl Conversation {
         messages + events
     }
 
-    /// Builds a conversation from its entries, in order.
+    /// Builds a conversation from its entries in order.
     ///
     /// # Errors
     ///
-    /// As [`Conversation::apply_event`], with the number of the entry.
+    /// The errors of [`Conversation::apply_event`], with the index of the entry.
     pub fn from_events(events: impl IntoIterator<Item = LogEvent>) -> Result<Self, Error> {
         let mut log = Self::new();
         for (at, event) in events.into_iter().enumerate() {
@@ -172,9 +177,12 @@ impl Conversation {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` for another version of the format; `NotFound` if it names a message that is not
-    /// here; `Stale` for a compaction whose number is taken, `Input` for one that archives nothing here or
-    /// parts a call from its result. Nothing is appended then.
+    /// - `ErrorKind::Input` for another format version, and for a compaction that archives nothing here or
+    ///   separates a call from its result.
+    /// - `ErrorKind::NotFound` if the entry names an unknown message.
+    /// - `ErrorKind::Stale` for a compaction whose number is taken.
+    ///
+    /// Nothing is appended after an error.
     pub fn apply_event(&mut self, event: LogEvent) -> Result<(), Error> {
         let LogEvent { version, entry } = event;
         if version != VERSION {
@@ -188,7 +196,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Appends an event if it can have happened here.
+    /// Appends an event after checking that it is valid for this conversation.
     #[doc(hidden)]
     pub fn apply(&mut self, event: StoredEvent) -> Result<(), Error> {
         let event = Event::from(event);
@@ -197,16 +205,19 @@ impl Conversation {
         Ok(())
     }
 
+    /// Checks that an event refers only to known ids, tools and compactions.
     fn check(&self, event: &Event) -> Result<(), Error> {
         let known = |id: &ItemId| self.position(id).map(drop);
         match event {
             Event::MessagePinned { id, .. } | Event::Rewound { before: id } => known(id),
             Event::TtlSet { id, .. } if !self.has_note(id) => known(id),
             Event::CompactionUndone { number } => match self.archive_index().newest() {
+                // Only the newest compaction can be undone, as in [`Conversation::undo_compaction`].
                 Some(newest) if newest.number == *number => Ok(()),
                 _ => Err(Error::new(Repr::StaleSummary)),
             },
             Event::PromptSettings { new_tools, tools, .. } => {
+                // New tools get the next numbers, so this event may refer to them.
                 let held = self.recorded_tools() + new_tools.len();
                 match tools.iter().flatten().find(|number| **number as usize >= held) {
                     None => Ok(()),
@@ -219,9 +230,12 @@ impl Conversation {
                 }
             }
             Event::Compacted(record) => {
+                // Checked one by one, for an error that names the id.
                 for id in [&record.head, &record.from, &record.first_active].into_iter().flatten() {
                     known(id)?;
                 }
+                // Numbers only rise, so a number that is not larger belongs to a record made from another
+                // state of the log.
                 if record.number <= self.last_compaction_number() {
                     return Err(Error::new(Repr::StaleSummary));
                 }

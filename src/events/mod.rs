@@ -1,4 +1,4 @@
-//! A conversation as data: its messages and events, entry by entry, for an application's own store.
+//! A conversation as data: its messages and events, one entry at a time, for an application's own store.
 
 #[doc(hidden)]
 pub mod checksum;

@@ -1,7 +1,8 @@
-//! The records of a log file: what their JSON looks like, whatever the types of the crate are called.
+//! The records of a log file: their JSON, independent of the names of the crate's types.
 //!
-//! The names here are the file format. A field that is renamed in [`Event`] or [`Compaction`] changes nothing on disk; one
-//! that is added needs a default, so that files of earlier versions are read. `tests/logs` holds such files.
+//! The names in this module are the file format. Renaming a field of [`Event`] or [`Compaction`] changes
+//! nothing on disk. A new field needs a default, so that files of earlier versions are still read.
+//! `tests/logs` contains such files.
 
 use super::stored_anchor::StoredAnchor;
 use crate::{
@@ -17,20 +18,23 @@ use serde::{Deserialize, Serialize};
 #[doc(hidden)]
 pub const VERSION: u32 = 1;
 
-/// What a line says.
+/// The content of a line.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[doc(hidden)]
 pub enum Record {
-    /// The first line: what this file is.
+    /// The first line, which identifies the file and its version.
     ContextWindowLog(u32),
+    /// A message of the conversation.
     Message(Message),
+    /// An event between messages.
     Event(Box<StoredEvent>),
-    /// A sent prompt: how many items it shares with the previous one from the beginning; the event holds the others.
+    /// A sent prompt: the number of items at its beginning that it shares with the previous prompt, and the
+    /// event with the remaining items.
     Sent(usize, Box<StoredEvent>),
 }
 
-/// An [`Event`] as it is on disk. Some names are those of earlier versions.
+/// An [`Event`] as stored on disk. Some names are those of earlier versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[doc(hidden)]
@@ -52,6 +56,7 @@ pub enum StoredEvent {
     },
     Sent {
         counted: u64,
+        // Each `alias` is the name of an earlier version.
         #[serde(default, alias = "apart")]
         volatile_tokens: u64,
         #[serde(default, alias = "left_out")]
@@ -83,6 +88,7 @@ pub enum StoredEvent {
         tools: Option<Vec<u32>>,
     },
     TurnCompleted {
+        // The name of earlier versions for `counted_down`.
         fallen: Vec<(ItemId, Ttl)>,
         asked: Vec<ItemId>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,7 +109,7 @@ pub enum StoredEvent {
 }
 
 impl StoredEvent {
-    /// Its name on disk.
+    /// Returns its name on disk.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::SystemText { .. } => "system_text",
@@ -123,7 +129,7 @@ impl StoredEvent {
     }
 }
 
-/// A [`Usage`] as it is on disk.
+/// A [`Usage`] as stored on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredUsage {
@@ -133,7 +139,7 @@ pub struct StoredUsage {
     output: u64,
 }
 
-/// A [`Tool`] as it is on disk.
+/// A [`Tool`] as stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredTool {
     name: String,
@@ -147,7 +153,7 @@ pub struct StoredTool {
     written: Option<(WireFormat, String)>,
 }
 
-/// A [`Compaction`] as it is on disk.
+/// A [`Compaction`] as stored on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredCompaction {
     number: u32,
@@ -177,7 +183,7 @@ pub struct StoredCompaction {
     timestamp: Option<String>,
 }
 
-/// A [`ProviderSummary`] as it is on disk.
+/// A [`ProviderSummary`] as stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredProviderSummary {
     provider: String,
@@ -185,7 +191,7 @@ pub(crate) struct StoredProviderSummary {
     items: Vec<String>,
 }
 
-/// A [`MessageRange`] as it is on disk.
+/// A [`MessageRange`] as stored on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StoredRange {
     id: ItemId,
@@ -298,6 +304,7 @@ fn sent_texts(stored: Vec<(ItemId, String)>) -> Vec<SentText> {
 
 impl From<Tool> for StoredTool {
     fn from(tool: Tool) -> Self {
+        // Destructured without `..` here and below, so that a new field cannot be forgotten.
         let Tool { name, description, schema, hosted, written } = tool;
         Self { name, description, schema, hosted, written }
     }
@@ -383,8 +390,8 @@ mod tests {
     use super::*;
     use crate::plan::Target;
 
-    /// Logs of earlier versions are read: they call the wire format `framing`, and the figures of a sent prompt `apart`,
-    /// `left_out` and `head`.
+    /// Logs of earlier versions are still read. They call the wire format `framing`, and the figures of a
+    /// sent prompt `apart`, `left_out` and `head`.
     #[test]
     fn names_of_earlier_versions_are_read() {
         let event = |figures: &str, format: &str| -> Event {

@@ -1,4 +1,4 @@
-//! The anchor of a prompt as it is on disk: its JSON, whatever the types of the crate are called.
+//! The anchor of a prompt as stored on disk: its JSON, independent of the names of the crate's types.
 
 use crate::{
     item::ItemId,
@@ -12,7 +12,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// An [`Anchor`] as it is on disk.
+/// An [`Anchor`] as stored on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoredAnchor {
@@ -35,12 +35,12 @@ pub struct StoredAnchor {
     head: Option<StoredHead>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lost: Vec<(ItemId, StoredLoss)>,
-    /// Id, hash and tokens of each item.
+    /// Id, hash and token count of each item.
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<Vec<(ItemId, Arc<str>, u64)>>,
 }
 
-/// A [`Sender`] as it is on disk.
+/// A [`Sender`] as stored on disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct StoredSender {
@@ -50,7 +50,7 @@ pub(crate) struct StoredSender {
     end_user: Option<String>,
 }
 
-/// A prompt in one hash.
+/// A [`PromptHead`] as stored on disk: the number of items, and one hash over them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredHead {
     items: u64,
@@ -59,7 +59,7 @@ pub(crate) struct StoredHead {
     thought: Option<ItemId>,
 }
 
-/// The reason why reasoning was lost.
+/// The reason why reasoning was dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StoredLoss {
@@ -72,17 +72,19 @@ pub(crate) enum StoredLoss {
     DroppedByProvider { reason: String },
 }
 
-/// A [`Target`] as it is on disk.
+/// A [`Target`] as stored on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StoredTarget {
     model: String,
     provider: String,
+    // `framing` is the name of earlier versions.
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
     wire_format: Option<WireFormat>,
 }
 
 impl From<Anchor> for StoredAnchor {
     fn from(anchor: Anchor) -> Self {
+        // Both conversions name every field, so that a new field cannot be forgotten.
         let Anchor {
             target,
             limits,

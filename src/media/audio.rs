@@ -1,20 +1,20 @@
-//! Seconds of sound, read from the headers of its file.
+//! The duration of audio, read from the file header.
 
 use super::{base64::Base64, boxes, duration::Duration};
 
-/// Chunks of a WAV file that are passed over at most: real ones have a handful.
+/// Maximum number of skipped chunks of a WAV file. Real files have only a few.
 const CHUNKS: usize = 64;
 
-/// Bytes of the end of an Ogg file in which its last page stands: no page is larger.
+/// Bytes at the end of an Ogg file that contain its last page. This is the maximum size of a page.
 const OGG_TAIL: u64 = 65_307;
 
-/// Bytes a second of sound whose header is not read: 16 kbit/s, the lowest rate at which speech is usually kept.
+/// Bytes per second of audio with an unknown header: 16 kbit/s, the lowest usual rate for speech.
 const SLOWEST: u64 = 2_000;
 
-/// Bytes a second of `pcm16`, as `OpenAI` takes it: 24,000 samples of two bytes.
+/// Bytes per second of `pcm16` in `OpenAI` requests: 24,000 samples of two bytes.
 const PCM16: u64 = 48_000;
 
-/// Returns the duration of sound, `format` being what the request calls it.
+/// Returns the duration of audio. `format` is its format name in the request.
 pub(super) fn duration(data: Base64<'_>, format: &str) -> Duration {
     let head: [u8; 12] = data.head();
     let known = match &head {
@@ -28,7 +28,8 @@ pub(super) fn duration(data: Base64<'_>, format: &str) -> Duration {
     known.unwrap_or_else(|| Duration::guessed(data.len(), SLOWEST))
 }
 
-/// From the bytes of the data chunk, which the header may overstate where the file was streamed, and their rate.
+/// Returns the duration of a WAV file: the bytes of the data chunk divided by the byte rate. The header of a
+/// streamed file may overstate the bytes, so they are limited by the file size.
 fn wav(data: Base64<'_>) -> Option<Duration> {
     let (mut at, mut rate) = (12, None);
     for _ in 0..CHUNKS {
@@ -48,24 +49,26 @@ fn wav(data: Base64<'_>) -> Option<Duration> {
             let bytes = size.min(data.len().saturating_sub(body));
             return Some(Duration::read(bytes.div_ceil(rate?)));
         }
+        // Chunks are padded to an even size.
         at = body.saturating_add(size).saturating_add(size % 2);
     }
     None
 }
 
-/// From the number of samples in the first block.
+/// Returns the duration of a FLAC file by the number of samples in its first block.
 fn flac(data: Base64<'_>) -> Option<Duration> {
     let mut info = [0; 18];
     if data.read_at(8, &mut info) < info.len() {
         return None;
     }
+    // The layout of STREAMINFO: a 20-bit sample rate, and later a 36-bit number of samples.
     let rate = u64::from(info[10]) << 12 | u64::from(info[11]) << 4 | u64::from(info[12]) >> 4;
     let samples =
         info[14..18].iter().fold(u64::from(info[13] & 0x0F), |sum, byte| sum << 8 | u64::from(*byte));
     (rate > 0 && samples > 0).then(|| Duration::read(samples.div_ceil(rate)))
 }
 
-/// From the position that the last page states.
+/// Returns the duration of an Ogg file by the sample position in its last page.
 fn ogg(data: Base64<'_>) -> Option<Duration> {
     let head: [u8; 48] = data.head();
     let packet = &head[28..];
@@ -85,11 +88,13 @@ fn ogg(data: Base64<'_>) -> Option<Duration> {
     (rate > 0).then(|| Duration::read(position.div_ceil(rate)))
 }
 
-/// From the number of frames that an encoder noted in the first one, else from its bitrate, which may vary later.
+/// Returns the duration of an MP3 file. Uses the number of frames that the encoder stored in the first frame,
+/// or else the bitrate of that frame, which may vary later.
 fn mp3(data: Base64<'_>) -> Option<Duration> {
     let head: [u8; 10] = data.head();
     let mut at = 0;
     if head.starts_with(b"ID3") {
+        // The size of an ID3 tag has seven bits per byte.
         at = 10 + head[6..10].iter().fold(0, |size, byte| size << 7 | u64::from(byte & 0x7F));
     }
     let mut frame = [0; 64];
@@ -106,7 +111,7 @@ fn mp3(data: Base64<'_>) -> Option<Duration> {
     {
         return None;
     }
-    // Kilobits and samples a second by version; MPEG 2.5 has half the samples of MPEG 2.
+    // Kilobits and samples per second by version. MPEG 2.5 has half the samples of MPEG 2.
     let kilobits = if newest {
         [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320][bitrate - 1]
     } else {
@@ -131,7 +136,7 @@ fn mp3(data: Base64<'_>) -> Option<Duration> {
     let noted = &frame[note..];
     if (noted.starts_with(b"Xing") || noted.starts_with(b"Info")) && noted[7] & 1 == 1 {
         let frames = u64::from(u32::from_be_bytes([noted[8], noted[9], noted[10], noted[11]]));
-        // A frame takes some bytes, whatever the note says.
+        // A frame has at least four bytes, so the file size limits a false number of frames.
         let frames = frames.min(bytes / 4);
         return Some(Duration::read((frames * samples_a_frame).div_ceil(samples_a_second)));
     }
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn wav_duration_is_that_of_its_data_not_its_header() {
         assert_eq!(seconds(&samples::wav(32_000, 96_000, 96_000)), Duration::read(3));
-        // Streamed: the length was not known when the header was written.
+        // A streamed file: the length was unknown when the header was written.
         assert_eq!(seconds(&samples::wav(32_000, u32::MAX, 96_000)), Duration::read(3));
         assert!(!seconds(&samples::wav(0, 96_000, 96_000)).is_read);
     }

@@ -1,17 +1,17 @@
-//! Base64 that is read at any offset, so that a header costs no more than its own bytes.
+//! Base64 with random access, so that reading a header decodes only the header.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Data in base64, of the standard or the URL alphabet. It ends at the first character of neither.
+/// Base64 data in the standard or the URL alphabet. It ends at the first character outside of both alphabets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Base64<'t> {
     text: &'t [u8],
 }
 
-/// Marks a character of neither alphabet.
+/// Marks a character outside of both alphabets.
 const FOREIGN: u8 = 0xFF;
 
-/// The six bits of each character.
+/// The six-bit value of each character.
 const BITS: [u8; 256] = {
     let mut bits = [FOREIGN; 256];
     let mut at = 0;
@@ -36,14 +36,15 @@ impl<'t> Base64<'t> {
         Self { text: text.trim().trim_end_matches('=').as_bytes() }
     }
 
-    /// Returns the number of bytes, taken from the length of the text alone.
+    /// Returns the number of bytes, computed from the length of the text.
     pub(super) fn len(self) -> u64 {
         let characters = self.text.len() as u64;
         characters / 4 * 3 + (characters % 4).saturating_sub(1)
     }
 
-    /// Decodes bytes from an offset on, and returns how many there are.
+    /// Decodes bytes from an offset on into `buffer`. Returns the number of decoded bytes.
     pub(super) fn read_at(self, offset: u64, buffer: &mut [u8]) -> usize {
+        // Four characters encode three bytes, so decoding starts at the group of the offset.
         let Ok(group) = usize::try_from(offset / 3) else { return 0 };
         let skipped = (offset % 3) as usize;
         let from = group.saturating_mul(4).min(self.text.len());
@@ -57,14 +58,14 @@ impl<'t> Base64<'t> {
         read
     }
 
-    /// Decodes the first bytes of a fixed number; zeros stand where the data end.
+    /// Decodes the first `N` bytes. Missing bytes are zero.
     pub(super) fn head<const N: usize>(self) -> [u8; N] {
         let mut bytes = [0; N];
         self.read_at(0, &mut bytes);
         bytes
     }
 
-    /// Decodes everything up to `most` bytes. Line breaks are passed over.
+    /// Decodes up to `most` bytes. Skips line breaks.
     pub(super) fn to_vec(self, most: u64) -> Vec<u8> {
         let most = usize::try_from(most.min(self.len())).unwrap_or(usize::MAX);
         let mut bytes = Vec::with_capacity(most);
@@ -73,13 +74,14 @@ impl<'t> Base64<'t> {
         bytes
     }
 
-    /// Returns a reader that fails once it has decoded `work` bytes in all.
+    /// Returns a reader that fails after decoding `work` bytes in total.
     pub(super) fn reader(self, work: u64) -> Base64Reader<'t> {
         Base64Reader { data: self, at: 0, work }
     }
 }
 
-/// Decodes characters until they end or one is foreign. Nothing may be asked of it after that.
+/// Decodes characters up to the end or the first foreign character. The iterator must not be polled after it
+/// returned `None`.
 fn decoded(mut characters: impl Iterator<Item = u8>) -> impl Iterator<Item = u8> {
     let (mut bits, mut known) = (0_u32, 0_u32);
     std::iter::from_fn(move || {
@@ -96,7 +98,7 @@ fn decoded(mut characters: impl Iterator<Item = u8>) -> impl Iterator<Item = u8>
     })
 }
 
-/// Reads base64 as a file, with a bound on its work.
+/// A reader of base64 as a seekable file with a limited amount of work.
 #[derive(Debug)]
 pub(super) struct Base64Reader<'t> {
     data: Base64<'t>,
@@ -105,6 +107,7 @@ pub(super) struct Base64Reader<'t> {
 }
 
 impl Read for Base64Reader<'_> {
+    // Charged before the read, by the size of the buffer, so that a loop of seeks and reads ends too.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(left) = self.work.checked_sub(buffer.len() as u64) else {
             return Err(io::Error::other("the header is too long"));

@@ -1,21 +1,21 @@
-//! How closely a model is asked to look.
+//! The level of detail at which a model reads media.
 
-/// The detail or resolution that a request asks for.
+/// The requested detail or resolution.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The model decides, or nothing is said.
+    /// The model's choice, or no request.
     #[default]
     Auto,
     Low,
     Medium,
     High,
     UltraHigh,
-    /// As it is (`OpenAI`).
+    /// The original size (`OpenAI`).
     Original,
 }
 
 impl Detail {
-    /// From `OpenAI`'s `detail` or Gemini's `mediaResolution`.
+    /// Parses `OpenAI`'s `detail` or Gemini's `mediaResolution`.
     pub(super) fn from_text(text: Option<&str>) -> Self {
         let lower = text.unwrap_or_default().to_ascii_lowercase();
         match lower.strip_prefix("media_resolution_").unwrap_or(&lower) {

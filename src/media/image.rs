@@ -1,12 +1,12 @@
-//! Width and height of an image, read from its header: nothing is decoded.
+//! Width and height of an image, read from its header without decoding the image.
 
 use super::base64::Base64;
 use std::io::BufReader;
 
-/// Bytes that are decoded at most to find the size: a JPEG has it behind its preview and its metadata.
+/// Maximum bytes decoded to find the size. In a JPEG, the size comes after preview and metadata.
 const HEADER_BYTES: u64 = 1 << 20;
 
-/// Bytes that are decoded at once.
+/// Number of bytes decoded at a time.
 const BLOCK: usize = 64;
 
 /// The size of an image in pixels.
@@ -16,7 +16,7 @@ pub(crate) struct Pixels {
     pub(crate) height: u64,
 }
 
-/// Returns the size that the header states, or `None` if there is none in PNG, JPEG, GIF, WebP, HEIC or AVIF.
+/// Returns the size in the header, or `None` if it has none. Supports PNG, JPEG, GIF, WebP, HEIC and AVIF.
 pub(super) fn pixels(data: Base64<'_>) -> Option<Pixels> {
     let reader = BufReader::with_capacity(BLOCK, data.reader(HEADER_BYTES));
     let size = imagesize::reader_size(reader).ok()?;

@@ -1,7 +1,8 @@
-//! Images, documents, sound and video of a message: how large they are, and what a provider counts for them (rule N3).
+//! Images, documents, audio and video of a message: their sizes, which determine the provider's token count
+//! (rule N3).
 //!
-//! Sizes are read from the headers of inline data, and pages from the page tree of a PDF. Nothing is decoded, and the work on a
-//! file is bounded by its length.
+//! Sizes are read from the headers of inline data, and pages from the page tree of a PDF. No media are
+//! decoded, and the work per file is limited by its length.
 
 use serde_json::Value;
 
@@ -28,32 +29,35 @@ pub use redaction::{counted_text, redacted_data, redacted_url};
 use base64::Base64;
 use payload::{Kind, Payload};
 
-/// Pages that are counted at most: no provider takes a document of more (Gemini takes 1,000, Anthropic 600).
+/// Maximum number of pages counted. No provider accepts larger documents (Gemini accepts 1,000 pages,
+/// Anthropic 600).
 const MOST_PAGES: u64 = 1_000;
 
-/// Bytes a page of a document whose pages cannot be counted. A scanned page takes 50,000 and more.
+/// Bytes per page of a document whose pages cannot be counted. A scanned page has at least 50,000.
 const PAGE_BYTES: u64 = 50_000;
 
-/// Bytes of a file that are looked at: providers take 50 MB inline at most. Pages of a larger file are estimated.
+/// Maximum size of an examined file. Providers accept at most 50 MB inline. Pages of a larger file are
+/// estimated.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// One image, document, sound or video, and all that its price hangs on.
+/// An image, document, audio or video with all properties that affect its token count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// An image; no size if it is elsewhere or has no header that is known.
+    /// An image. `pixels` is `None` if the image is referenced by address or id, or has an unknown header.
     Image { pixels: Option<Pixels>, detail: Detail },
-    /// A document; no pages if it is elsewhere.
+    /// A document. `pages` is `None` if it is referenced by address or id.
     Document { pages: Option<PageCount>, detail: Detail },
-    /// Sound; no duration if it is elsewhere.
+    /// Audio. `duration` is `None` if it is referenced by address or id.
     Audio { duration: Option<Duration> },
-    /// Video; no duration if it is elsewhere.
+    /// Video. `duration` is `None` if it is referenced by address or id.
     Video { duration: Option<Duration> },
 }
 
-/// The pages of a document, and whether its file states them.
+/// The page count of a document, and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PageCount {
     pub(crate) pages: u64,
+    /// True if the file states the count, false for an estimate.
     pub(crate) is_read: bool,
 }
 
@@ -61,12 +65,13 @@ pub(crate) struct PageCount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PartMedia {
     pub(crate) media: Vec<Medium>,
-    /// The text of the part beside its media: titles, file names, and the JSON around media inside of something else.
+    /// The text of the part without the data: titles, file names, and the JSON around media inside of another
+    /// object.
     pub(crate) text: Box<str>,
 }
 
 impl PartMedia {
-    /// Measures an image by its address or data URL, and the detail that is asked for.
+    /// Measures an image by its address or data URL and the requested detail.
     pub(crate) fn from_url(url: &str, detail: Option<&str>) -> Self {
         let detail = Detail::from_text(detail);
         let data = url.strip_prefix("data:").and_then(|url| url.split_once(','));
@@ -74,7 +79,7 @@ impl PartMedia {
         Self { media: vec![Medium::Image { pixels, detail }], text: "".into() }
     }
 
-    /// Measures the media in the JSON of a part. Returns `None` if it has none.
+    /// Measures the media in the JSON of a part. Returns `None` if it has no media.
     pub(crate) fn from_json(json: &str) -> Option<Self> {
         let (value, payloads) = payload::split(json)?;
         let mut texts = vec![payload::beside(&value)];
@@ -90,13 +95,13 @@ impl PartMedia {
     }
 }
 
-/// Counts the media in the JSON of a part without measuring them.
+/// Returns the number of media in the JSON of a part, without measuring them.
 pub(crate) fn count(json: &str) -> u64 {
     payload::split(json).map_or(0, |(_, payloads)| payloads.len() as u64)
 }
 
 impl Payload {
-    /// Measures it. A text file is returned as its text.
+    /// Measures the medium. Returns the text itself as the error value if it is a text file.
     fn measure(&self) -> Result<Medium, String> {
         let detail = self.detail;
         let Some(data) = &self.data else {
@@ -121,7 +126,7 @@ impl Payload {
     }
 }
 
-/// Counts the pages of a document, or estimates them by its size.
+/// Counts the pages of a document, or estimates them from its size.
 fn pages(data: Base64<'_>) -> PageCount {
     let head: [u8; 4] = data.head();
     let is_looked_at = head == *b"%PDF" && data.len() <= FILE_BYTES;
@@ -135,21 +140,22 @@ fn pages(data: Base64<'_>) -> PageCount {
     }
 }
 
-/// The most pages and seconds of one medium.
+/// Maximum pages and seconds of one medium.
 #[cfg(test)]
 pub(crate) const MOST_EXTENT: (u64, u64) = (MOST_PAGES, duration::MOST_SECONDS);
 
-/// Whether a JSON text can hold a medium at all: most parts of unknown types are not parsed for it.
+/// Returns true if a JSON text may contain a medium. A cheap test, so that most parts of unknown types are
+/// not parsed.
 fn may_hold(json: &str) -> bool {
     ["image", "file", "document", "audio", "video", "Data", "_data"].iter().any(|word| json.contains(word))
 }
 
-/// The text values that a model sees of a part whose data are taken out.
+/// Returns true for keys whose text values a model sees in addition to the data.
 fn is_shown(key: &str) -> bool {
     ["title", "context", "filename", "name", "displayName", "display_name"].contains(&key)
 }
 
-/// Collects the texts that a model sees beside a medium.
+/// Collects the texts that a model sees in addition to a medium.
 fn shown<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     match value {
         Value::Object(fields) => {

@@ -1,37 +1,37 @@
-//! The data of media in the JSON of parts, in the shapes in which providers take them.
+//! The data of media in the JSON of parts, in the forms of all supported providers.
 
 use super::{Detail, may_hold, shown};
 use crate::text::size;
 use serde_json::{Map, Value};
 
-/// The data of one medium, or the fact that they are elsewhere.
+/// The data of one medium, or a reference to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Payload {
-    /// Base64; none for an address or an id.
+    /// The base64 data. `None` for an address or an id.
     pub(super) data: Option<String>,
-    /// Media type, format or file name; empty if nothing is said.
+    /// The media type, format or file name. Empty if it is unknown.
     pub(super) format: String,
-    /// The kind that the part's type names.
+    /// The kind named by the type of the part.
     named: Option<Kind>,
     pub(super) detail: Detail,
 }
 
-/// What a medium is.
+/// The kind of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Image,
     Document,
     Audio,
     Video,
-    /// A document of plain text, which costs its text.
+    /// A document of plain text, which is counted as text.
     Text,
 }
 
-/// Types of parts that hold a medium under `source` (Anthropic).
+/// Types of parts with a medium under `source` (Anthropic).
 const WITH_SOURCE: [(&str, Kind); 4] =
     [("image", Kind::Image), ("document", Kind::Document), ("audio", Kind::Audio), ("video", Kind::Video)];
 
-/// Keys of an address, which may hold data, in parts of these types.
+/// Keys of an address or data URL, with the part types in which they occur.
 const WITH_ADDRESS: [(&str, &[&str], Kind); 4] = [
     ("image_url", &["image_url", "input_image", "computer_screenshot"], Kind::Image),
     ("video_url", &["video_url"], Kind::Video),
@@ -41,7 +41,8 @@ const WITH_ADDRESS: [(&str, &[&str], Kind); 4] = [
 
 type Object = Map<String, Value>;
 
-/// Takes the data of all media out of a JSON text. Returns the JSON without them and the data, or `None` if there are none.
+/// Removes the data of all media from a JSON text. Returns the remaining JSON and the data, or `None` if
+/// there are no media.
 pub(super) fn split(json: &str) -> Option<(Value, Vec<Payload>)> {
     if !may_hold(json) {
         return None;
@@ -52,7 +53,8 @@ pub(super) fn split(json: &str) -> Option<(Value, Vec<Payload>)> {
     (!payloads.is_empty()).then_some((value, payloads))
 }
 
-/// Returns the text that counts beside the media of a part: what is shown with a medium, or the JSON around several.
+/// Returns the text that counts in addition to the media of a part: visible texts of a single medium, or the
+/// JSON around several.
 pub(super) fn beside(value: &Value) -> String {
     if is_bare(value) {
         let mut texts = Vec::new();
@@ -63,14 +65,15 @@ pub(super) fn beside(value: &Value) -> String {
     }
 }
 
-/// The mark of a part that was a medium itself.
+/// Marks a part that was itself a medium. The NUL byte keeps it apart from real keys.
 const TAKEN: &str = "\0taken";
 
 fn is_bare(value: &Value) -> bool {
     value.get(TAKEN).is_some()
 }
 
-/// Takes the data of all media out of a value, at any depth: JSON is at most 127 levels deep.
+/// Removes the data of all media from a value at any depth. The recursion is safe, because parsed JSON has at
+/// most 127 levels.
 fn take_within(value: &mut Value, is_top: bool, taken: &mut Vec<Payload>) {
     match value {
         Value::Object(object) => {
@@ -89,7 +92,7 @@ fn take_within(value: &mut Value, is_top: bool, taken: &mut Vec<Payload>) {
     }
 }
 
-/// Takes the data of the medium that an object is, if it is one.
+/// Removes the data of an object that is a medium. Returns `None` if it is not.
 fn take(object: &mut Object) -> Option<Payload> {
     let kind = object.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let payload = gemini(object)
@@ -101,7 +104,7 @@ fn take(object: &mut Object) -> Option<Payload> {
     Some(payload.without_head())
 }
 
-/// `inlineData` and `fileData`, in both spellings.
+/// Reads `inlineData` and `fileData` of Gemini, in both spellings.
 fn gemini(object: &mut Object) -> Option<Payload> {
     let level = ["mediaResolution", "media_resolution"].iter().find_map(|key| object.get(*key)).cloned();
     let level = level.as_ref().map(|level| level.get("level").unwrap_or(level));
@@ -121,14 +124,14 @@ fn gemini(object: &mut Object) -> Option<Payload> {
         let Some(Value::Object(inner)) = object.get_mut(key) else { continue };
         let format = format(inner);
         object.shift_remove(key);
-        // An address without a media type is one of a video elsewhere.
+        // An address without a media type refers to an external video.
         let named = format.is_empty().then_some(Kind::Video);
         return Some(Payload { data: None, format, named, detail });
     }
     None
 }
 
-/// A block of Anthropic's with a `source`, or one of Bedrock's Converse with `bytes` in it.
+/// Reads an Anthropic block with a `source`, or a Bedrock Converse block with `bytes` in it.
 fn source(object: &mut Object, kind: &str) -> Option<Payload> {
     let named = WITH_SOURCE.iter().find(|(known, _)| *known == kind).map(|(_, kind)| *kind);
     let outer = object.get("format").and_then(Value::as_str).map(str::to_owned);
@@ -146,7 +149,7 @@ fn source(object: &mut Object, kind: &str) -> Option<Payload> {
     Some(Payload { data, format, named, detail: Detail::Auto })
 }
 
-/// An address that is a text or an object, or the id of an uploaded image.
+/// Reads an address in a string or an object, or the id of an uploaded image.
 fn address(object: &mut Object, kind: &str) -> Option<Payload> {
     let (key, _, named) = WITH_ADDRESS.iter().find(|(_, kinds, _)| kinds.contains(&kind))?;
     let own = object.get("detail").and_then(Value::as_str).map(str::to_owned);
@@ -167,7 +170,7 @@ fn address(object: &mut Object, kind: &str) -> Option<Payload> {
     Some(Payload { data, format: String::new(), named: Some(*named), detail })
 }
 
-/// A file of Chat's, one of Responses', or an image that a model made.
+/// Reads a file of Chat or Responses, or an image generated by a model.
 fn file(object: &mut Object, kind: &str) -> Option<Payload> {
     let detail = Detail::from_text(object.get("detail").and_then(Value::as_str));
     let held = match kind {
@@ -188,7 +191,7 @@ fn file(object: &mut Object, kind: &str) -> Option<Payload> {
     (data.is_some() || elsewhere).then_some(Payload { data, format, named: None, detail })
 }
 
-/// Sound of Chat's.
+/// Reads audio of Chat.
 fn sound(object: &mut Object, kind: &str) -> Option<Payload> {
     if kind != "input_audio" {
         return None;
@@ -204,7 +207,7 @@ fn sound(object: &mut Object, kind: &str) -> Option<Payload> {
     Some(Payload { data, format, named: Some(Kind::Audio), detail: Detail::Auto })
 }
 
-/// Content of an MCP server: `data` beside a media type.
+/// Reads content of an MCP server, which has `data` and a media type.
 fn plain(object: &mut Object, kind: &str) -> Option<Payload> {
     let (_, named) = WITH_SOURCE.iter().find(|(known, _)| *known == kind)?;
     let format = ["mimeType", "mime_type", "media_type"].iter().find_map(|key| object.get(*key));
@@ -213,7 +216,7 @@ fn plain(object: &mut Object, kind: &str) -> Option<Payload> {
     Some(Payload { data, format, named: Some(*named), detail: Detail::Auto })
 }
 
-/// Takes a text out of an object.
+/// Removes a string from an object.
 fn text(object: &mut Object, key: &str) -> Option<String> {
     if !object.get(key)?.is_string() {
         return None;
@@ -225,7 +228,7 @@ fn text(object: &mut Object, key: &str) -> Option<String> {
 }
 
 impl Payload {
-    /// Without the head of a data URL, which names the media type.
+    /// Removes the head of a data URL, and takes the media type from it.
     fn without_head(mut self) -> Self {
         let Some(data) = &mut self.data else { return self };
         if let Some((head, _)) = data.strip_prefix("data:").and_then(|url| url.split_once(',')) {
@@ -236,7 +239,8 @@ impl Payload {
         self
     }
 
-    /// The kind of its media type, of its file name, of its first bytes, or that the part names.
+    /// Returns the kind by the media type, else the file name, else the first bytes, else the kind named by
+    /// the part.
     pub(super) fn kind(&self, head: &[u8]) -> Kind {
         let format = self.format.to_ascii_lowercase();
         let ending = format.rsplit('.').next().unwrap_or_default();
@@ -259,7 +263,7 @@ impl Payload {
     }
 }
 
-/// The kind of a file by its first bytes.
+/// Returns the kind of a file by its first bytes.
 fn sniffed(head: &[u8]) -> Option<Kind> {
     match head {
         [b'%', b'P', b'D', b'F', ..] => Some(Kind::Document),

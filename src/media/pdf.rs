@@ -1,7 +1,7 @@
-//! Pages of a PDF, counted in its page tree.
+//! The page count of a PDF, computed from its page tree.
 //!
-//! Objects are found by one pass over the file and its compressed object streams, not by the cross-reference table: files with
-//! a damaged table are common, and providers repair them the same way.
+//! Objects are found in one pass over the file and its compressed object streams, not by the cross-reference
+//! table. Files with a damaged table are common, and providers repair them in the same way.
 
 use super::work::Work;
 use dictionary::{Dictionary, Kind};
@@ -11,30 +11,31 @@ use std::collections::{BTreeMap, BTreeSet};
 mod lexer;
 mod dictionary;
 
-/// Steps for each byte of the file: every byte is scanned, and most are read once more as part of a dictionary.
+/// Steps per byte of the file. Every byte is scanned, and most are read a second time as part of a
+/// dictionary.
 const STEPS_A_BYTE: u64 = 8;
 
-/// Bytes that the object streams of one file may unpack to. A page takes some hundred of them.
+/// Maximum bytes that the object streams of a file may unpack to. A page needs a few hundred.
 const UNPACKED: usize = 32 << 20;
 
-/// Bytes before `obj` in which the number of an object stands.
+/// Bytes before `obj` that are searched for the object's number.
 const NUMBERS: usize = 24;
 
-/// Trailers that are looked at, from the end of the file: one for each time that the file was saved.
+/// Maximum number of trailers examined, from the end of the file. Each save adds one.
 const TRAILERS: usize = 16;
 
-/// Pages of a file, and whether all of its page tree was there.
+/// The page count of a file. It is complete if no part of the page tree is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pages {
     pub(super) number: u64,
     pub(super) is_whole: bool,
 }
 
-/// Counts the pages of a file. Returns `None` if no page is found within the bound on the work.
+/// Counts the pages of a file. Returns `None` if no page is found within the limit of work.
 pub(super) fn count(file: &[u8]) -> Option<Pages> {
     let mut work = Work::new(STEPS_A_BYTE * (file.len() as u64 + 1_024));
     let mut objects = Objects { unpacked: UNPACKED, ..Objects::default() };
-    // Without steps left, what was found so far still has a tree.
+    // If the steps run out, the objects found so far still form a tree.
     let whole = objects.scan(file, &mut work).is_some();
     let pages = objects.pages(file)?;
     Some(Pages { is_whole: pages.is_whole && whole, ..pages })
@@ -48,18 +49,19 @@ enum Node {
     Page,
 }
 
+/// The objects of a file that belong to its page tree.
 #[derive(Debug, Default)]
 struct Objects {
-    /// By their numbers; of two with one number the later one holds.
+    /// The objects by number. Of two objects with one number, the later one is valid.
     nodes: BTreeMap<u32, Node>,
-    /// The catalogue that the newest cross-reference stream names.
+    /// The catalogue named by the newest cross-reference stream.
     root: Option<u32>,
-    /// Bytes that object streams may still unpack to.
+    /// Remaining bytes that object streams may unpack to.
     unpacked: usize,
 }
 
 impl Objects {
-    /// Reads every object of the file.
+    /// Reads every object of the file. Returns `None` if the work runs out.
     fn scan(&mut self, file: &[u8], work: &mut Work) -> Option<()> {
         let mut at = 0;
         while let Some(found) = memmem::find(&file[at..], b"obj") {
@@ -81,6 +83,8 @@ impl Objects {
         work.charge(file.len() - at)
     }
 
+    /// Stores an object if it belongs to the page tree. Otherwise removes an earlier object of the same
+    /// number.
     fn insert(&mut self, number: u32, dictionary: Dictionary) {
         if dictionary.kind == Some(Kind::CrossReferences) {
             self.root = dictionary.root.or(self.root);
@@ -100,7 +104,7 @@ impl Objects {
         };
     }
 
-    /// Reads the objects in an object stream; other streams hold none.
+    /// Reads the objects in an object stream. Ignores other streams.
     fn read_stream(&mut self, dictionary: &Dictionary, body: &[u8], work: &mut Work) -> Option<()> {
         if dictionary.kind != Some(Kind::ObjectStream) {
             return Some(());
@@ -110,7 +114,7 @@ impl Objects {
         let data = if dictionary.is_packed {
             match miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(body, self.unpacked) {
                 Ok(inflated) => unpacked = inflated,
-                // An encrypted stream, or one that is too large: its objects stay unknown.
+                // The stream is encrypted or too large, so its objects stay unknown.
                 Err(error) => {
                     self.unpacked = self.unpacked.saturating_sub(error.output.len());
                     return Some(());
@@ -121,12 +125,14 @@ impl Objects {
             body
         };
         self.unpacked = self.unpacked.saturating_sub(data.len());
+        // Each stream has its own work, so that one stream cannot use up the work of the file.
         let mut own = Work::new(STEPS_A_BYTE * (data.len() as u64 + 1_024));
-        // A stream that needs more steps than others is no reason to stop reading the file.
+        // A stream that needs too many steps does not end the scan of the file.
         let _ = self.read_objects(dictionary, data, &mut own);
         Some(())
     }
 
+    /// Reads the objects of an unpacked stream, whose head lists their numbers and offsets.
     fn read_objects(&mut self, dictionary: &Dictionary, data: &[u8], work: &mut Work) -> Option<()> {
         let first = usize::try_from(dictionary.first?).ok()?;
         let (head, bodies) = data.split_at_checked(first)?;
@@ -143,14 +149,14 @@ impl Objects {
         Some(())
     }
 
-    /// Counts the pages below the catalogue, or all of them if no catalogue leads to any.
+    /// Counts the pages below the catalogue. Without a usable catalogue, counts all page objects.
     fn pages(&self, file: &[u8]) -> Option<Pages> {
         let catalogs = self.nodes.iter().rev().filter_map(|(number, node)| match node {
             Node::Catalog { .. } => Some(*number),
             _ => None,
         });
         let roots = trailer_root(file).into_iter().chain(self.root).chain(catalogs);
-        // A file of many catalogues is no file that a program wrote.
+        // Limits the search: only a hostile file has many catalogues.
         let mut roots = roots.take(TRAILERS);
         let walked = roots.find_map(|root| match self.nodes.get(&root) {
             Some(Node::Catalog { pages: Some(pages) }) => self.walk(*pages),
@@ -162,7 +168,7 @@ impl Objects {
         })
     }
 
-    /// Counts the pages below a node. Each inner node is entered once, so that a tree with a cycle ends.
+    /// Counts the pages below a node. Each inner node is entered once, so that a cycle in the tree ends.
     fn walk(&self, top: u32) -> Option<Pages> {
         let (mut entered, mut number, mut missing) = (BTreeSet::new(), 0_u64, false);
         let mut open = vec![top];
@@ -177,6 +183,7 @@ impl Objects {
                 Some(Node::Catalog { .. }) | None => missing = true,
             }
         }
+        // The stated count covers the pages in missing nodes.
         if missing && let Some(Node::Pages { count: Some(count), .. }) = self.nodes.get(&top) {
             number = number.max(*count);
         }
@@ -184,7 +191,7 @@ impl Objects {
     }
 }
 
-/// The catalogue that the newest trailer names.
+/// Returns the catalogue named by the newest trailer.
 fn trailer_root(file: &[u8]) -> Option<u32> {
     let mut end = file.len();
     for _ in 0..TRAILERS {
@@ -200,7 +207,7 @@ fn trailer_root(file: &[u8]) -> Option<u32> {
     None
 }
 
-/// The number of an object, which stands before `obj` with that of its generation.
+/// Returns the number of an object, which comes before its generation number and `obj`.
 fn number_before(head: &[u8]) -> Option<u32> {
     let mut head = &head[head.len().saturating_sub(NUMBERS)..];
     let mut take = |wanted: fn(&u8) -> bool| {
@@ -220,7 +227,8 @@ fn number_before(head: &[u8]) -> Option<u32> {
     str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// The body of a stream that follows a dictionary, and where it ends.
+/// Returns the body of a stream after a dictionary and the position of its end. The inner `Option` is `None`
+/// if there is no stream, the outer one if the work runs out.
 #[expect(clippy::option_option, reason = "out of work, or no stream")]
 fn stream<'f>(
     file: &'f [u8],
@@ -235,7 +243,8 @@ fn stream<'f>(
     let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
     let rest = rest.strip_prefix(b"\n").unwrap_or(rest);
     let start = file.len() - rest.len();
-    // The stated length is right if the stream ends there; a stream may hold the word itself.
+    // The stated length is valid if the stream ends there. It is preferred, because the data may contain
+    // `endstream`.
     let stated = dictionary.length.and_then(|length| usize::try_from(length).ok());
     let ends_there = |length: &usize| {
         let after = rest.get(*length..).unwrap_or_default();

@@ -1,9 +1,10 @@
-//! Data that say nothing and are as large as others: what a redacted session has in place of its media.
+//! Meaningless data of the same size, which replace the media of a redacted session.
 
 use super::{Medium, PartMedia, Payload, base64::Base64, payload};
 use std::collections::BTreeMap;
 
-/// The address of another image, of the same kind: inline, of the same media type and size, or elsewhere.
+/// Returns a replacement for the address of an image. Inline data become data of the same media type and
+/// image size. Any other address becomes a fixed address.
 #[doc(hidden)]
 #[must_use]
 pub fn redacted_url(url: &str) -> String {
@@ -15,7 +16,7 @@ pub fn redacted_url(url: &str) -> String {
     format!("{head},{}", placeholder(&medium, data.len()))
 }
 
-/// The base64 data in the JSON of a part, each with data of the same size that says nothing.
+/// Returns the base64 data in the JSON of a part, each with meaningless data that has the same measured size.
 #[doc(hidden)]
 #[must_use]
 pub fn redacted_data(json: &str) -> BTreeMap<String, String> {
@@ -32,17 +33,18 @@ pub fn redacted_data(json: &str) -> BTreeMap<String, String> {
     payloads.into_iter().filter_map(pair).collect()
 }
 
-/// The text of a part that is counted as text, or `None` if that is its whole JSON.
+/// Returns the text of a part that is counted as text, or `None` if the whole JSON is counted.
 #[doc(hidden)]
 #[must_use]
 pub fn counted_text(json: &str) -> Option<String> {
     PartMedia::from_json(json).map(|media| media.text.into())
 }
 
-/// Base64 that is measured as this medium is; `characters` is the length of what it replaces.
+/// Returns base64 with the same measured size as a medium. `characters` is the length of the replaced data.
 fn placeholder(medium: &Medium, characters: usize) -> String {
     match medium {
         Medium::Image { pixels: Some(pixels), .. } => {
+            // A PNG with only a header is enough, because nothing else is read.
             let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
             for side in [pixels.width, pixels.height] {
                 bytes.extend(u32::try_from(side).unwrap_or(u32::MAX).to_be_bytes());
@@ -51,10 +53,11 @@ fn placeholder(medium: &Medium, characters: usize) -> String {
         }
         Medium::Image { pixels: None, .. } => "AAAA".into(),
         Medium::Document { pages: Some(pages), .. } if pages.is_read => encoded(&document(pages.pages)),
-        // Estimated by its size.
+        // Estimated by its size, so the length is kept.
         Medium::Document { .. } => "A".repeat(characters / 4 * 4),
         Medium::Audio { duration } => {
             let seconds = duration.map_or(0, |duration| duration.seconds);
+            // A WAV header with one byte per second, so that the file has as many bytes as seconds.
             let mut bytes =
                 b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x01\0\0\0\x01\0\0\0\x01\0\x08\0data".to_vec();
             bytes.extend(u32::try_from(seconds).unwrap_or(u32::MAX).to_le_bytes());
@@ -73,7 +76,7 @@ fn placeholder(medium: &Medium, characters: usize) -> String {
     }
 }
 
-/// A PDF of so many pages, all of them one.
+/// Returns a PDF with `pages` pages. All of them are the same object.
 fn document(pages: u64) -> Vec<u8> {
     let kids = "3 0 R ".repeat(usize::try_from(pages).unwrap_or(0));
     let text = format!(
@@ -83,7 +86,7 @@ fn document(pages: u64) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Bytes in base64, padded with zeros to whole groups.
+/// Encodes bytes as base64, padded with zero bytes to whole groups.
 fn encoded(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |group: &[u8]| {

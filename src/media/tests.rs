@@ -85,11 +85,11 @@ fn media_are_found_in_every_shape_that_a_provider_has() {
         (json!({"inlineData": {"mimeType": "video/mp4", "data": mp4}}), film),
         (json!({"fileData": {"mimeType": "application/pdf", "fileUri": "gs://a"}}), far),
         (json!({"fileData": {"fileUri": "https://example.org/watch"}}), Medium::Video { duration: None }),
-        // An MCP server, and Bedrock.
+        // An MCP server and Bedrock.
         (json!({"type": "image", "data": png, "mimeType": "image/png"}), picture),
         (json!({"type": "audio", "data": wav, "mimeType": "audio/wav"}), sound),
         (json!({"document": {"format": "pdf", "name": "a", "source": {"bytes": pdf}}}), document),
-        // Inside of a result.
+        // Inside of a tool result.
         (
             json!({"type": "mcp_tool_result", "tool_use_id": "t", "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": png}}]}),
             picture,
@@ -107,12 +107,15 @@ fn media_are_found_in_every_shape_that_a_provider_has() {
 fn text_next_to_media_is_counted_and_media_data_are_not() {
     let png = samples::base64(&samples::png(8, 8));
     let source = json!({"type": "base64", "media_type": "image/png", "data": png});
-    let titled = json!({"type": "document", "title": "Tides", "context": "of May", "source": {"type": "url", "url": "https://x/y"}});
+    let titled = json!({
+        "type": "document", "title": "Tides", "context": "of May",
+        "source": {"type": "url", "url": "https://x/y"}
+    });
     assert_eq!(&*measured(&titled).unwrap().text, "Tides\nof May");
     assert_eq!(&*measured(&json!({"type": "image", "source": source})).unwrap().text, "");
     let around = json!({"type": "x_tool_result", "content": [{"type": "text", "text": "north"}, {"type": "image", "source": source}]});
     assert!(measured(&around).unwrap().text.contains("north"));
-    // A text file is text, wherever it stands.
+    // A text file counts as text in every kind of part.
     let notes = samples::base64("wind from the east".as_bytes());
     let file = json!({"type": "input_file", "filename": "notes.txt", "file_data": format!("data:text/plain;base64,{notes}")});
     let file = measured(&file).unwrap();
@@ -124,7 +127,9 @@ fn parts_without_media_are_unchanged() {
     for json in [
         json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Attack at dawn."}}),
         json!({"type": "search_result", "source": "https://example.org", "title": "image", "content": []}),
-        json!({"type": "web_search_call", "action": {"sources": [{"type": "url", "url": "https://example.org/a.png", "image_url": "https://example.org/b.png"}]}}),
+        json!({"type": "web_search_call", "action": {"sources": [
+            {"type": "url", "url": "https://example.org/a.png", "image_url": "https://example.org/b.png"}
+        ]}}),
         json!({"type": "input_text", "text": "data:image/png;base64,AAAA"}),
         json!({"type": "container_upload", "file_id": "file_1"}),
         json!({"type": "image"}),
@@ -141,7 +146,7 @@ fn parts_without_media_are_unchanged() {
 fn image_costs_match_provider_documentation() {
     use Certainty::{Estimate, Exact, UpperBound};
     let cases = [
-        // developers.openai.com, images and vision: the examples of the page.
+        // The examples of developers.openai.com, images and vision.
         ("gpt-4o", (1_024, 1_024), Some("high"), (765, Exact)),
         ("gpt-4o", (2_048, 4_096), Some("high"), (1_105, Exact)),
         ("gpt-4o", (4_096, 8_192), Some("low"), (85, Exact)),
@@ -153,7 +158,7 @@ fn image_costs_match_provider_documentation() {
         ("o3", (512, 512), Some("high"), (225, Exact)),
         ("gpt-4o", (32, 32), None, (255, UpperBound)),
         ("gpt-4o", (20_000, 20_000), Some("high"), (765, Exact)),
-        // Billed: 1,453 and 773, with eight tokens of text.
+        // Billed: 1,453 and 773, including eight tokens of text.
         ("gpt-4o", (2_049, 513), Some("high"), (1_445, Exact)),
         ("gpt-4o", (2_050, 513), Some("high"), (765, Exact)),
         // Measured (huggingface.co, image-token-cost).
@@ -164,7 +169,7 @@ fn image_costs_match_provider_documentation() {
         ("gpt-6-sol", (4_032, 3_024), Some("high"), (2_942, Estimate)),
         ("gpt-5.5", (4_032, 3_024), None, (11_868, Estimate)),
         ("gpt-6-sol", (1_280, 720), Some("low"), (173, Exact)),
-        // platform.claude.com, images and vision, and measured.
+        // platform.claude.com, images and vision, and own measurements.
         ("claude-opus-4-8", (200, 200), None, (64, Exact)),
         ("claude-opus-4-8", (1_000, 1_000), None, (1_296, Exact)),
         ("claude-opus-5-5", (1_920, 1_080), None, (2_691, Exact)),
@@ -177,7 +182,7 @@ fn image_costs_match_provider_documentation() {
         ("gemini-2.5-pro", (1_536, 1_536), None, (1_032, UpperBound)),
         ("gemini-2.5-pro", (960, 540), None, (1_548, UpperBound)),
         ("gemini-3.5-flash", (4_032, 3_024), None, (1_120, UpperBound)),
-        // Nobody says what these count.
+        // No published rule: an estimate.
         ("no-such-model", (1_024, 1_024), Some("high"), (765, Estimate)),
     ];
     for (model, (width, height), detail, expected) in cases {
@@ -205,7 +210,7 @@ fn an_image_of_unknown_size_costs_the_highest_price() {
         assert_eq!(price(model, &elsewhere(detail)), (tokens, Certainty::UpperBound), "{model}");
     }
     assert_eq!(price("gpt-4o", &elsewhere("low")), (85, Certainty::Exact));
-    // Data that are no image, and a header that is cut off.
+    // Data that are not an image, and an incomplete header.
     for data in ["AAAA", "iVBORw0KGgo=", "!", ""] {
         let medium = PartMedia::from_url(&format!("data:image/png;base64,{data}"), None).media[0];
         assert_eq!(price("gpt-4o", &medium).0, 1_445, "{data}");
@@ -266,7 +271,8 @@ fn every_model_of_the_registry_has_prices_below_the_bounds() {
     }
 }
 
-/// Damaged data of every kind, 100,000 of them with `FULL=1`: nothing panics, and prices stay within their bounds.
+/// Damaged data of every kind (100,000 cases with `FULL=1`) cause no panic, and token counts stay within
+/// their bounds.
 #[test]
 fn hostile_media_are_bounded() {
     let whole = [
@@ -311,7 +317,7 @@ fn hostile_media_are_bounded() {
     }
 }
 
-/// A JPEG of nothing but small segments, and a header behind all that is looked at.
+/// A JPEG of only small segments has no size. One with a header after some segments has its size.
 #[test]
 fn headers_are_read_within_a_bound() {
     let segments = [b"\xFF\xD8\xFF\xE0".as_slice(), &b"\0\x02\xFF\xE0".repeat(500_000)].concat();
@@ -358,7 +364,7 @@ fn redacted_data_keep_their_size_and_hold_no_content() {
 proptest! {
     #[test]
     fn downscaled_larger_image_costs_hardly_less(width in 1u32..9_000, height in 1u32..9_000) {
-        // More squares cost more, up to the limits of a model: there an image is scaled to whole squares.
+        // More tiles cost more, up to a model's limit, beyond which images are scaled to whole tiles.
         for model in ["claude-opus-4-8", "gpt-6-sol"] {
             let (small, _) = price(model, &image(width, height, None));
             let (large, _) = price(model, &image(width.saturating_mul(2), height.saturating_mul(2), None));

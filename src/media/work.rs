@@ -1,6 +1,6 @@
-//! A bound on the work that one file may cause.
+//! A limit for the work that one file may cause.
 
-/// Steps that are left: about one for each byte that is looked at.
+/// The remaining steps, about one per examined byte.
 #[derive(Debug)]
 pub(super) struct Work {
     left: u64,
@@ -11,7 +11,7 @@ impl Work {
         Self { left: steps }
     }
 
-    /// Takes steps away. Returns `None` if there are not so many left, and from then on.
+    /// Subtracts steps. Returns `None` if fewer are left, and for every later call.
     pub(super) fn charge(&mut self, steps: usize) -> Option<()> {
         let left = self.left.checked_sub(steps as u64);
         self.left = left.unwrap_or(0);

@@ -1,11 +1,12 @@
-//! Messages made from others: with another text, role, ids or parts, or joined. The one they are made from stays as it is.
+//! Messages derived from others: with another text, role, ids or parts, or joined. The original message does
+//! not change.
 
 use super::{Content, Message, Part, Role, ToolCall, WireFormat, Written};
 use crate::item::ItemId;
 use std::sync::OnceLock;
 
 impl Message {
-    /// A copy without its given id.
+    /// Returns the message without its id.
     #[doc(hidden)]
     #[must_use]
     pub fn without_id(self) -> Self {
@@ -15,7 +16,7 @@ impl Message {
         self.edit(|extra| extra.id = None)
     }
 
-    /// A copy whose tool calls have these ids, in order (rule H1).
+    /// Returns a copy whose tool calls have these ids, in order (rule H1).
     pub(crate) fn with_call_ids(&self, ids: Vec<String>) -> Self {
         self.clone().edit(|extra| {
             for (call, id) in extra.calls.iter_mut().zip(ids) {
@@ -24,13 +25,13 @@ impl Message {
         })
     }
 
-    /// A copy of a tool result that answers this call id (rule H1).
+    /// Returns a copy of a tool result that answers this call id (rule H1).
     pub(crate) fn answering(&self, call_id: &str) -> Self {
         let call_id = call_id.into();
         self.clone().edit(|extra| extra.answers = Some(call_id))
     }
 
-    /// A copy whose whole content is this text (rule S7).
+    /// Returns a copy whose whole content is this text (rule S7).
     pub(crate) fn saying(&self, text: String) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = text.into();
@@ -43,11 +44,13 @@ impl Message {
         })
     }
 
-    /// What is sent in its place once it is cleared, known by `id`: [`Message::saying`] what `text` says. Kept beside a
-    /// message that answers a call.
+    /// Returns the replacement of a cleared tool result in a plan in which its id is `id`:
+    /// [`Message::saying`] with the text of `text`. It is cached in a message that answers a call, so that
+    /// `text` mostly runs once.
     pub(crate) fn stub(&self, id: &ItemId, text: impl FnOnce() -> String) -> Self {
+        // A message without optional fields answers no call, so it needs no cache.
         let cell = self.extra().map(|extra| &extra.stub.0);
-        // A message that is part of two conversations may have two ids.
+        // A message that is part of two conversations may have two ids, so the cached id is compared.
         if let Some((_, stub)) = cell.and_then(OnceLock::get).map(|kept| &**kept).filter(|(of, _)| of == id) {
             return stub.clone();
         }
@@ -56,8 +59,8 @@ impl Message {
         stub
     }
 
-    /// A copy in which `change` replaced every text that is sent, ids of calls too, and `change_json` the JSON of call
-    /// arguments and of opaque parts.
+    /// Returns a copy in which `change` replaced every sent text, including call ids, and `change_json`
+    /// replaced the JSON of call arguments and opaque parts.
     #[cfg(feature = "chat-template")]
     pub(crate) fn with_texts_changed(
         &self,
@@ -68,7 +71,7 @@ impl Message {
         let inner = message.inner_mut();
         inner.text = change(&inner.text).into();
         if let Some(extra) = inner.extra.as_deref_mut() {
-            // A template reads the neutral fields alone.
+            // A chat template reads the neutral fields only.
             extra.rare.written = None;
             for part in &mut extra.rare.parts {
                 match part {
@@ -95,14 +98,16 @@ impl Message {
         message
     }
 
-    /// A copy with these parts as its whole content, as many as it had: each stands where the other one stood.
+    /// Returns a copy whose whole content is these parts. There must be as many as before, each at the place
+    /// of the old one, because the stored pieces refer to them by number.
     pub(crate) fn replacing_content(&self, parts: Vec<Part>) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = "".into();
         message.edit(|extra| extra.rare.parts = parts)
     }
 
-    /// A copy without the parts of these numbers, in order.
+    /// Returns a copy without the parts with these numbers, which must be sorted. Plain text counts as part
+    /// 0.
     pub(crate) fn without_parts(&self, numbers: &[usize]) -> Self {
         let text = usize::from(!self.text().is_empty());
         self.clone().edit(|extra| {
@@ -115,7 +120,7 @@ impl Message {
         })
     }
 
-    /// Its content as parts, text that is none as the first of them.
+    /// Returns the content as parts. Plain text becomes the first of them.
     #[doc(hidden)]
     #[must_use]
     pub fn as_parts(&self) -> Vec<Part> {
@@ -123,17 +128,18 @@ impl Message {
         own.into_iter().chain(self.parts().iter().cloned()).collect()
     }
 
-    /// This message and the next one as one.
+    /// Returns this message and the next one joined.
     #[cfg(feature = "chat-template")]
     pub(crate) fn joined_with(&self, next: &Self) -> Self {
         Self::joined(&[self.clone(), next.clone()])
     }
 
-    /// Messages of one role as one: the parts of all, and the calls of all. There is at least one.
+    /// Joins messages of one role: the parts of all and the calls of all. `messages` must not be empty.
     pub(crate) fn joined(messages: &[Self]) -> Self {
         let [first, rest @ ..] = messages else { return Self::user("") };
         let parts: Vec<Part> = messages.iter().flat_map(Self::as_parts).collect();
         let reasonings = messages.iter().flat_map(Self::reasoning).cloned().collect();
+        // Speakers with different names cannot share one name field, so it is left out then.
         let named = |name: &&str| rest.iter().all(|next| next.name() == Some(name));
         let name = first.name().filter(named).map(Into::into);
         let calls = messages.iter().flat_map(Self::tool_calls).cloned().collect();
@@ -146,14 +152,14 @@ impl Message {
         })
     }
 
-    /// A copy in this role.
+    /// Returns a copy in this role.
     pub(crate) fn in_role(&self, role: Role) -> Self {
         let mut message = self.clone();
         message.inner_mut().role = role;
         message
     }
 
-    /// A copy with this content, speaker and reasoning.
+    /// Returns a copy with this content, name and reasoning.
     pub(crate) fn with_content(&self, content: Content) -> Self {
         let mut message = self.clone();
         message.inner_mut().text = content.text;
@@ -165,7 +171,8 @@ impl Message {
         })
     }
 
-    /// A copy without its reasoning, and without the items that its provider takes behind it alone.
+    /// Returns a copy without its reasoning, and without the items that its provider accepts only after that
+    /// reasoning.
     pub(crate) fn without_reasoning(&self) -> Self {
         if self.reasoning().is_empty() {
             return self.clone();
@@ -179,13 +186,13 @@ impl Message {
         })
     }
 
-    /// A copy whose reasoning weighs so many tokens, where it does not say so itself.
+    /// Returns a copy with this token count for its reasoning, unless the reasoning already has a count.
     pub(crate) fn weighing_its_reasoning(&self, tokens: u64) -> Self {
         let known = self.reasoning().iter().any(|piece| piece.tokens.is_some());
         if known || self.reasoning().is_empty() {
             return self.clone();
         }
-        // It is reported for the whole reply: the first piece bears it, the others weigh nothing.
+        // The count is reported for the whole reply, so the first piece carries it and the others get 0.
         self.clone().edit(|extra| {
             for (nth, piece) in extra.rare.reasoning.iter_mut().enumerate() {
                 piece.tokens = Some(if nth == 0 { tokens } else { 0 });
@@ -193,14 +200,15 @@ impl Message {
         })
     }
 
-    /// A copy whose tool calls are text parts, which `text` makes of them (rule H9).
+    /// Returns a copy whose tool calls are replaced by text parts, which `text` creates from them (rule H9).
     pub(crate) fn with_calls_as_texts(&self, text: impl Fn(usize, &ToolCall) -> String) -> Self {
         let calls = self.tool_calls().iter().enumerate();
         let texts: Vec<String> = calls.map(|(nth, call)| text(nth, call)).collect();
         self.with_texts(texts).edit(|extra| extra.calls = Box::default())
     }
 
-    /// A result as a message of the user: its texts as one, which `text` makes of them, and what else is in it (rule H9).
+    /// Returns a tool result as a user message (rule H9). `text` creates its text from the joined texts of
+    /// the result, and other parts are kept.
     pub(crate) fn as_text_of_a_user(&self, text: impl Fn(&str) -> String) -> Self {
         let texts: Vec<&str> = self.plain_texts().collect();
         let others = self.parts().iter().filter(|part| !matches!(part, Part::Text(_))).cloned();
@@ -213,7 +221,7 @@ impl Message {
         }
     }
 
-    /// A copy with these texts as further parts (rule O1).
+    /// Returns a copy with these texts as additional parts (rule O1).
     pub(crate) fn with_texts(&self, texts: impl IntoIterator<Item = String>) -> Self {
         let own = self.parts().to_vec();
         let texts = texts.into_iter().map(Part::Text);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A tool call of the assistant. Arguments stay the original string.
+/// A tool call of the assistant. The arguments keep their original spelling.
 ///
 /// ```
 /// use context_window::{Message, ToolCall};
@@ -15,25 +15,25 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The id that the result names.
+    /// The id of the call. The result refers to it.
     pub id: String,
     /// The function's name.
     pub name: String,
-    /// The arguments, as the model wrote them: usually JSON.
+    /// The arguments as written by the model, usually JSON.
     pub arguments: String,
-    /// What proves the thought behind it, opaque (Gemini `thoughtSignature`).
+    /// The signature of the reasoning behind the call, opaque (Gemini `thoughtSignature`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
 }
 
 impl ToolCall {
-    /// A call with its id, function name and arguments.
+    /// Creates a call with its id, function name and arguments.
     #[must_use]
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: impl Into<String>) -> Self {
         Self { id: id.into(), name: name.into(), arguments: arguments.into(), signature: None }
     }
 
-    /// Sets the signature that came with it.
+    /// Sets the signature of the call.
     #[must_use]
     pub fn with_signature(mut self, signature: impl Into<String>) -> Self {
         self.signature = Some(signature.into());

@@ -1,5 +1,5 @@
-//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] makes
-//! request bodies of them.
+//! Messages, tools and reasoning, independent of any provider and cheap to clone. [`crate::render`] converts
+//! them to request bodies.
 
 use crate::{
     item::ItemId,
@@ -38,7 +38,7 @@ pub(crate) use written::{CHAT_REASONING, Component};
 #[doc(hidden)]
 pub use written::{Piece, PieceKind, RESULT_PLACE, Written};
 
-/// A message: a role, text or parts, with its calls, reasoning, id and name. Cloning shares the text.
+/// A message: a role, text or parts, and optional calls, reasoning, id and name. Clones share the text.
 ///
 /// ```
 /// use context_window::{Message, Part, Role};
@@ -56,12 +56,12 @@ struct Inner {
     role: Role,
     text: Box<str>,
     extra: Option<Box<Extra>>,
-    /// Exact counts of the last counters with an even and with an odd tag: the tag in the upper half, the
-    /// tokens in the lower one; 0 is "not counted".
+    /// Two cached exact token counts, one of the last counter with an even tag and one of the last with an
+    /// odd tag. The tag is in the upper 32 bits, the tokens in the lower 32 bits. 0 means "not counted".
     memos: [AtomicU64; 2],
 }
 
-/// What calls and results have.
+/// Fields of calls, results and messages with an id.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Extra {
     id: Option<ItemId>,
@@ -72,7 +72,7 @@ struct Extra {
     rare: Rare,
 }
 
-/// Fields that few messages have: the others pay for a pointer alone.
+/// Fields that few messages have. All other messages use only the size of a pointer for them.
 #[derive(Debug, Clone, Default)]
 struct Rare(Option<Box<RareFields>>);
 
@@ -81,7 +81,7 @@ struct RareFields {
     name: Option<Box<str>>,
     parts: Vec<Part>,
     reasoning: Vec<Reasoning>,
-    /// Of a message whose texts are in a store.
+    /// The sizes of a message whose texts are in a store.
     sizes: Option<Sizes>,
     written: Option<Box<Written>>,
     media: MediaOfParts,
@@ -91,6 +91,7 @@ impl Deref for Rare {
     type Target = RareFields;
 
     fn deref(&self) -> &RareFields {
+        // A shared empty value, so that reading needs no allocation.
         static NOTHING: RareFields = RareFields {
             name: None,
             parts: Vec::new(),
@@ -111,12 +112,13 @@ impl DerefMut for Rare {
 
 impl PartialEq for Rare {
     fn eq(&self, other: &Self) -> bool {
+        // Through `deref`, so that no box equals a box of default fields.
         **self == **other
     }
 }
 
-/// The text that was sent last in place of a cleared result (rule S7), so that it is written and counted
-/// once. No part of a message's content: it may change speed, never a plan.
+/// The cached replacement of a cleared tool result (rule S7), so that it is built and counted once. The cache
+/// is not part of a message's content: it may change speed, never a plan.
 #[derive(Default)]
 struct Stub(OnceLock<Box<(ItemId, Message)>>);
 
@@ -138,13 +140,13 @@ impl PartialEq for Stub {
     }
 }
 
-/// The media of each part, measured when they are first counted. No part of a message's content: it may
-/// change speed, never a plan.
+/// The media of each part, measured when they are first counted. The cache is not part of a message's
+/// content: it may change speed, never a plan.
 #[derive(Debug, Default)]
 struct MediaOfParts(OnceLock<Box<[Option<PartMedia>]>>);
 
 impl Clone for MediaOfParts {
-    /// Returns a copy may get other parts.
+    /// Returns an empty cache, because the copy may get other parts.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -156,20 +158,20 @@ impl PartialEq for MediaOfParts {
     }
 }
 
-/// The role, content and reasoning of a message: the fields that a target may take in another form.
+/// Content, name and reasoning of a message: the fields that a target may require in another form.
 pub(crate) struct Content {
     pub(crate) text: Box<str>,
     pub(crate) parts: Vec<Part>,
     pub(crate) name: Option<Box<str>>,
     pub(crate) reasonings: Vec<Reasoning>,
-    /// The numbers of the parts that are left out, in order; plain text is one.
+    /// The sorted numbers of the parts that are left out. Plain text counts as one part.
     pub(crate) no_parts: Vec<usize>,
-    /// The numbers of the pieces of reasoning that are left out, in order.
+    /// The sorted numbers of the pieces of reasoning that are left out.
     pub(crate) no_reasonings: Vec<usize>,
 }
 
 impl Message {
-    /// Creates a message of any role; see also the shorter [`Message::user`] and its siblings.
+    /// Creates a message of any role. [`Message::user`] and its siblings are shorter.
     #[must_use]
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self(Arc::new(Inner { role, text: text.into().into(), extra: None, memos: Default::default() }))
@@ -200,13 +202,14 @@ impl Message {
         Self::new(Role::Tool, text).edit(|extra| extra.answers = Some(call_id))
     }
 
-    /// Marks the call that this result answers as failed. A provider with a field for that is sent it.
+    /// Marks the call that this result answers as failed. Providers with a field for failures receive the
+    /// mark.
     #[must_use]
     pub fn into_failed(self) -> Self {
         self.edit(|extra| extra.failed = true)
     }
 
-    /// Sets the id; without one, a message is called `m` and its position in the log.
+    /// Sets the id. A message without an id is called `m` and its position in the log.
     #[must_use]
     pub fn with_id(self, id: impl Into<ItemId>) -> Self {
         let id = id.into();
@@ -220,15 +223,15 @@ impl Message {
         self.edit(|extra| extra.rare.name = Some(name))
     }
 
-    /// Sets the tool calls of an assistant message, or of a user message if the user has tools: those are
-    /// sent as text (rule H9).
+    /// Sets the tool calls of an assistant message, or of a user message if the user has tools. Calls of a
+    /// user message are sent as text (rule H9).
     #[must_use]
     pub fn with_tool_calls(self, calls: impl IntoIterator<Item = ToolCall>) -> Self {
         let calls = calls.into_iter().collect();
         self.edit(|extra| extra.calls = calls)
     }
 
-    /// Makes the content a list of parts. Text given before becomes the first of them.
+    /// Turns the content into a list of parts. An existing text becomes the first of them.
     #[must_use]
     pub fn with_parts(mut self, parts: impl IntoIterator<Item = Part>) -> Self {
         let mut all = Vec::new();
@@ -240,7 +243,7 @@ impl Message {
         self.edit(|extra| extra.rare.parts = all)
     }
 
-    /// Adds reasoning that came with an assistant message: plain text, or signed by its provider.
+    /// Adds reasoning to an assistant message: plain text, or reasoning signed by its provider.
     #[must_use]
     pub fn with_reasoning(self, reasoning: impl Into<Reasoning>) -> Self {
         let reasoning = reasoning.into();
@@ -253,19 +256,19 @@ impl Message {
         self.0.role
     }
 
-    /// Returns the text if the content is plain text; empty if it is a list of parts.
+    /// Returns the text if the content is plain text, or an empty string if it is a list of parts.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// Returns the parts if the content is a list; empty if it is plain text.
+    /// Returns the parts if the content is a list, or an empty slice if it is plain text.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         self.extra().map_or(&[], |extra| &extra.rare.parts)
     }
 
-    /// Returns the tool calls: those of the assistant, and of a user who has tools of their own (rule H9).
+    /// Returns the tool calls of the assistant, or of a user who has tools (rule H9).
     #[must_use]
     pub fn tool_calls(&self) -> &[ToolCall] {
         match self.extra() {
@@ -274,7 +277,7 @@ impl Message {
         }
     }
 
-    /// Returns the id of the call that this result answers.
+    /// Returns the id of the call that this result answers, or `None` for other messages.
     #[must_use]
     pub fn answers(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.answers.as_deref())
@@ -286,19 +289,19 @@ impl Message {
         self.extra().is_some_and(|extra| extra.failed)
     }
 
-    /// Returns the id that was set, if any.
+    /// Returns the explicit id, or `None` if no id was set.
     #[must_use]
     pub fn id(&self) -> Option<&ItemId> {
         self.extra().and_then(|extra| extra.id.as_ref())
     }
 
-    /// Returns the speaker's name.
+    /// Returns the speaker's name, if one was set.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.extra().and_then(|extra| extra.rare.name.as_deref())
     }
 
-    /// Returns the reasoning that came with it; only the assistant has any.
+    /// Returns the reasoning. Empty for all roles other than assistant.
     #[must_use]
     pub fn reasoning(&self) -> &[Reasoning] {
         match self.extra() {
@@ -307,8 +310,9 @@ impl Message {
         }
     }
 
-    /// Returns true if it is empty: no text but white space, no call, image or other part. Reasoning alone
-    /// counts as nothing, because no provider takes it back alone; a tool result always counts as something.
+    /// Returns true if the message has no content: only white space, and no call, image or other part.
+    /// Reasoning alone does not count as content, because no provider accepts it alone. A tool result is
+    /// never empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         if let Some(sizes) = self.sizes() {
@@ -323,7 +327,7 @@ impl Message {
             })
     }
 
-    /// Returns true if it is only text: no parts, calls, reasoning or name.
+    /// Returns true if the message is only text, without parts, calls, reasoning or name.
     pub(crate) fn is_plain(&self) -> bool {
         self.extra().is_none_or(|extra| {
             extra.calls.is_empty()
@@ -333,7 +337,7 @@ impl Message {
         })
     }
 
-    /// Returns its parts as texts, with a placeholder for each part that is no text.
+    /// Returns its parts as texts, with a placeholder for each part other than text.
     #[doc(hidden)]
     pub fn as_texts(&self) -> impl Iterator<Item = &str> {
         self.parts().iter().map(|part| match part {
@@ -343,14 +347,14 @@ impl Message {
         })
     }
 
-    /// Returns every text of the message that is sent and counted, in a fixed order; images are not among
-    /// them.
+    /// Returns every text that is sent and counted, in a fixed order. Images are not included.
     #[doc(hidden)]
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts_beside(&[])
     }
 
-    /// Returns every text; of a part with media, the text beside them.
+    /// Returns every text. For a part with media, returns only its text without the media. `media` has one
+    /// entry for each part, or is empty.
     fn texts_beside<'m>(&'m self, media: &'m [Option<PartMedia>]) -> impl Iterator<Item = &'m str> {
         let text = |(at, part): (usize, &'m Part)| match (part, media.get(at)) {
             (Part::Text(text), _) => Some(text.as_str()),
@@ -364,7 +368,7 @@ impl Message {
         [self.text()].into_iter().chain(parts).chain(reasonings).chain(self.name()).chain(calls)
     }
 
-    /// Returns every text that is counted: of a part with media, the text beside them.
+    /// Returns every counted text. For a part with media, returns only its text without the media.
     pub(crate) fn counted_texts(&self) -> impl Iterator<Item = &str> {
         self.texts_beside(self.measured())
     }
@@ -373,12 +377,12 @@ impl Message {
         self.parts().iter().any(|part| matches!(part, Part::Opaque { .. }))
     }
 
-    /// Returns true if any part is no text: only then there can be media.
+    /// Returns true if any part is not text. Only such parts can have media.
     pub(crate) fn may_have_media(&self) -> bool {
         self.parts().iter().any(|part| !matches!(part, Part::Text(_)))
     }
 
-    /// Returns true if any part is neither a text nor a medium.
+    /// Returns true if any part is neither text nor media.
     pub(crate) fn has_parts_without_media(&self) -> bool {
         let mut parts = self.parts().iter().zip(self.measured());
         parts.any(|(part, media)| matches!(part, Part::Opaque { .. }) && media.is_none())
@@ -389,10 +393,11 @@ impl Message {
         self.measured().iter().flatten().flat_map(|part| &part.media)
     }
 
-    /// Returns the media of each part; empty if no part has any.
+    /// Returns the media of each part, or an empty slice if all parts are text.
     fn measured(&self) -> &[Option<PartMedia>] {
         match self.extra() {
             Some(extra) if self.may_have_media() => {
+                // On first use, because measuring decodes the headers of the data.
                 let measure = || extra.rare.parts.iter().map(Part::measure).collect();
                 extra.rare.media.0.get_or_init(measure)
             }
@@ -400,6 +405,7 @@ impl Message {
         }
     }
 
+    /// Returns the requested detail of each image.
     pub(crate) fn images(&self) -> impl Iterator<Item = Option<&str>> {
         self.parts().iter().filter_map(|part| match part {
             Part::Image { detail, .. } => Some(detail.as_deref()),
@@ -407,7 +413,7 @@ impl Message {
         })
     }
 
-    /// Returns the text, or the parts that are text.
+    /// Returns the plain text, or the text parts.
     pub(crate) fn plain_texts(&self) -> impl Iterator<Item = &str> {
         let parts = self.parts().iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -416,29 +422,33 @@ impl Message {
         Some(self.text()).filter(|text| !text.is_empty()).into_iter().chain(parts)
     }
 
-    /// Checks if both are one message, not merely equal ones: counts of one then hold for the other.
+    /// Checks if both are the same message in memory, not merely equal. Counts of one then hold for the
+    /// other.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the exact count that the counter with this tag made before, if it was the last one of its kind
-    /// to count here.
+    /// Returns the cached exact count of the counter with this tag, or `None` if another counter has replaced
+    /// it.
     pub(crate) fn remembered(&self, tag: u32) -> Option<u64> {
+        // Slots by parity, so that two counters with successive tags do not evict each other.
         let memo = self.0.memos[tag as usize % 2].load(Ordering::Relaxed);
         (memo >> 32 == u64::from(tag)).then_some(memo & u64::from(u32::MAX))
     }
 
-    /// Remembers an exact count; it may change speed, never a plan (rule O3). Counts over 32 bits are not
-    /// kept.
+    /// Caches an exact count. The cache may change speed, never a plan (rule O3). Counts over 32 bits are not
+    /// cached.
     pub(crate) fn remember(&self, tag: u32, tokens: u64) {
         if let Ok(tokens) = u32::try_from(tokens) {
+            // One atomic for tag and count, so that relaxed ordering suffices: a reader sees a complete pair
+            // or another tag.
             let memo = u64::from(tag) << 32 | u64::from(tokens);
             self.0.memos[tag as usize % 2].store(memo, Ordering::Relaxed);
         }
     }
 
-    /// Returns bytes that represent everything sent, length-prefixed, so that two messages share them only
-    /// when equal.
+    /// Returns bytes that represent all sent fields. Each field has a length prefix, so that two messages
+    /// give the same bytes only if they are equal.
     pub(crate) fn canonical(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text().len() + 32);
         let mut field = |tag: u8, text: &str| {
@@ -478,6 +488,7 @@ impl Message {
         if let Some(written) = self.written() {
             field(15, written.wire_format.name());
             for piece in &written.pieces {
+                // Kinds have tags from 16 on, above those of all other fields.
                 field(16 + piece.kind as u8, piece.json.as_deref().unwrap_or_default());
             }
         }
@@ -489,24 +500,30 @@ impl Message {
         bytes
     }
 
+    /// Returns the optional fields, if any is set.
     fn extra(&self) -> Option<&Extra> {
         self.0.extra.as_deref()
     }
 
+    /// Returns the fields for a change. Clones them first if another message shares them, and clears the
+    /// cached counts.
     fn inner_mut(&mut self) -> &mut Inner {
         let inner = Arc::make_mut(&mut self.0);
+        // Cached counts belong to the old content.
         inner.memos = Default::default();
         inner
     }
 
+    /// Changes the optional fields. Allocates them if necessary, and frees them if they are empty afterwards.
     fn edit(mut self, change: impl FnOnce(&mut Extra)) -> Self {
         let extra = &mut self.inner_mut().extra;
         if let Some(fields) = extra.as_mut().and_then(|extra| extra.rare.0.as_mut()) {
-            // Nobody else has this message, so that no copy was made: the parts may become others.
+            // The message is not shared, so it was not cloned and its media cache was not cleared; the parts
+            // may change.
             fields.media = MediaOfParts::default();
         }
         change(extra.get_or_insert_default());
-        // A message that has nothing of it any more is like one that never had.
+        // Normalised, so that the message equals one that never had any of these fields.
         if let Some(extra) = extra.as_deref_mut().filter(|extra| *extra.rare == RareFields::default()) {
             extra.rare = Rare::default();
         }
@@ -519,6 +536,7 @@ impl Message {
 
 impl Clone for Inner {
     fn clone(&self) -> Self {
+        // The copy is about to change, so cached counts do not carry over.
         let (text, extra) = (self.text.clone(), self.extra.clone());
         Self { role: self.role, text, extra, memos: Default::default() }
     }

@@ -1,4 +1,4 @@
-//! Messages whose texts were left in a store: what the shape of a conversation needs of them, and no more.
+//! Messages whose texts remain in a store: only the fields that the structure of a conversation requires.
 
 use super::Message;
 use {
@@ -6,37 +6,38 @@ use {
     crate::item::ItemId,
 };
 
-/// What is known of the texts that were left.
+/// Facts about the texts of an outlined message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Sizes {
-    /// Upper bound in bytes of what is sent (`meter::bytes`).
+    /// Upper bound in bytes of the sent text (`meter::bytes`).
     pub bytes: u64,
-    /// Likewise, sent in the user role (`meter::bytes_of_a_user`).
+    /// The same bound if the message is sent in the user role (`meter::bytes_of_a_user`).
     pub bytes_of_a_user: u64,
-    /// Whether there is nothing in it ([`Message::is_empty`]).
+    /// True if the message has no content ([`Message::is_empty`]).
     pub is_empty: bool,
-    /// The checksum of its entry, by which its text is known again.
+    /// The checksum of the log entry, which identifies the text when it is loaded.
     pub entry: u64,
 }
 
 impl Message {
-    /// Whether its texts are here. They are not where `SessionStore::load_active` of the crate
-    /// `context-window-store` left those of an archived message in the store: then its text, parts and
-    /// reasoning are empty, and so are the arguments of its calls. A plan that needs them fails with
-    /// [`ErrorKind::NotLoaded`](crate::ErrorKind::NotLoaded), and such a message cannot be serialised.
+    /// Returns true if the texts of the message are loaded. `SessionStore::load_active` of the crate
+    /// `context-window-store` does not load the texts of archived messages. Such a message has no text, parts
+    /// or reasoning, and its calls have no arguments. A plan that needs the texts fails with
+    /// [`ErrorKind::NotLoaded`](crate::ErrorKind::NotLoaded), and the message cannot be serialised.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.sizes().is_none()
     }
 
+    /// Returns the sizes of an outlined message, or `None` if its texts are loaded.
     #[doc(hidden)]
     #[must_use]
     pub fn sizes(&self) -> Option<Sizes> {
         self.extra().and_then(|extra| extra.rare.sizes)
     }
 
-    /// A message without its texts.
+    /// Creates a message without its texts.
     #[doc(hidden)]
     #[must_use]
     pub fn outlined(

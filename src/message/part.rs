@@ -1,26 +1,26 @@
-//! Pieces of a message whose content is a list.
+//! The parts of a message whose content is a list.
 
 use super::WireFormat;
 use crate::media::PartMedia;
 use serde::{Deserialize, Serialize};
 
-/// A piece of a message whose content is a list.
+/// A part of a message whose content is a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Text.
     Text(String),
-    /// An image by its address (or data URL), and the detail asked for.
+    /// An image by its address (or data URL), with the requested detail.
     Image {
-        /// Address or data URL; it is sent, never counted as text.
+        /// The address or data URL. It is sent, but never counted as text.
         url: String,
-        /// `low`, `high` or `auto`; none reads as `auto`.
+        /// `low`, `high` or `auto`. `None` means `auto`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         detail: Option<String>,
     },
-    /// A part of a type this library does not know, kept as the JSON it came as (rule H6).
+    /// A part of an unknown type, kept as its original JSON (rule H6).
     Opaque {
-        /// The wire format it came in: no other one knows it.
+        /// The wire format of the JSON. The part is not sent in any other format.
         #[serde(alias = "framing")]
         wire_format: WireFormat,
         /// The whole part as JSON.
@@ -29,7 +29,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Measures the media of the part. Returns `None` if it has none.
+    /// Measures the media of the part. Returns `None` if it has no media.
     pub(super) fn measure(&self) -> Option<PartMedia> {
         match self {
             Self::Text(_) => None,
@@ -38,7 +38,7 @@ impl Part {
         }
     }
 
-    /// The JSON of a part of an unknown type.
+    /// Returns the JSON of a part of an unknown type, or `None` for other parts.
     pub(crate) fn opaque(&self) -> Option<serde_json::Value> {
         match self {
             Self::Opaque { json, .. } => crate::text::size::tree(json),

@@ -1,4 +1,4 @@
-//! What is sent: messages, and the tools declared beside them.
+//! The sent prompt: messages and tool declarations.
 
 use super::{Message, WireFormat};
 use crate::text::object::Object;
@@ -15,35 +15,36 @@ use crate::text::object::Object;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
-    /// The function's name.
+    /// The name of the function.
     pub name: String,
-    /// What it does, for the model.
+    /// The description of the function, for the model.
     pub description: String,
-    /// The JSON schema of its parameters, as text; empty where it takes none.
+    /// The JSON schema of the parameters as text. Empty if the function takes none.
     pub schema: String,
-    /// For a tool that the provider runs itself (web search, code execution): its wire format, and its whole definition in
-    /// it. It is sent in that form only.
+    /// For a tool that the provider runs itself (web search, code execution): its wire format and its whole
+    /// definition. It is sent in that format only.
     pub hosted: Option<(WireFormat, String)>,
-    /// For a function whose definition says more than the other fields, or says it in another order: its wire format, and the
-    /// definition with `""` under the keys that the other fields fill. It is sent in that form only.
+    /// For a function whose original definition has more fields, or another order. Holds its wire format and
+    /// the definition, with `""` under the keys that the other fields fill. It is sent in that format only.
     pub written: Option<(WireFormat, String)>,
 }
 
 impl Tool {
-    /// A tool with its name, description and parameter schema (JSON text).
+    /// Creates a tool with its name, description and parameter schema (JSON text).
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: impl Into<String>) -> Self {
         let (name, description, schema) = (name.into(), description.into(), schema.into());
         Self { name, description, schema, hosted: None, written: None }
     }
 
-    /// A tool that the provider runs itself: a name for it, its wire format, and its definition there (JSON text).
+    /// Creates a tool that the provider runs itself, from a name, its wire format and its definition in that
+    /// format (JSON text).
     #[must_use]
     pub fn hosted(name: impl Into<String>, wire_format: WireFormat, json: impl Into<String>) -> Self {
         Self { hosted: Some((wire_format, json.into())), ..Self::new(name, "", "") }
     }
 
-    /// Returns the fields of a provider's definition that no field of a tool holds: name and JSON.
+    /// Returns the fields of the original definition that have no field in [`Tool`], as name and JSON.
     pub(crate) fn further_fields(&self) -> Vec<(String, String)> {
         const HELD: [&str; 7] = [
             "type",
@@ -57,19 +58,22 @@ impl Tool {
         let Some(definition) = self.written.as_ref().and_then(|(_, json)| Object::parse(json)) else {
             return Vec::new();
         };
+        // Chat Completions nests the definition under `function`; its fields count like those of the outer
+        // object.
         let function = definition.get("function").and_then(Object::parse).unwrap_or_default();
         let own = definition.iter().filter(|(name, _)| *name != "function").chain(function.iter());
+        // Null means an unset field, so it is left out.
         let further = own.filter(|(name, value)| !HELD.contains(name) && *value != "null");
         further.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// Returns the definition of a function as its provider wrote it, if that was in this wire format.
+    /// Returns the original definition of a function, if it is in this wire format.
     pub(crate) fn written_in(&self, wire_format: WireFormat) -> Option<&str> {
         let written = self.written.as_ref().filter(|(own, _)| *own == wire_format);
         written.map(|(_, json)| json.as_str())
     }
 
-    /// The definition of a tool that the provider runs itself.
+    /// Returns the definition of a tool that the provider runs itself.
     #[doc(hidden)]
     #[must_use]
     pub fn hosted_json(&self) -> Option<&str> {
@@ -77,34 +81,34 @@ impl Tool {
     }
 }
 
-/// What a plan sends: its messages in order and the tools beside them.
+/// The sent form of a plan: its messages in order and the tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prompt {
     #[doc(hidden)]
     pub messages: Vec<Message>,
     #[doc(hidden)]
     pub tools: Vec<Tool>,
-    /// The wire format whose demands the messages meet; none where they are as they came.
+    /// The wire format whose requirements the messages meet. `None` if they were not adapted.
     pub(crate) wire_format: Option<WireFormat>,
-    /// What the target wants said beside the messages.
+    /// Requirements of the target that concern no single message.
     pub(crate) wants: Wants,
-    /// Where a cache breakpoint pays, in prompt order.
+    /// Places at which a cache breakpoint pays off, in prompt order.
     pub(crate) marks: Vec<Mark>,
 }
 
-/// What a target wants on the wire that is no part of any message.
+/// Requirements of a target on the wire that are not part of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
-    /// A signature on the first call of each step of the current turn (Gemini 3).
+    /// True if the first call of each step of the current turn needs a signature (Gemini 3).
     pub(crate) signed_calls: bool,
-    /// Reasoning on every assistant message of a prompt with tools, if only an empty one.
+    /// True if every assistant message of a prompt with tools needs reasoning, even an empty one.
     pub(crate) reasoning: bool,
-    /// Marks of cache breakpoints are understood.
+    /// True if the target accepts cache breakpoints.
     pub(crate) breakpoints: bool,
 }
 
-/// The end of a part of the prompt that the next one begins with too: a message, and which of its parts, from 0; text
-/// that is no part counts as one.
+/// The end of a part of the prompt that the next prompt repeats: a message, and the index of one of its
+/// parts, from 0. Plain text counts as one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) message: usize,
@@ -112,20 +116,20 @@ pub(crate) struct Mark {
 }
 
 impl Prompt {
-    /// The messages, in the order in which they are sent.
+    /// Returns the messages in the order in which they are sent.
     #[must_use]
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The tools declared beside the messages.
+    /// Returns the tools declared with the messages.
     #[must_use]
     pub fn tools(&self) -> &[Tool] {
         &self.tools
     }
 }
 
-/// Messages that no plan was made of, to be rendered as they are for any wire format.
+/// Messages without a plan, rendered unchanged in any wire format.
 impl From<Vec<Message>> for Prompt {
     fn from(messages: Vec<Message>) -> Self {
         Self { messages, ..Self::default() }

@@ -1,16 +1,16 @@
-//! Who speaks.
+//! The role of a message.
 
 use crate::name::by_name;
 use serde::{Deserialize, Serialize};
 
-/// Who speaks.
+/// The role of a message: its speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Role {
     /// Instructions of the application.
     System,
-    /// Instructions of the application, as newer `OpenAI` models name them.
+    /// Instructions of the application, under the name that newer `OpenAI` models use.
     Developer,
     /// The person who asks.
     User,
@@ -23,7 +23,7 @@ pub enum Role {
 by_name!(Role, "role", [System, Developer, User, Assistant, Tool]);
 
 impl Role {
-    /// The role's name on the wire.
+    /// Returns the role's name on the wire.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Role {
         }
     }
 
-    /// Whether the role gives instructions: system or developer.
+    /// Returns true if the role gives instructions: system or developer.
     #[must_use]
     pub fn instructs(self) -> bool {
         matches!(self, Self::System | Self::Developer)

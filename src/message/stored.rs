@@ -1,4 +1,4 @@
-//! Messages as JSON of our own: every field there is, so that a log reads back as it was written.
+//! The crate's own JSON form of messages. It contains every field, so that a log reads back unchanged.
 
 use super::{Message, Part, Reasoning, Role, ToolCall, Written};
 use crate::item::ItemId;
@@ -29,6 +29,7 @@ struct Stored {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // An outline would be stored as an empty message, and its text would be lost.
         if !self.is_loaded() {
             return Err(S::Error::custom("the texts of a message are in its store; load them first"));
         }
@@ -54,6 +55,7 @@ impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let message = Self::new(stored.role, stored.text);
+        // A plain message must not allocate the optional fields: most messages of a log are plain.
         let plain = stored.id.is_none()
             && stored.name.is_none()
             && stored.parts.is_empty()

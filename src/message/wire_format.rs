@@ -1,33 +1,36 @@
-//! The wire formats that prompts are sent in.
+//! The wire formats of prompts.
 
 use crate::name::by_name;
 use serde::{Deserialize, Serialize};
 
-// A new format needs: a table in config/models.toml, a renderer in provider/render, the decisions in provider/conform,
-// body.rs of the tool, a session reader, schemas. It also has to be in `WireFormat::ALL` and in `by_name!` below.
+// A new format needs a table in config/models.toml, a renderer in provider/render and its rules in
+// provider/conform. It also needs a case in the tool's body.rs, a session reader and schemas, and entries in
+// `WireFormat::ALL` and in `by_name!` below.
 
-/// A wire format: what a prompt is rendered to, and what is counted around its texts. The figures and demands of each
-/// stand in `config/models.toml` under `[wire_format]`.
+/// A wire format: the JSON form of a prompt, and the tokens counted around its texts. Token counts and
+/// requirements of each format are in `config/models.toml` under `[wire_format]`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WireFormat {
-    /// `OpenAI` Chat Completions, by the published formula: 3 tokens a message and its role, 1 a name, 3 for the
-    /// reply's header (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
+    /// `OpenAI` Chat Completions. Counted by the published formula: 3 tokens per message with its role, 1 per
+    /// name, 3 for the reply's header (cookbook, "How to count tokens with tiktoken", read 2026-11-21).
     #[default]
     #[serde(rename = "openai_chat")]
     OpenAiChat,
-    /// `OpenAI` Responses. What it adds is not published: counted as `OpenAI` Chat.
+    /// `OpenAI` Responses. Its added tokens are not published, so it is counted as `OpenAI` Chat.
     #[serde(rename = "openai_responses")]
     OpenAiResponses,
-    /// Anthropic Messages. What it adds is not published: a few tokens a content block.
+    /// Anthropic Messages. Its added tokens are not published; a few are counted per content block.
     Anthropic,
-    /// Gemini `generateContent`. What it adds is not published.
+    /// Gemini `generateContent`. Its added tokens are not published.
     Gemini,
-    /// The model's own chat template, for models that are served by oneself. Where the template itself is there
-    /// (`Model::with_template`), what is counted is what it renders; otherwise counted as `OpenAI` Chat, as an estimate.
+    /// The model's own chat template, for self-hosted models. If the template is available
+    /// (`Model::with_template`), its rendered text is counted. Otherwise the count is an estimate, as for
+    /// `OpenAI` Chat.
     ChatTemplate,
-    /// Nothing: texts are counted as they are, and no target demands anything. For completion models and for tests.
+    /// No format: texts are counted as they are, and there are no requirements. For completion models and
+    /// tests.
     Plain,
 }
 
@@ -44,7 +47,8 @@ impl WireFormat {
         Self::Plain,
     ];
 
-    /// Returns the field in which a part of this wire format bears a cache mark. Returns `None` if it knows no marks.
+    /// Returns the field that carries a cache breakpoint in a part of this wire format, or `None` if it has
+    /// no breakpoints.
     pub(crate) fn cache_mark(self) -> Option<&'static str> {
         match self {
             Self::Anthropic => Some("cache_control"),
@@ -53,7 +57,7 @@ impl WireFormat {
         }
     }
 
-    /// The name in configuration and reports.
+    /// Returns the name used in configuration and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
-//! The anchor of a prompt, with which the next one can repeat its beginning (rules S5, S7).
+//! The anchor of a prompt, which lets the next prompt repeat its beginning (sticky window S5, cleared results
+//! S7).
 
 use super::{
     RetentionCost,
@@ -15,17 +16,22 @@ use std::{
     sync::Arc,
 };
 
-/// The last prompt as the next one needs it: the start of its window, its documents, its target.
+/// The facts about the last prompt that the next one needs: the start of its window, its documents, its
+/// target.
 ///
-/// [`crate::Conversation::push_reply`] remembers it; a stateless caller keeps [`crate::ContextPlan::anchor`]
-/// and hands it back with [`crate::PlanRequest::with_previous`]. As JSON it is the `previous` of a session
-/// file. A missing part counts as unchanged. Its parts are for the planner alone.
+/// [`crate::Conversation::push_reply`] remembers it. A stateless caller keeps [`crate::ContextPlan::anchor`]
+/// and returns it with [`crate::PlanRequest::with_previous`]. In a session file it is the JSON object
+/// `previous`. A missing part counts as unchanged. Only the planner reads its parts.
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter, plan::Anchor};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter,
+///     plan::Anchor,
+/// };
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// let kept = serde_json::to_string(&plan.anchor())?; // in a cookie, a database, a file
@@ -39,13 +45,13 @@ use std::{
 #[serde(default, expecting = "an object, as --save-anchor writes it")]
 #[non_exhaustive]
 pub struct Anchor {
-    /// The model and provider it was made for.
+    /// The model and provider of the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<Target>,
-    /// The limits it was made under, in tokens.
+    /// The limits of the prompt, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<RequestLimits>,
-    /// The live question.
+    /// The id of the live question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) live: Option<ItemId>,
     /// The first message of the oldest exchange that was kept by recency.
@@ -53,29 +59,30 @@ pub struct Anchor {
     /// The documents, in the order in which they were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rag: Option<Vec<ItemId>>,
-    /// Tool results before this message were sent as stubs.
+    /// The message before which tool results were sent as stubs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cleared_before: Option<ItemId>,
-    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
+    /// The last message whose documents and state are no longer sent. Those of all messages before it are not
+    /// sent either (retained texts, rule S10).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) released_through: Option<ItemId>,
-    /// The sender, if the application names one (rule K8).
+    /// The sender, if the application names one (sender of a prompt, rule K8).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sender: Option<Sender>,
-    /// The whole prompt in one hash, to which the reasoning of its reply is bound (rule K1).
+    /// The whole prompt as one hash. The reasoning of its reply is bound to it (rule K1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) head: Option<PromptHead>,
-    /// The reasoning that it did not send, or that its provider was to leave out (rules K1 to K3).
+    /// The reasoning that was not sent, or that its provider was asked to leave out (rules K1 to K3).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) lost: Vec<DroppedReasoning>,
-    /// The sent items in their order: the next plan compares with them to find the cached prefix.
+    /// The sent items in order. The next plan compares its own items with them to find the cached prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<Arc<[PromptPiece]>>,
 }
 
-/// One item of a prompt that was sent. Tool definitions are the first one, with the id `tools`. In JSON it is
-/// an array of its id, its hash and its tokens; of an item with reasoning the hash without it follows behind
-/// a colon.
+/// One item of a sent prompt. Tool definitions are the first item, with the id `tools`. In JSON an item is an
+/// array of its id, its hash and its tokens. For an item with reasoning, the hash without reasoning follows
+/// after a colon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PieceForm", into = "PieceForm")]
 pub(crate) struct PromptPiece {
@@ -87,11 +94,12 @@ pub(crate) struct PromptPiece {
     pub(crate) tokens: u64,
 }
 
-/// A [`PromptPiece`] as it is stored: its id, its hashes, its tokens.
+/// The stored form of a [`PromptPiece`]: its id, its hashes, its tokens.
 pub(crate) type PieceForm = (ItemId, Arc<str>, u64);
 
 impl From<PieceForm> for PromptPiece {
     fn from((id, hashes, tokens): PieceForm) -> Self {
+        // Hashes are hexadecimal, so a colon is never part of one.
         match hashes.split_once(':') {
             Some((hash, without)) => {
                 let without = Some(without.into());
@@ -111,17 +119,18 @@ impl From<PromptPiece> for PieceForm {
 }
 
 impl PromptPiece {
-    /// Checks if another item is sent byte for byte as this one was.
+    /// Checks if both items are sent byte for byte the same.
     pub(crate) fn is_sent_as(&self, other: &Self) -> bool {
+        // Prompts of one conversation share most hashes, so equal pointers save the comparison of bytes.
         self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.hash == other.hash)
     }
 
-    /// Checks if another item is sent as this one was, reasoning apart.
+    /// Checks if both items are sent byte for byte the same, apart from reasoning.
     pub(crate) fn is_sent_as_bare(&self, other: &Self) -> bool {
         self.id == other.id && (Arc::ptr_eq(&self.hash, &other.hash) || self.bare() == other.bare())
     }
 
-    /// Returns true if it was sent with reasoning.
+    /// Returns true if the item was sent with reasoning.
     pub(crate) fn has_reasoning(&self) -> bool {
         self.hash_without_reasoning.is_some()
     }
@@ -138,14 +147,14 @@ impl PromptPiece {
     }
 }
 
-/// The items of a sent prompt, for stores: only the newest prompt of a conversation keeps them.
+/// The items of a sent prompt, for stores. Only the newest prompt of a conversation keeps them.
 #[doc(hidden)]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SentItems(Arc<[PromptPiece]>);
 
 impl SentItems {
-    /// Returns the number of items that both prompts begin with.
+    /// Returns the number of items at the beginning that both prompts share.
     #[must_use]
     pub fn count_shared(&self, other: &Self) -> usize {
         self.0.iter().zip(&*other.0).take_while(|(own, other)| own == other).count()
@@ -155,25 +164,26 @@ impl SentItems {
     ///
     /// # Panics
     ///
-    /// If there are fewer.
+    /// If the prompt has fewer than `count` items.
     #[must_use]
     pub fn without_first(&self, count: usize) -> Self {
         Self(self.0[count..].into())
     }
 
-    /// Returns the first `count` items of `last` with these behind them, or `None` if `last` has fewer.
+    /// Returns the first `count` items of `last`, followed by these items. Returns `None` if `last` has fewer
+    /// items.
     #[must_use]
     pub fn after_first(&self, count: usize, last: &Self) -> Option<Self> {
         Some(Self(last.0.get(..count)?.iter().chain(&*self.0).cloned().collect()))
     }
 
-    /// Returns the number of these items that are among others as they are here.
+    /// Returns the number of these items that the other prompt contains unchanged.
     #[must_use]
     pub fn count_in(&self, other: &Self) -> usize {
         self.0.iter().filter(|piece| other.0.contains(piece)).count()
     }
 
-    /// Returns the number of these items whose ids are among those of others.
+    /// Returns the number of these items whose ids occur in the other prompt.
     #[must_use]
     pub fn count_ids_in(&self, other: &Self) -> usize {
         let ids: BTreeSet<&ItemId> = other.ids().collect();
@@ -186,13 +196,13 @@ impl SentItems {
     }
 }
 
-/// A prompt as reasoning is bound to it: everything that was sent, reasoning apart.
+/// A prompt in the form to which reasoning is bound: everything that was sent, apart from reasoning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with items and hash")]
 pub(crate) struct PromptHead {
-    /// Number of sent items, tool definitions counted as one.
+    /// Number of sent items. Tool definitions count as one.
     pub(crate) items: u64,
-    /// A hash of them (blake3, 32 hexadecimal digits).
+    /// A hash of these items (blake3, 32 hexadecimal digits).
     pub(crate) hash: String,
     /// The last message that was sent with its reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,8 +211,8 @@ pub(crate) struct PromptHead {
 
 impl PromptHead {
     /// Computes the head of a whole prompt.
-    pub(crate) fn of(prompt: &[PromptPiece]) -> Self {
-        let mut heads = PromptHeads::of(prompt);
+    pub(crate) fn from_pieces(prompt: &[PromptPiece]) -> Self {
+        let mut heads = PromptHeads::from_pieces(prompt);
         heads.at(prompt.len())
     }
 }
@@ -216,18 +226,21 @@ pub(crate) struct PromptHeads<'p> {
 }
 
 impl<'p> PromptHeads<'p> {
-    pub(crate) fn of(prompt: &'p [PromptPiece]) -> Self {
+    pub(crate) fn from_pieces(prompt: &'p [PromptPiece]) -> Self {
         Self { prompt, items: 0, hash: blake3::Hasher::new(), thought: None }
     }
 
-    /// Computes the head of the first `items` items. Later calls may not ask for fewer items: the hash grows
-    /// along the prompt, so that all heads together cost one pass over it.
+    /// Computes the head of the first `items` items. `items` must not fall from call to call. The hash grows
+    /// along the prompt, so all heads together take one pass over it.
     pub(crate) fn at(&mut self, items: usize) -> PromptHead {
         for piece in &self.prompt[self.items.min(items)..items] {
-            // Lengths come first, so that ids and hashes that join to the same bytes have different heads.
+            // Lengths come first. Otherwise ids and hashes that join to the same bytes would have the same
+            // head.
             for text in [piece.id.as_str(), &**piece.bare()] {
                 self.hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
             }
+            // A head names the last message with reasoning so far, so an earlier one stays until a later one
+            // replaces it.
             self.thought = Some(&piece.id).filter(|_| piece.has_reasoning()).or(self.thought);
         }
         self.items = items;
@@ -236,15 +249,15 @@ impl<'p> PromptHeads<'p> {
     }
 }
 
-/// The sender of a prompt: reasoning may be bound to its provider's account, or to the end user that a
+/// The sender of a prompt. Reasoning may be bound to the account at its provider, or to the end user that a
 /// request names (rule K8). The names are kept as hashes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object with account or end_user")]
 pub(crate) struct Sender {
-    /// The account.
+    /// The hash of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<String>,
-    /// The end user.
+    /// The hash of the end user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end_user: Option<String>,
 }
@@ -255,11 +268,12 @@ impl Sender {
         blake3::hash(name.as_bytes()).to_hex()[..16].into()
     }
 
-    /// Checks if both may be one sender, as far as reasoning is bound to it. A name that one of them lacks
-    /// matches any.
+    /// Checks if both may be the same sender, as far as reasoning is bound to the sender. A missing name
+    /// matches any name.
     pub(crate) fn may_be(&self, other: &Self, bound_to: &[BoundTo]) -> bool {
         let same =
             |own: &Option<String>, other: &Option<String>| own.is_none() || other.is_none() || own == other;
+        // A model that binds reasoning to nothing accepts any sender.
         bound_to.iter().all(|to| match to {
             BoundTo::Account => same(&self.account, &other.account),
             BoundTo::EndUser => same(&self.end_user, &other.end_user),
@@ -267,15 +281,15 @@ impl Sender {
     }
 }
 
-/// The model, provider and wire format a plan is made for.
+/// The model, provider and wire format of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with model and provider")]
 pub(crate) struct Target {
-    /// The model's name.
+    /// The name of the model.
     pub(crate) model: String,
-    /// The provider that serves it.
+    /// The provider that serves the model.
     pub(crate) provider: String,
-    /// The wire format of its requests; `None` counts as the same.
+    /// The wire format of its requests; `None` matches any.
     #[serde(default, alias = "framing", skip_serializing_if = "Option::is_none")]
     pub(crate) wire_format: Option<WireFormat>,
 }
@@ -294,11 +308,11 @@ impl Target {
         self
     }
 
-    pub(crate) fn of(model: &Model) -> Self {
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self::new(&model.name, &model.provider).with_wire_format(model.wire_format)
     }
 
-    /// Checks if both are one target. A wire format that is not set matches any.
+    /// Checks if both are the same target. A missing wire format matches any.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let same_form = self.wire_format.is_none()
             || other.wire_format.is_none()
@@ -307,7 +321,7 @@ impl Target {
     }
 }
 
-/// Documents and state that a request sends again, because their sent texts are not in the prompt any more.
+/// Documents and state that a request sends again, because their earlier texts are no longer in the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     /// Ids of documents.
@@ -317,7 +331,7 @@ pub(crate) struct SentAgain {
 }
 
 impl SentAgain {
-    /// Adds these. Returns true if any of them is new.
+    /// Adds these ids. Returns true if any of them is new.
     pub(crate) fn takes(&mut self, more: Self) -> bool {
         let before = self.documents.len() + self.state.len();
         self.documents.extend(more.documents);
@@ -326,18 +340,18 @@ impl SentAgain {
     }
 }
 
-/// The parts of an anchor that hold for the next prompt.
+/// The parts of an anchor that are valid for the next prompt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sticky<'a> {
     pub(crate) window_start: Option<&'a ItemId>,
-    /// The documents that stay, while the live question is the same.
+    /// The documents that stay while the live question is the same.
     pub(crate) rag: &'a [ItemId],
     pub(crate) cleared_before: Option<&'a ItemId>,
-    /// The reason why the window is not continued, if there was one.
+    /// The reason why the window is not continued; `None` if it is, or if there was none.
     pub(crate) lost: Option<&'static str>,
-    /// Documents and state that were sent with this message or one before it are no longer sent (rule S10).
+    /// The last message whose documents and state are no longer sent (retained texts, rule S10).
     pub(crate) released_through: Option<&'a ItemId>,
-    /// The live question is that of the last prompt.
+    /// True if the live question is that of the last prompt.
     pub(crate) question_sent: bool,
     /// The cost of documents and state of earlier questions (rule S11).
     pub(crate) upkeep: Option<RetentionCost>,
@@ -346,20 +360,20 @@ pub(crate) struct Sticky<'a> {
 }
 
 impl Anchor {
-    /// Returns the name of the model that the prompt was made for, if the anchor has it.
+    /// Returns the name of the model of the prompt, if the anchor has it.
     #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.target.as_ref().map(|target| target.model.as_str())
     }
 
-    /// Returns the limits that the prompt was made under, in tokens, if the anchor has them.
+    /// Returns the limits of the prompt, in tokens, if the anchor has them.
     #[must_use]
     pub fn limits(&self) -> Option<RequestLimits> {
         self.limits
     }
 
-    /// Sets the prompt budget that the last prompt counts as made under, in tokens: another budget is tried
-    /// without an end of the sticky window (rule S5). An anchor without limits stays as it is.
+    /// Sets the prompt budget, in tokens, under which the last prompt counts as made. Another budget can then
+    /// be tried without ending the sticky window (rule S5). An anchor without limits stays unchanged.
     #[must_use]
     pub fn with_prompt_budget(mut self, tokens: u64) -> Self {
         if let Some(limits) = &mut self.limits {
@@ -386,8 +400,8 @@ impl Anchor {
         self.lost.clear();
     }
 
-    /// Returns the anchor as if these messages had been sent without their reasoning: their provider left it
-    /// out (rule K7).
+    /// Returns the anchor as if these messages had been sent without their reasoning, because their provider
+    /// left it out (rule K7).
     pub(crate) fn without_reasoning_of(mut self, dropped: &BTreeMap<ItemId, DropReason>) -> Self {
         if dropped.is_empty() {
             return self;
@@ -397,17 +411,19 @@ impl Anchor {
         };
         if let Some(prompt) = &self.prompt {
             let prompt: Arc<[PromptPiece]> = prompt.iter().map(bare).collect();
-            self.head = self.head.map(|_| PromptHead::of(&prompt));
+            // The head names the last message with reasoning, so it changes too.
+            self.head = self.head.map(|_| PromptHead::from_pieces(&prompt));
             self.prompt = Some(prompt);
         }
+        // The provider's reason replaces the planned one.
         self.lost.retain(|lost| !dropped.contains_key(&lost.id));
         self.lost
             .extend(dropped.iter().map(|(id, why)| DroppedReasoning { id: id.clone(), why: why.clone() }));
         self
     }
 
-    /// Returns the parts that hold: window and documents for the same target under the same limits, the
-    /// boundary of cleared results in any case.
+    /// Returns the parts that are valid for the next prompt. The window and the documents require the same
+    /// target and the same limits. The boundary of cleared results is always valid.
     pub(crate) fn sticky(
         &self,
         model: &Model,
@@ -415,6 +431,7 @@ impl Anchor {
         prompt_budget: u64,
         live: Option<&ItemId>,
     ) -> Sticky<'_> {
+        // These parts hold under any target and any limits of the last prompt.
         let lasting = Sticky {
             cleared_before: self.cleared_before.as_ref(),
             released_through: self.released_through.as_ref(),
@@ -422,7 +439,7 @@ impl Anchor {
             checks: model.thinking.is_some(),
             ..Sticky::default()
         };
-        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::of(model)));
+        let same_target = self.target.as_ref().is_none_or(|target| target.is(&Target::from_model(model)));
         let same_limits = self.limits.is_none_or(|then| same_limits(then, limits, prompt_budget));
         if !same_target || !same_limits {
             let lost = if same_target {
@@ -433,6 +450,7 @@ impl Anchor {
             let lost = self.window_start.as_ref().map(|_| lost);
             return Sticky { lost, ..lasting };
         }
+        // Documents stay only while the live question is the same (sticky documents, rule S5).
         let rag = self
             .rag
             .as_deref()
@@ -441,7 +459,7 @@ impl Anchor {
     }
 }
 
-/// What was not written down counts as unchanged.
+/// Checks if both limits are the same. A limit that the anchor does not have counts as unchanged.
 fn same_limits(then: RequestLimits, now: Limits, prompt_budget: u64) -> bool {
     let same = |then: Option<u64>, now: Option<u64>| then.is_none() || then == now;
     same(then.model_context_len, Some(now.model_context_len))

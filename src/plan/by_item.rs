@@ -1,5 +1,5 @@
-//! The prompt item by item: for applications whose framework makes the provider's request from messages of
-//! its own.
+//! The prompt item by item, for applications whose framework builds the provider's request from its own
+//! messages.
 
 use super::ContextPlan;
 use crate::{
@@ -8,23 +8,25 @@ use crate::{
     provider::wording,
 };
 
-/// The message of one item, or of documents that follow each other in the prompt.
+/// The message of one item, or of consecutive documents.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ItemMessage {
-    /// The ids of the item, or of all documents in the message.
+    /// The id of the item, or the ids of all documents in the message.
     pub ids: Vec<ItemId>,
-    /// The kind of the item; of documents, that of the first.
+    /// The kind of the item; for documents, the kind of the first.
     pub kind: ItemKind,
-    /// The message: as it is in the conversation, or as a rule changed it (a shortened result, reasoning that
-    /// is not sent).
+    /// The message as it is in the conversation, or as a rule changed it, such as a shortened result or
+    /// removed reasoning.
     pub message: Message,
 }
 
 impl ContextPlan {
-    /// Returns the prompt in its order, one message an item: [`ContextPlan::messages`] before the wire format
-    /// joins or moves any (rules H3, H5). Use it with a framework that turns its own messages into the
-    /// provider's request: it still has to learn which messages are left out, shortened, repaired or added.
+    /// Returns the prompt in order, with one message per item. These are the messages of
+    /// [`ContextPlan::messages`] before the wire format joins or moves any (rules H3, H5).
+    ///
+    /// Use it with a framework that turns its own messages into the provider's request. The framework still
+    /// has to learn about messages that are left out, shortened, repaired or added.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem};
@@ -32,8 +34,10 @@ impl ContextPlan {
     /// # fn main() -> Result<(), context_window::Error> {
     /// # #[cfg(feature = "openai")] {
     /// let manager = ContextWindowManager::for_model("gpt-4o")?;
-    /// let log = Conversation::from([Message::system("Be brief."), Message::user("How long do refunds take?")]);
-    /// let documents = [RagItem::new("refunds", 0.92, "Refunds take 5 days."), RagItem::new("hours", 0.5, "9 to 18.")];
+    /// let log =
+    ///     Conversation::from([Message::system("Be brief."), Message::user("How long do refunds take?")]);
+    /// let documents =
+    ///     [RagItem::new("refunds", 0.92, "Refunds take 5 days."), RagItem::new("hours", 0.5, "9 to 18.")];
     /// let plan = manager.build_plan(&PlanRequest::new(&log).with_rag(documents))?;
     /// let items = plan.by_item();
     /// assert_eq!(items[1].ids, ["refunds", "hours"]);
@@ -46,12 +50,15 @@ impl ContextPlan {
     #[must_use]
     pub fn by_item(&self) -> Vec<ItemMessage> {
         let mut all = Vec::with_capacity(self.included.len());
+        // `row_messages` has one entry for each included row, in the same order.
         let mut rows = self.included.iter().zip(&self.carryover.row_messages).peekable();
         while let Some((row, block)) = rows.next() {
             let mut ids = vec![row.id.clone()];
             let message = if row.kind.is_document() {
                 let mut text = String::from(wording::BLOCK_OPEN);
                 text.push_str(row.body.text());
+                // Documents of one block follow each other, and are sent as one message between one pair of
+                // delimiters.
                 while let Some((row, _)) = rows.next_if(|(next, of)| next.kind.is_document() && *of == block)
                 {
                     ids.push(row.id.clone());

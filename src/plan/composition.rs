@@ -8,7 +8,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The kind of content that tokens of a prompt are for.
+/// The kind of content that tokens of a prompt are used for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// System texts and the focus hint.
@@ -25,18 +25,19 @@ pub enum Kind {
     Assistant,
     /// The reasoning of earlier replies.
     Reasoning,
-    /// Results of a tool, by its name; empty if no call with that id is in the prompt.
+    /// Results of a tool, by its name. The name is empty if no call with that id is in the prompt.
     ToolResults(String),
-    /// Documents of a source; empty for those without one, and those that stay from earlier questions.
+    /// Documents of a source. The name is empty for documents without a source, and for documents that stay
+    /// from earlier questions.
     Documents(String),
     /// Volatile state.
     State,
-    /// Text that providers and wire formats require around it: placeholders, headers, wrappers.
+    /// Text that providers and wire formats require, such as placeholders, headers and wrappers.
     Overhead,
 }
 
 impl Kind {
-    /// Returns the name of the kind without the tool's or the source's name.
+    /// Returns the kind without the name of its tool or source.
     #[must_use]
     pub fn group(&self) -> Self {
         match self {
@@ -46,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// Writes the kind for people: `tool results: Read`.
+    /// Returns the kind in words, such as `tool results: Read`.
     #[must_use]
     pub fn text(&self) -> String {
         let plain = match self {
@@ -68,19 +69,19 @@ impl Kind {
     }
 }
 
-/// The prompt of a plan by kind. Tokens of the kinds sum up to the plan's total.
+/// The tokens of a prompt by kind. They sum to the plan's total.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Composition {
     /// Tokens of each kind, the largest first.
     pub kinds: Vec<(Kind, u64)>,
-    /// The largest items, the largest first.
+    /// The largest items, in descending order of their tokens.
     pub largest: Vec<LargeItem>,
-    /// Tokens of the prompt.
+    /// Tokens of the whole prompt.
     pub total: u64,
-    /// Tokens of the budget that are free; 0 if the prompt is over it.
+    /// Free tokens of the budget; 0 if the prompt exceeds it.
     pub free: u64,
-    /// Tokens that are kept for the reply; 0 if the budget was set by itself.
+    /// Tokens reserved for the reply; 0 if the request set the budget directly.
     pub reply: u64,
 }
 
@@ -88,21 +89,21 @@ pub struct Composition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LargeItem {
-    /// Its id.
+    /// The id of the item.
     pub id: ItemId,
-    /// What it is.
+    /// The kind of the item.
     pub kind: Kind,
-    /// The subject of a tool call, the file's name of a path; empty for anything else.
+    /// The subject of a tool call, or the file name if the subject is a path. Empty for any other item.
     pub about: String,
-    /// The beginning of its text, in one line.
+    /// The beginning of its text, on one line.
     pub text: String,
-    /// Its tokens.
+    /// The token count of the item.
     pub tokens: TokenCount,
     /// Its share of the whole prompt, per mille.
     pub share: u16,
 }
 
-/// Characters of a text that are looked at for its first line.
+/// Number of characters of a text that are examined for its first line.
 const LOOKED_AT: usize = 400;
 
 impl ContextPlan {
@@ -113,7 +114,8 @@ impl ContextPlan {
     ///
     /// # fn main() -> Result<(), context_window::Error> {
     /// let manager = ContextWindowManager::for_model("gpt-4o")?;
-    /// let log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
+    /// let log =
+    ///     Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
     /// let composition = manager.build_plan(&PlanRequest::new(&log))?.composition(1);
     /// assert_eq!(composition.kinds[0].0, Kind::User);
     /// assert_eq!(composition.largest[0].text, "How long do refunds take?");
@@ -132,6 +134,7 @@ impl ContextPlan {
         for line in &self.overhead {
             add(line.what.kind(), i128::from(line.tokens));
         }
+        // `sort_by_key` is stable, so items with equal tokens stay in prompt order.
         rows.sort_by_key(|one| std::cmp::Reverse(one.row.token_estimate.tokens));
         let largest = rows.into_iter().take(most).map(|one| LargeItem {
             id: one.row.id.clone(),
@@ -150,8 +153,8 @@ impl ContextPlan {
         }
     }
 
-    /// Returns the tokens that are kept for the reply in addition to the budget. Returns `None` if the budget
-    /// was set by itself.
+    /// Returns the tokens that are reserved for the reply in addition to the budget. Returns 0 if the request
+    /// set the budget directly.
     #[doc(hidden)]
     #[must_use]
     pub fn reply_reserve(&self) -> u64 {
@@ -169,6 +172,7 @@ impl ContextPlan {
             let count = same.entry((row.section, row.kind.is_document(), &row.id)).or_default();
             let nth = *count;
             *count += 1;
+            // A call comes before its result in the prompt, so one pass is enough.
             for call in row.body.tool_calls() {
                 calls.insert(&call.id, (&call.name, &call.arguments));
             }
@@ -185,34 +189,35 @@ impl ContextPlan {
     }
 }
 
-/// The key of a row, unique within a prompt.
+/// The key of a row, unique within a prompt: its section, true for a document, its id, and its number among
+/// rows of the same id.
 pub type RowKey = (Section, bool, ItemId, usize);
 
-/// A row of a prompt by kind.
+/// A row of a prompt with its kind.
 pub struct RowKind<'a> {
     #[doc(hidden)]
     pub row: &'a PlannedItem,
     #[doc(hidden)]
     pub kind: Kind,
-    /// Tokens of its reasoning, part of its tokens.
+    /// Tokens of its reasoning, a part of its tokens.
     #[doc(hidden)]
     pub reasoning: u64,
-    /// Of several rows with this id in its section, its number among them, from 0.
+    /// Its number, from 0, among the rows with this id in its section.
     #[doc(hidden)]
     pub nth: usize,
-    /// The arguments of the call that it answers.
+    /// The arguments of the call that it answers; empty for any other row.
     arguments: &'a str,
 }
 
 impl RowKind<'_> {
-    /// Returns its key, which no other row has: section, document or not, id, number among several.
+    /// Returns the key of the row, which no other row of the prompt has.
     #[doc(hidden)]
     #[must_use]
     pub fn key(&self) -> RowKey {
         (self.row.section, self.row.kind.is_document(), self.row.id.clone(), self.nth)
     }
 
-    /// Returns the subject of a tool call; empty for anything else.
+    /// Returns the subject of a tool call, or an empty string for any other row.
     #[must_use]
     pub fn about(&self) -> String {
         if self.row.role == Some(Role::Tool) { about(self.arguments) } else { String::new() }
@@ -220,7 +225,7 @@ impl RowKind<'_> {
 }
 
 impl Overhead {
-    /// Returns its kind.
+    /// Returns the kind of these tokens.
     #[doc(hidden)]
     #[must_use]
     pub fn kind(self) -> Kind {
@@ -229,7 +234,7 @@ impl Overhead {
 }
 
 impl Composition {
-    /// Returns the composition with all tool results as one kind, and all documents.
+    /// Returns the composition with all tool results as one kind, and all documents as one kind.
     #[must_use]
     pub fn by_group(&self) -> Self {
         let mut kinds: BTreeMap<Kind, i128> = BTreeMap::new();
@@ -239,18 +244,18 @@ impl Composition {
         Self { kinds: sorted(kinds), ..self.clone() }
     }
 
-    /// Divides `cells` cells of a grid by the largest remainders: each kind of the prompt has at least one,
-    /// then come the free tokens, then the reply reserve. `None` is free; the reply is known by its place,
-    /// which is last.
+    /// Divides `cells` cells of a grid among the kinds, the free tokens and the reply reserve, by the largest
+    /// remainders. Each part that has tokens gets at least one cell, as far as the cells suffice.
     #[doc(hidden)]
     #[must_use]
     pub fn cells(&self, cells: usize) -> GridCells {
         let parts: Vec<u64> =
             self.kinds.iter().map(|(_, tokens)| *tokens).chain([self.free, self.reply]).collect();
         let mut divided = crate::text::plain::by_largest_remainder(&parts, cells);
-        // Every kind shows: it takes its cell from whatever has most.
+        // A part with tokens must be visible. It gets a cell from the part with the most cells.
         for at in 0..parts.len() {
             if parts[at] > 0 && divided[at] == 0 {
+                // Of parts with equally many cells, the first one gives a cell.
                 let most = (0..divided.len()).max_by_key(|other| (divided[*other], usize::MAX - other));
                 if let Some(most) = most.filter(|most| divided[*most] > 1) {
                     divided[most] -= 1;
@@ -258,30 +263,33 @@ impl Composition {
                 }
             }
         }
+        // The parts are the kinds, then the free tokens, then the reply reserve, and are removed from the
+        // end.
         let reply = divided.pop().unwrap_or_default();
         let free = divided.pop().unwrap_or_default();
         GridCells { kinds: divided, free, reply }
     }
 }
 
-/// The cells of a grid.
+/// The cells of a grid by content.
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GridCells {
-    /// For each kind, in the order of [`Composition::kinds`].
+    /// Cells of each kind, in the order of [`Composition::kinds`].
     pub kinds: Vec<usize>,
-    /// For free tokens.
+    /// Cells of the free tokens.
     pub free: usize,
-    /// For the reply reserve.
+    /// Cells of the reply reserve.
     pub reply: usize,
 }
 
-/// Returns the kinds that take anything, the largest first. What merging messages saves is taken from the
-/// largest.
+/// Returns the kinds with tokens, the largest first. Savings from merging messages are negative counts, which
+/// are subtracted from the largest kinds.
 fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     let saved: i128 = kinds.values().filter(|tokens| **tokens < 0).sum();
     let mut sorted: Vec<(Kind, i128)> = kinds.into_iter().filter(|(_, tokens)| *tokens > 0).collect();
+    // Ties are ordered by kind, so that equal prompts have equal compositions.
     sorted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut left = -saved;
     for (_, tokens) in &mut sorted {
@@ -293,8 +301,7 @@ fn sorted(kinds: BTreeMap<Kind, i128>) -> Vec<(Kind, u64)> {
     sorted.into_iter().map(whole).filter(|(_, tokens)| *tokens > 0).collect()
 }
 
-/// Returns the kind of a message that is not in the prompt; `tool` is the name of the tool whose call it
-/// answers.
+/// Returns the kind of a message outside of the prompt. `tool` is the name of the tool whose call it answers.
 #[must_use]
 pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     match message.role() {
@@ -305,18 +312,19 @@ pub fn kind_of_message(message: &Message, tool: Option<&str>) -> Kind {
     }
 }
 
-/// Returns the kind of a row, without the name of a tool.
+/// Returns the kind of a row, without the name of its tool.
 #[must_use]
 pub fn kind_of(row: &PlannedItem) -> Kind {
     kind(row, None)
 }
 
 fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
+    // The first match counts: kinds and sources are more specific than roles.
     match (&row.kind, row.source, row.role) {
         (ItemKind::Document, ..) => Kind::Documents(row.origin.as_deref().unwrap_or_default().to_owned()),
         (ItemKind::Note, ..) => Kind::Pins,
         (ItemKind::Summary { .. }, ..) => Kind::Summary,
-        // Late additions to the head (rule S12).
+        // Tool definitions that are sent late are state with opaque parts (late additions, rule S12).
         (ItemKind::State, _, Some(Role::System | Role::Developer)) if row.body.has_opaque_parts() => {
             Kind::Tools
         }
@@ -331,7 +339,8 @@ fn kind(row: &PlannedItem, tool: Option<&str>) -> Kind {
     }
 }
 
-/// Returns the reasoning tokens of a row: those that its reply reported, or its part of the texts' bytes.
+/// Returns the reasoning tokens of a row. This is the number that its reply reported, or its share of the
+/// tokens by bytes if that is larger. It is at most all tokens of the row.
 pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
     let reasonings = message.reasoning();
     if reasonings.is_empty() {
@@ -339,24 +348,26 @@ pub(crate) fn reasoning_tokens(message: &Message, tokens: u64) -> u64 {
     }
     let thought: u64 = reasonings.iter().map(|reasoning| reasoning.text.len() as u64).sum();
     let all: u64 = message.texts().map(|text| text.len() as u64).sum();
+    // The product of tokens and bytes may exceed 64 bits.
     let by_bytes = u128::from(tokens) * u128::from(thought) / u128::from(all.max(1));
     let reported: u64 = reasonings.iter().filter_map(|reasoning| reasoning.tokens).sum();
     u64::try_from(by_bytes).unwrap_or_default().max(reported).min(tokens)
 }
 
-/// Returns the subject of a call: its first argument that is a text, and of a path the last name.
+/// Returns the subject of a call: its first argument that is a string. For a path it is the last component.
 pub fn about(arguments: &str) -> String {
     let arguments: serde_json::Value = crate::text::size::tree(arguments).unwrap_or_default();
     let texts = arguments.as_object().into_iter().flat_map(|object| object.values());
     let text =
         texts.filter_map(|value| value.as_str()).find(|text| !text.trim().is_empty()).unwrap_or_default();
     let line = one_line(text);
+    // A text with spaces is a command or a sentence, even if it contains a path.
     let is_path = !line.contains(' ') && line.contains('/');
     let name = line.trim_end_matches('/').rsplit('/').next().filter(|_| is_path);
     name.map_or(line.clone(), str::to_owned)
 }
 
-/// Returns the beginning of an item's text, in one line; of a document without its fence.
+/// Returns the beginning of an item's text, on one line. For a document the delimiter is left out.
 pub fn first_line(row: &PlannedItem) -> String {
     let message = &row.body;
     if row.kind.is_document() {
@@ -369,6 +380,7 @@ pub fn first_line(row: &PlannedItem) -> String {
 }
 
 fn one_line(text: &str) -> String {
+    // Cut before the words are split, because a text may be very long.
     let text: String = text.chars().take(LOOKED_AT).collect();
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
@@ -400,7 +412,7 @@ mod tests {
                 assert_eq!(grid.kinds.iter().sum::<usize>() + grid.free + grid.reply, cells);
                 assert!(grid.kinds.iter().all(|cells| *cells > 0), "{composition:?} {grid:?}");
                 assert!((grid.free > 0) == (composition.free > 0));
-                // A larger part never has fewer cells, but for the one that each kind has.
+                // A part with more tokens has no fewer cells, apart from the one cell that every part gets.
                 for (a, (_, more)) in grid.kinds.iter().zip(&composition.kinds) {
                     for (b, (_, less)) in grid.kinds.iter().zip(&composition.kinds) {
                         assert!(more < less || a + 1 >= *b, "{composition:?} {grid:?}");

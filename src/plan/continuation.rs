@@ -1,5 +1,5 @@
-//! The messages that a prompt adds to the last one, for providers that keep the conversation themselves (rule
-//! O6).
+//! The messages that a prompt adds to the last one, for providers that keep the conversation themselves
+//! (stored conversations, rule O6).
 
 use super::{ContextPlan, PromptPiece, Target};
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
 };
 
 impl ContextPlan {
-    /// Returns the messages that are new since the last prompt and its reply, for a provider that keeps the
-    /// conversation (`previous_response_id`, a conversation or thread of the provider's). They render as a
-    /// plan does. Returns the whole prompt if no last prompt for this target is known.
+    /// Returns the messages that are new since the last prompt and its reply. Use it with a provider that
+    /// keeps the conversation (`previous_response_id`, a conversation or thread of the provider). The result
+    /// renders as a plan does. It is the whole prompt if no last prompt for this target is known.
     ///
     /// ```
     /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render};
@@ -31,11 +31,12 @@ impl ContextPlan {
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` if this prompt does not begin with the whole last one and its reply: something was
-    /// cut, compacted or changed, which the provider's copy does not know. The error names the first such
-    /// item and the ways out.
+    /// `ErrorKind::Input` if this prompt does not begin with the whole last prompt and its reply. Then
+    /// something was cut, compacted or changed, and the provider's copy does not have that change. The error
+    /// names the first such item and the possible remedies.
     pub fn since_last_prompt(&self) -> Result<Prompt, Error> {
         let target = Target::new(&self.model, &self.provider).with_wire_format(self.wire_format);
+        // A provider does not hold a prompt that was made for another target.
         let held = self
             .carryover
             .before
@@ -46,9 +47,11 @@ impl ContextPlan {
         };
         let now = self.pieces();
         let same = last.iter().zip(&now).take_while(|(then, now)| then.is_sent_as(now)).count();
+        // Every item of the last prompt must be repeated, because the provider sends all of them.
         if let Some(PromptPiece { id, .. }) = last.get(same) {
             return Err(parted(id.as_str()));
         }
+        // Tool definitions are an item of the remembered prompt, but not a row of the plan.
         let tools = usize::from(!self.carryover.prompt.tools.is_empty());
         let Some(replied) = same.checked_sub(tools) else { return Ok(self.carryover.prompt.clone()) };
         let reply = self.included.get(replied).filter(|row| row.role == Some(Role::Assistant));
@@ -59,10 +62,12 @@ impl ContextPlan {
             .get(replied + 1)
             .copied()
             .unwrap_or(self.carryover.prompt.messages.len());
+        // A wire format may merge the reply with the next item. Such a message cannot be sent in part.
         if self.carryover.row_messages.get(replied) == Some(&first) {
             return Err(parted(reply.id.as_str()));
         }
         let messages = self.carryover.prompt.messages[first..].to_vec();
+        // Cache marks count messages of the whole prompt, and are not valid for a part of it.
         Ok(Prompt { messages, marks: Vec::new(), ..self.carryover.prompt.clone() })
     }
 }

@@ -1,14 +1,18 @@
-//! The part of a request that asks its provider to edit the prompt by itself (rule C12).
+//! The part of a request that asks its provider to edit the prompt by itself (provider-side editing, rule
+//! C12).
 
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// The provider's own context management, as the options ask for it. Its edits are not made by the plan as
-/// well.
+/// The provider's own context management, as the options request it. The plan does not make these edits
+/// itself.
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults, plan::ContextEditing};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, config::ToolResults,
+///     plan::ContextEditing,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let mut config = Config::default();
@@ -25,14 +29,14 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextEditing {
-    /// The headers that have to be sent, name and value. Values of one name go into one header, with commas.
+    /// The required headers, as name and value. Values of one name go into one header, separated by commas.
     pub headers: Vec<(String, String)>,
     pub(crate) context_management: Value,
 }
 
 impl ContextEditing {
-    /// Returns the value of `context_management` in the request's body, which serialises as JSON and prints
-    /// as JSON.
+    /// Returns the value of `context_management` in the body of the request. It serializes to JSON and
+    /// displays as JSON.
     #[must_use]
     pub fn context_management(&self) -> impl Serialize + fmt::Display {
         &self.context_management

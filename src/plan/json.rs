@@ -1,4 +1,4 @@
-//! The plan's JSON: serialise-only types, `version` is the contract.
+//! The JSON form of a plan. Its types only serialize, and its `version` names the format.
 
 use crate::{
     item::{ItemId, ItemKind, Priority, Section, Source, Ttl},
@@ -18,23 +18,23 @@ use serde::Serialize;
 const VERSION: u32 = 2;
 
 impl ContextPlan {
-    /// Returns the plan as one JSON object (`version` 2), indented, without any text of the prompt but a hash
-    /// per included row.
+    /// Returns the plan as one indented JSON object (`version` 2). It contains no text of the prompt, only a
+    /// hash of each included row.
     #[must_use]
     pub fn to_json(&self) -> String {
         written(self, true)
     }
 
-    /// Returns the same object as [`ContextPlan::to_json`] on one line, for a column of a table or a line of
-    /// a log.
+    /// Returns the same object as [`ContextPlan::to_json`] on one line, for a table column or a line of a
+    /// log.
     #[must_use]
     pub fn to_json_line(&self) -> String {
         written(self, false)
     }
 
-    /// Returns a hash of everything that the plan says: blake3 over its compact JSON without this field, 64
-    /// hexadecimal digits. It is computed by each call. Equal plans have equal fingerprints on any machine
-    /// (rule O3).
+    /// Returns a hash of the whole plan: blake3 over its compact JSON without this field, as 64 hexadecimal
+    /// digits. Each call computes it. Equal plans have equal fingerprints on any machine (determinism, rule
+    /// O3).
     #[must_use]
     pub fn fingerprint(&self) -> String {
         fingerprint(self)
@@ -44,11 +44,12 @@ impl ContextPlan {
 fn written(plan: &ContextPlan, indented: bool) -> String {
     let wire = Wire { fingerprint: Some(fingerprint(plan)), ..Wire::new(plan) };
     let text = if indented { serde_json::to_string_pretty(&wire) } else { serde_json::to_string(&wire) };
-    // Plain data with string keys cannot fail to serialise.
+    // Plain data with string keys cannot fail to serialize, so the default is never used.
     text.unwrap_or_default()
 }
 
 fn fingerprint(plan: &ContextPlan) -> String {
+    // `Wire::new` leaves the fingerprint out, so the hash does not depend on itself.
     let canonical = serde_json::to_vec(&Wire::new(plan)).unwrap_or_default();
     blake3::hash(&canonical).to_hex().to_string()
 }
@@ -79,12 +80,12 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     overflow: Option<WireOverflow<'a>>,
     window_start: Option<&'a ItemId>,
-    /// The shared beginning of two prompts; left out without a previous prompt.
+    /// The beginning that this prompt shares with the previous one; `null` without a previous prompt.
     prefix: Option<Prefix>,
-    /// Earlier reasoning, sent or dropped; left out if there was none.
+    /// Earlier reasoning, sent or dropped; omitted if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     thoughts: Option<&'a ReasoningReport>,
-    /// The cost of retained documents; left out if there are none.
+    /// The cost of retained documents; omitted if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     upkeep: Option<&'a RetentionCost>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -100,6 +101,7 @@ struct Wire<'a> {
 impl<'a> Wire<'a> {
     fn new(plan: &'a ContextPlan) -> Self {
         let ContextPlan { limits, .. } = plan;
+        // The pattern relies on the order of `Section::ALL`.
         let [system_pinned, conversation, rag] =
             Section::ALL.map(|section| SectionBudget::new(plan.section(section)));
         Self {
@@ -318,7 +320,7 @@ impl Usage {
     }
 }
 
-/// Tokens of the prompt, with its budget.
+/// Tokens of the prompt, and its budget.
 #[derive(Serialize)]
 struct PromptUse {
     tokens: u64,

@@ -1,6 +1,6 @@
-//! The plan: what is in, what is out and why, and every token. It needs no request, log or tokenizer to be
-//! read, rendered or compared. [`crate::PlanRequest`] and [`crate::ContextWindowManager`], which make one,
-//! are at the root.
+//! Plans: the included items, the excluded items with their reasons, and every token. You can read, render or
+//! compare a plan without its request, log or tokenizer. [`crate::PlanRequest`] and
+//! [`crate::ContextWindowManager`], which make plans, are at the root of the crate.
 //!
 //! ```
 //! use context_window::{
@@ -127,14 +127,18 @@ use std::sync::Arc;
 
 /// A planned prompt: the included and the excluded candidates, each with its reason and its tokens.
 ///
-/// Every candidate is in exactly one of `included` and `excluded` (rule O2); the tokens of `included` and
+/// Every candidate is in exactly one of `included` and `excluded` (rule O2). The tokens of `included` and
 /// `overhead` sum to `estimated_tokens_total` (rule N3).
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits, TokenCounter};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RagItem, RequestLimits,
+///     TokenCounter,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let hours = RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.");
 /// let request = PlanRequest::new(&log).with_rag([hours]).with_limits(RequestLimits::prompt_budget(20));
@@ -149,25 +153,26 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ContextPlan {
-    /// The model the plan is made for.
+    /// The model of the plan.
     pub model: String,
-    /// The provider that serves it.
+    /// The provider that serves the model.
     pub provider: String,
-    /// The wire format that it is priced in, and that its messages are made for.
+    /// The wire format of the messages and of their token counts.
     pub wire_format: WireFormat,
-    /// The counter's name.
+    /// The name of the token counter.
     pub tokenizer: String,
     /// `default`, or a hash of the options in use (rule O4).
     pub config: String,
-    /// The limits in use.
+    /// The limits in use, in tokens.
     pub limits: Limits,
-    /// The place that the limits came from.
+    /// The source of the limits.
     pub limits_source: LimitsSource,
     /// The source of the prompt budget.
     pub budget_source: BudgetSource,
-    /// The correction from our count to the provider's, if one was learnt or set (rule N6).
+    /// The correction from the local count to the provider's, if one was learned or set (token calibration,
+    /// rule N6).
     pub calibration: Option<TokenCalibration>,
-    /// Tokens that the prompt may take.
+    /// The prompt budget, in tokens.
     pub prompt_budget: u64,
     /// Tokens that belong to no item, such as tool definitions and the reply header.
     pub overhead: Vec<LedgerLine>,
@@ -175,32 +180,32 @@ pub struct ContextPlan {
     pub sections: Vec<SectionUse>,
     /// Included items, in prompt order.
     pub included: Vec<PlannedItem>,
-    /// Excluded items: system texts and pins, then the conversation in log order, then documents in the order
-    /// of rule S8.
+    /// Excluded items: system texts and pins, then the conversation in log order, then documents by rank
+    /// (rule S8).
     pub excluded: Vec<ExcludedItem>,
-    /// Tokens of the whole prompt.
+    /// The token count of the whole prompt.
     pub estimated_tokens_total: TokenCount,
-    /// The overflow, if the minimum is over the budget.
+    /// The overflow, if the minimum exceeds the budget.
     pub overflow: Option<Overflow>,
     /// The first message of the oldest exchange that is kept.
     pub window_start: Option<ItemId>,
-    /// Repairs and questions that touch what is kept.
+    /// Notices for a reader, such as repairs, and questions about items that are kept.
     pub notices: Vec<Notice>,
-    /// Tool results before this message are sent as stubs (rule S7).
+    /// The message before which tool results are sent as stubs (cleared results, rule S7).
     pub cleared_before: Option<ItemId>,
-    /// The use of the window (rule U2).
+    /// The usage of the context window (rule U2).
     pub usage: ContextUsage,
-    /// The reasoning of earlier replies, sent or dropped with its reason (rules K1 to K4).
+    /// The reasoning of earlier replies: sent, or dropped with its reason (rules K1 to K4).
     pub thoughts: ReasoningReport,
-    /// The part of the request that asks the provider to edit the prompt by itself, if the options want it
-    /// (rule C12).
+    /// The part of the request that asks the provider to edit the prompt by itself, if the options request it
+    /// (provider-side editing, rule C12).
     pub context_editing: Option<ContextEditing>,
-    /// The cost of documents and state of earlier questions, at a new question (rule S11); `None` if none are
-    /// retained, or the model has no price.
+    /// The cost of documents and state of earlier questions, at a new question (retention cost, rule S11).
+    /// `None` if none are retained, or if the model has no price.
     pub upkeep: Option<RetentionCost>,
-    /// The headers that parts of this prompt need, name and value: for tools that are sent at the end (rule
-    /// S12), and for replacements that a provider made of earlier messages (rule C11). Values of one name go
-    /// into one header, with commas.
+    /// Headers that parts of this prompt require, as name and value. They are for tools that are sent at the
+    /// end (late additions, rule S12), and for replacements of earlier messages that a provider made (rule
+    /// C11). Values of one name go into one header, separated by commas.
     pub headers: Vec<(String, String)>,
     pub(crate) carryover: Carryover,
 }
@@ -209,33 +214,34 @@ pub struct ContextPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetSource {
-    /// The context length less completion and safety buffer.
+    /// The context length minus completion and safety buffer.
     ContextLen,
-    /// The model's own input limit less the safety buffer: the smaller of the two.
+    /// The model's own input limit minus the safety buffer, if that is smaller.
     MaxInput,
-    /// The request set it.
+    /// The request itself.
     Request,
 }
 
 pub(crate) use carryover::{Carryover, LastPrompt, NewState};
 pub(crate) use pieces::{SentPrompt, ToolsHash};
 
-/// The id of tool definitions in a remembered prompt.
+/// The id of the tool definitions in a remembered prompt.
 pub(crate) const TOOLS: &str = "tools";
 
-/// One section of the budget.
+/// The budget of one section and its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SectionUse {
-    /// The item.
+    /// The section.
     pub section: Section,
-    /// Its share, per mille.
+    /// Its share of the budget, per mille.
     pub share: u16,
-    /// Its hard limit in tokens.
+    /// Its hard limit, in tokens.
     pub cap: Option<u64>,
-    /// Tokens that rule B5 gave it.
+    /// Its budget, in tokens (division of the budget, rule B5).
     pub budget: u64,
-    /// Tokens of its included items; more than `budget` if another section left tokens (rule B6).
+    /// Tokens of its included items. They exceed `budget` if another section left tokens (free tokens, rule
+    /// B6).
     pub used: u64,
     /// Number of included items.
     pub included: u64,
@@ -243,11 +249,11 @@ pub struct SectionUse {
     pub excluded: u64,
 }
 
-/// One item of the prompt.
+/// One included item of the prompt.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedItem {
-    /// Its id.
+    /// The id of the item.
     pub id: ItemId,
     /// Its kind.
     pub kind: ItemKind,
@@ -255,7 +261,7 @@ pub struct PlannedItem {
     pub source: Source,
     /// The section that pays for it.
     pub section: Section,
-    /// The role it is sent in; `None` for a document, which is part of the block.
+    /// The role in which it is sent; `None` for a document, which is part of the block of documents.
     pub role: Option<Role>,
     /// Its priority among pins.
     pub priority: Priority,
@@ -263,7 +269,7 @@ pub struct PlannedItem {
     pub ttl: Option<Ttl>,
     /// The reason why it is included.
     pub reason: IncludedReason,
-    /// Its tokens.
+    /// The token count of the item.
     pub token_estimate: TokenCount,
     /// The origin of a document of this request.
     pub(crate) origin: Option<Arc<str>>,
@@ -285,39 +291,43 @@ fn hash_of(message: &Message) -> String {
     hash[..32].into()
 }
 
-/// One item that is not in the prompt, or a run of neighbouring messages that are not for the same reason.
+/// One excluded item, or a run of neighbouring messages that are excluded for the same reason.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ExcludedItem {
-    /// Its id, or the first one of the run.
+    /// The id of the item, or of the first message of the run.
     pub id: ItemId,
-    /// The last id of a run.
+    /// The id of the last message of the run; `None` for a single item.
     pub last_id: Option<ItemId>,
     /// Number of messages in the row.
     pub count: u64,
     /// Its kind.
     pub kind: ItemKind,
-    /// Its source; `None` if sources in the run differ, or none was looked at.
+    /// Its source; `None` if sources in the run differ, or if none was examined.
     pub source: Option<Source>,
-    /// The section that would have paid.
+    /// The section that would have paid for it.
     pub section: Section,
-    /// Its priority among pins; `None` if priorities in the run differ, or none was looked at.
+    /// Its priority among pins; `None` if priorities in the run differ, or if none was examined.
     pub priority: Option<Priority>,
-    /// Its TTL; `None` if none is set, TTLs in the run differ, or none was looked at.
+    /// Its TTL; `None` if none is set, if TTLs in the run differ, or if none was examined.
     pub ttl: Option<Ttl>,
     /// The reason why it is excluded.
     pub reason: ExcludedReason,
-    /// Its tokens, as far as they were counted.
+    /// Its token count, as far as its tokens were counted.
     pub token_estimate: TokenCount,
 }
 
-/// The minimum does not fit (rule S6).
+/// An overflow: the minimum does not fit into the budget (rule S6).
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
+///     TokenCounter,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(5));
 /// let plan = manager.build_plan(&request)?;
@@ -339,15 +349,15 @@ pub struct Overflow {
     pub tokens: u64,
     /// The items of the minimum.
     pub minimum: Vec<ItemId>,
-    /// The fewest items that together are too large, in prompt order: without any one of them the others fit.
+    /// The fewest items that are together too large, in prompt order. Without any one of them the others fit.
     /// Empty if tools and other overhead are too large by themselves.
     pub conflict: Vec<ItemId>,
-    /// Single changes that make it fit, the cheapest first.
+    /// Single changes that make the prompt fit, the cheapest first.
     pub remedies: Vec<Remedy>,
 }
 
 impl Overflow {
-    /// Returns the smallest budget that would do, where a remedy names it.
+    /// Returns the smallest budget that is enough, in tokens, if a remedy names it.
     pub(crate) fn sufficient_budget(&self) -> Option<u64> {
         self.remedies.iter().find_map(|remedy| match remedy {
             Remedy::RaiseBudget { to } => Some(*to),
@@ -359,26 +369,26 @@ impl Overflow {
 /// One change that makes an overflowing plan fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
-    /// Raise the prompt budget to this number of tokens.
+    /// A larger prompt budget.
     RaiseBudget {
-        /// The smallest budget that fits.
+        /// The smallest budget that fits, in tokens.
         to: u64,
     },
-    /// Keep fewer tokens free for the reply.
+    /// Fewer tokens reserved for the reply.
     LowerCompletion {
-        /// The most that may be kept free.
+        /// The most tokens that can be reserved.
         to: u64,
     },
-    /// Unpin a note or message that is never dropped.
+    /// One pin less: a note or message that is never dropped while it is pinned.
     Unpin {
-        /// The item.
+        /// The id of the pinned item.
         id: ItemId,
     },
-    /// Shorten one item.
+    /// A shorter text of one item.
     Shorten {
-        /// The item.
+        /// The id of the item.
         id: ItemId,
-        /// Tokens to remove.
+        /// Number of tokens to remove.
         by: u64,
     },
 }
@@ -386,15 +396,15 @@ pub enum Remedy {
 /// The decision on one candidate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Decision<'a> {
-    /// It is in.
+    /// An included item.
     Included(&'a PlannedItem),
-    /// It is out.
+    /// An excluded item, or a run of excluded messages.
     Excluded(&'a ExcludedItem),
 }
 
 impl<'a> Decision<'a> {
-    /// Returns its id; for a run of messages, the id of the last one, by which explanations ask about the
-    /// run.
+    /// Returns the id of the item. For a run of messages it is the id of the last one, which explanations use
+    /// for the run.
     #[must_use]
     pub fn id(self) -> &'a ItemId {
         match self {
@@ -403,7 +413,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Returns its kind.
+    /// Returns the kind of the item.
     #[must_use]
     pub fn kind(self) -> &'a ItemKind {
         match self {
@@ -412,7 +422,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Returns the section that pays for it, or would have.
+    /// Returns the section that pays for the item, or would have paid.
     #[must_use]
     pub fn section(self) -> Section {
         match self {
@@ -421,7 +431,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Returns its tokens, as far as they were counted.
+    /// Returns the token count of the item, as far as its tokens were counted.
     #[must_use]
     pub fn token_estimate(self) -> TokenCount {
         match self {
@@ -430,14 +440,14 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// Whether it is a document: their ids are a namespace of their own (rule O5).
+    /// Returns true for a document. Document ids are a separate namespace (rule O5).
     #[must_use]
     pub fn is_document(self) -> bool {
         self.kind().is_document()
     }
 
-    /// Returns its id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations
-    /// take it.
+    /// Returns the id with its namespace, `rag:ID` or `item:ID`, as [`ContextPlan::find`] and explanations
+    /// accept it.
     #[must_use]
     pub fn qualified_id(self) -> String {
         format!("{}:{}", if self.is_document() { "rag" } else { "item" }, self.id())
@@ -445,7 +455,7 @@ impl<'a> Decision<'a> {
 }
 
 impl ContextPlan {
-    /// What is sent: the messages and the tools.
+    /// Returns the prompt to send: the messages and the tools.
     #[must_use]
     pub fn prompt(&self) -> &Prompt {
         &self.carryover.prompt
@@ -457,27 +467,30 @@ impl ContextPlan {
         &self.carryover.prompt.messages
     }
 
-    /// What a section was given, and what it holds.
+    /// Returns the share, the budget and the use of a section.
     #[must_use]
     pub fn section(&self, section: Section) -> SectionUse {
         self.sections[section as usize]
     }
 
-    /// How many rows there are, in and out.
+    /// Returns the number of rows, included and excluded.
     #[must_use]
     pub fn row_count(&self) -> usize {
         self.included.len() + self.excluded.len()
     }
 
-    /// Returns a row by its number: what is in, in prompt order, and after it what is out.
+    /// Returns a row by its index: first the included rows in prompt order, then the excluded rows. Returns
+    /// `None` after the last row.
     #[must_use]
     pub fn row_at(&self, at: usize) -> Option<Decision<'_>> {
+        // A closure, because the subtraction underflows for an included row.
         let out = || self.excluded.get(at - self.included.len()).map(Decision::Excluded);
         self.included.get(at).map(Decision::Included).or_else(out)
     }
 
-    /// Returns the row of this id. Where a document and another item share an id, `rag:ID` and `item:ID`
-    /// decide (rule O5). A message inside a run is found by the run's first and last id only.
+    /// Returns the row of this id, or `None` if there is none. If a document and another item share an id,
+    /// `rag:ID` and `item:ID` select one of them (separate namespaces, rule O5). Of a run of messages, only
+    /// the first and the last id are found.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<Decision<'_>> {
         find_row_by_id(&self.included, &self.excluded, id)
@@ -490,16 +503,18 @@ impl ContextPlan {
         self.carryover.live.as_ref()
     }
 
-    /// Whether messages of the conversation are dropped (rule C2).
+    /// Returns true if the budget excludes messages of the conversation (compaction, rule C2).
     pub(crate) fn drops_conversation(&self) -> bool {
+        // Only the budget counts. A larger budget or a compaction would not bring the other excluded messages
+        // back.
         let dropped = |row: &ExcludedItem| {
             row.section == Section::Conversation && matches!(row.reason, ExcludedReason::Budget { .. })
         };
         self.excluded.iter().any(dropped)
     }
 
-    /// Returns the events of a plan for a user interface (rules T2, C10): the items whose TTL is used up, to
-    /// be pinned again or dropped.
+    /// Returns the events of a plan for a user interface (rules T2, C10). They name the items whose TTL is
+    /// used up, to be pinned again or dropped.
     pub fn events(&self) -> impl Iterator<Item = ContextEvent> {
         let asks = self
             .notices
@@ -509,7 +524,7 @@ impl ContextPlan {
         asks.map(|id| ContextEvent::TtlAsk { id: id.clone() })
     }
 
-    /// Returns the local count: the total without the token calibration.
+    /// Returns the token count by the local counter: the total without the token calibration.
     #[must_use]
     pub fn counted(&self) -> u64 {
         let calibration = self
@@ -517,16 +532,17 @@ impl ContextPlan {
             .iter()
             .find(|line| line.what == Overhead::TokenCalibration)
             .map_or(0, |line| line.tokens);
+        // The calibration is signed, because a provider may also count less than the local counter.
         self.estimated_tokens_total.tokens.saturating_sub_signed(calibration)
     }
 
-    /// Tokens by which the prompt is over its budget; 0 when it fits.
+    /// Returns the number of tokens by which the prompt exceeds its budget, or 0 if it fits.
     #[must_use]
     pub fn overflow_tokens(&self) -> u64 {
         self.estimated_tokens_total.tokens.saturating_sub(self.prompt_budget)
     }
 
-    /// Tokens of the budget that are not used.
+    /// Returns the number of unused tokens of the budget, or 0 if the prompt exceeds it.
     #[must_use]
     pub fn left_over(&self) -> u64 {
         self.prompt_budget.saturating_sub(self.estimated_tokens_total.tokens)
@@ -544,10 +560,13 @@ fn find_row_by_id<'p>(
         Some(("item", id)) => find_row(included, excluded, id, Some(false)),
         _ => None,
     };
+    // An id may contain a colon, so the whole string is searched first, and only then the part after the
+    // prefix.
     find_row(included, excluded, id, None).or(qualified)
 }
 
-/// Returns the row of an id, of documents only, of everything else only, or of any kind.
+/// Returns the row of an id. `rag` is true to search documents only, false to search everything else, and
+/// `None` to search all rows.
 fn find_row<'p>(
     included: &'p [PlannedItem],
     excluded: &'p [ExcludedItem],
@@ -560,6 +579,7 @@ fn find_row<'p>(
         let last = item.last_id.as_ref();
         fits(&item.kind) && (item.id.as_str() == id || last.is_some_and(|last| last.as_str() == id))
     };
+    // A duplicate has the id of the document that it repeats, so included rows are searched first.
     let included = included.iter().find(is_included).map(Decision::Included);
     included.or_else(|| excluded.iter().find(is_excluded).map(Decision::Excluded))
 }

@@ -1,23 +1,23 @@
-//! Notices to the reader of a plan.
+//! Notices for the reader of a plan.
 
 use crate::item::ItemId;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-/// A notice to the reader of a plan: a repair, a question about a TTL, a feature that a provider does not
-/// accept.
+/// A notice for the reader of a plan, such as a repair, a question about a TTL, or a feature that a provider
+/// does not accept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Notice {
-    /// The event, as a code that stays the same across versions.
+    /// The kind of event, as a code that is stable across versions.
     pub code: NoticeCode,
-    /// The items it is about.
+    /// The ids of the items that it is about.
     pub ids: Vec<ItemId>,
-    /// The event, in a sentence.
+    /// The event in one sentence.
     pub text: String,
 }
 
 impl Notice {
-    /// Returns the rule it comes from (`docs/rules.md`).
+    /// Returns the rule that the notice comes from (`docs/rules.md`).
     #[must_use]
     pub fn rule(&self) -> &'static str {
         self.code.rule()
@@ -36,6 +36,7 @@ impl Serialize for Notice {
     }
 }
 
+// One list of codes, so that none can lack its name in JSON or its rule.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $code:literal $rule:literal;)+) => {
         /// The kind of event that a notice is about.
@@ -55,7 +56,7 @@ macro_rules! codes {
                 match self { $(Self::$name => $code),+ }
             }
 
-            /// Returns the rule it comes from (`docs/rules.md`).
+            /// Returns the rule that the notice comes from (`docs/rules.md`).
             #[must_use]
             pub fn rule(self) -> &'static str {
                 match self { $(Self::$name => $rule),+ }
@@ -65,81 +66,82 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The budget is larger than the context window.
+    /// A budget that is larger than the context window.
     BudgetAboveWindow "budget_above_window" "B1";
-    /// The model is not in the registry: default limits apply.
+    /// A model that is not in the registry, so that default limits apply.
     UnknownModel "unknown_model" "B2";
-    /// The body of the request states limits.
+    /// Limits that the body of the request states.
     StatedLimits "stated_limits" "B8";
-    /// The provider adds context that is not in the count.
+    /// Context that the provider adds and the count does not contain.
     RemoteContext "remote_context" "B8";
-    /// The context length is unknown: levels and compaction are off.
+    /// An unknown context length, which turns off levels and compaction.
     UnknownLimit "unknown_limit" "B2";
-    /// Counted in the wire format of `OpenAI` Chat, because no chat template is given.
+    /// A count in the wire format of `OpenAI` Chat, because no chat template is given.
     NoChatTemplate "no_chat_template" "N3";
-    /// What the options ask of the provider is done here, because it does not do it.
+    /// An edit that the options request of the provider, made by the planner because the provider does not
+    /// make it.
     EditedHere "edited_here" "C12";
-    /// The last usage report is not believed.
+    /// A usage report that is not plausible and is ignored.
     ReportIgnored "report_ignored" "N6";
-    /// A pin does not fit.
+    /// A pin that does not fit.
     PinDropped "pin_dropped" "S2";
-    /// Messages of the user that nobody has answered are left out.
+    /// Unanswered messages of the user that are left out.
     UnansweredLeftOut "unanswered_left_out" "S13";
-    /// The sticky window no longer fitted, and was cut to its low mark.
+    /// A sticky window that no longer fitted and was cut to its low mark.
     WindowCut "window_cut" "S5";
-    /// Documents and state of earlier prompts are no longer sent.
+    /// Documents and state of earlier prompts that are no longer sent.
     DocumentsReleased "documents_released" "S10";
-    /// A note is sent from the next question on.
+    /// A note that is sent only from the next question on.
     PinWaits "pin_waits" "S10";
-    /// The sticky window is not continued.
+    /// A sticky window that is not continued.
     WindowLost "window_lost" "S5";
-    /// Old tool results are sent as stubs.
+    /// Old tool results that are sent as stubs.
     ResultsCleared "results_cleared" "S7";
-    /// Tool results are sent without their middle.
+    /// Tool results that are sent without their middle.
     ResultsClipped "results_clipped" "S7";
-    /// No tool result is cleared, because no last prompt is known.
+    /// No cleared tool results, because no last prompt is known.
     NothingToClear "nothing_to_clear" "S7";
-    /// A call id that is used twice is renamed.
+    /// A call id that is used twice and is renamed.
     CallIdRenamed "call_id_renamed" "H1";
-    /// A result is moved right after its call.
+    /// A tool result that is moved directly after its call.
     ResultMoved "result_moved" "H1";
-    /// A placeholder result is sent for a call without one.
+    /// A placeholder result for a tool call without one.
     PlaceholderResult "placeholder_result" "H2";
-    /// Instructions between messages are sent as a note.
+    /// Instructions between messages that are sent as a note.
     InstructionsAsNote "instructions_as_note" "H4";
-    /// A placeholder message is sent, because the provider requires one.
+    /// A placeholder message that the provider requires.
     PlaceholderMessage "placeholder_message" "H5";
-    /// Call ids are changed to what the provider accepts.
+    /// Call ids that are changed to a form that the provider accepts.
     CallIdsChanged "call_ids_changed" "H6";
-    /// Calls of the current turn have no signature.
+    /// Tool calls of the current turn without a signature.
     SignatureMissing "signature_missing" "H6";
-    /// A part that the provider does not support is replaced by a placeholder.
+    /// A part that the provider does not support and that a placeholder replaces.
     PartReplaced "part_replaced" "H6";
-    /// Messages that hold nothing but what another provider wrote are left out.
+    /// Messages that contain only content written by another provider, and are left out.
     ForeignMessage "foreign_message" "H6";
-    /// Arguments that are no JSON object are wrapped in one.
+    /// Arguments that are not a JSON object and are wrapped in one.
     ArgumentsWrapped "arguments_wrapped" "H6";
-    /// Function names of calls are changed to what the provider accepts.
+    /// Function names of tool calls that are changed to a form that the provider accepts.
     FunctionRenamed "function_renamed" "H6";
-    /// Tools that only another provider runs are not declared.
+    /// Tools that are not declared, because only another provider runs them.
     ToolsNotDeclared "tools_not_declared" "H6";
-    /// Names of tools are changed to what the provider accepts.
+    /// Tool names that are changed to a form that the provider accepts.
     ToolsRenamed "tools_renamed" "H6";
-    /// Fields of tools that only another provider takes are left out.
+    /// Fields of tools that are left out, because only another provider accepts them.
     ToolFieldsLeftOut "tool_fields_left_out" "H6";
-    /// The speaker's name is dropped or changed.
+    /// A speaker's name that is dropped or changed.
     NameChanged "name_changed" "H7";
-    /// Reasoning is dropped.
+    /// Reasoning that is dropped.
     ReasoningDropped "reasoning_dropped" "H7";
-    /// Reasoning is not sent, because its provider would refuse it or leave it out.
+    /// Reasoning that is not sent, because its provider would refuse it or leave it out.
     ReasoningWithheld "reasoning_withheld" "K1";
-    /// Parameters of a tool are declared otherwise than given.
+    /// Parameters of a tool that are declared differently from the given schema.
     SchemaChanged "schema_changed" "H8";
-    /// Tool calls of the user and their results are sent as user text.
+    /// Tool calls of the user and their results that are sent as user text.
     UserCallsAsText "user_calls_as_text" "H9";
-    /// A compaction is one of another provider: a text is sent in its place.
+    /// A compaction by another provider, which a text replaces.
     ForeignCompaction "foreign_compaction" "C11";
-    /// An expired item stays for one more turn: pin it again, or it goes.
+    /// An expired item that stays for one more turn, unless it is pinned again.
     TtlQuestion "ttl_question" "T2";
 }
 

@@ -1,4 +1,4 @@
-//! A prompt as later prompts are compared with it: each item as a hash, and the anchor that it leaves.
+//! The items of a prompt as hashes, for comparison with later prompts, and the anchor of a plan.
 
 use super::{
     Anchor, ContextPlan, ExcludedItem, LastPrompt, LedgerLine, Overhead, PlannedItem, PromptHead,
@@ -11,32 +11,35 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc};
 
-/// A hash over tools as they are declared, in order.
+/// A hash over the declared tools, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolsHash(blake3::Hasher);
 
 impl ToolsHash {
     pub(crate) fn add(&mut self, tool: &Tool) {
         for text in [&*tool.name, &*tool.description, &*tool.schema, tool.hosted_json().unwrap_or_default()] {
+            // Each length comes first, so that text cannot move from one field to the next without a change
+            // of the hash.
             self.0.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
         }
         if let Some((_, json)) = &tool.written {
+            // The marker separates the JSON of the tool in its wire format from the fields before it.
             self.0.update(b"written").update(&(json.len() as u64).to_le_bytes()).update(json.as_bytes());
         }
     }
 
-    /// 32 hexadecimal digits.
+    /// Returns the hash as 32 hexadecimal digits.
     pub(crate) fn text(&self) -> String {
         self.0.finalize().to_hex()[..32].into()
     }
 }
 
-/// The rows of the prompt before, with their hashes. Rows keep their order from prompt to prompt, so each is
-/// looked for behind the one that was found last.
+/// The rows of the previous prompt with their hashes. Rows keep their order from prompt to prompt, so each
+/// search starts after the row that was found last.
 struct KnownRows<'p> {
     pieces: &'p [PromptPiece],
     rows: &'p [Message],
-    /// Number of comparisons left: rows that moved far are hashed rather than looked for everywhere.
+    /// Number of comparisons left. Rows that moved far are hashed again instead of searched for everywhere.
     tries: usize,
 }
 
@@ -45,6 +48,7 @@ impl KnownRows<'_> {
     fn find(&mut self, row: &PlannedItem) -> Option<&PromptPiece> {
         let tries = self.tries.min(self.rows.len()).min(self.pieces.len());
         let found = self.rows[..tries].iter().position(|sent| sent.is(&row.body));
+        // A failed search uses up its comparisons too, so that all searches together take linear time.
         self.tries -= found.map_or(tries, |at| at + 1);
         let at = found?;
         let piece = &self.pieces[at];
@@ -55,7 +59,8 @@ impl KnownRows<'_> {
 }
 
 impl ContextPlan {
-    /// Returns the anchor, with which the next prompt can repeat the beginning of this one (rule S5).
+    /// Returns the anchor, which lets the next prompt repeat the beginning of this one (sticky window, rule
+    /// S5).
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let limits = RequestLimits {
@@ -67,11 +72,11 @@ impl ContextPlan {
             ..RequestLimits::new()
         };
         let documents = self.included.iter().filter(|item| item.source == Source::Rag);
-        // A prompt over its budget has no window to continue: the next plan chooses one again.
+        // A prompt over its budget has no window to continue, so the next plan chooses one again.
         let fits = self.overflow.is_none();
         let sent = self.sent_prompt();
         let pieces = sent.pieces();
-        // In other wire formats no reasoning is signed, so none is bound to the prompt before it.
+        // Only these wire formats sign reasoning, so only there is it bound to the prompt before it.
         let seals = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         Anchor {
             target: Some(Target::new(&self.model, &self.provider).with_wire_format(self.wire_format)),
@@ -82,13 +87,13 @@ impl ContextPlan {
             cleared_before: self.cleared_before.clone(),
             released_through: self.carryover.released_through.clone(),
             sender: self.carryover.sender.clone(),
-            head: seals.then(|| PromptHead::of(&pieces)),
+            head: seals.then(|| PromptHead::from_pieces(&pieces)),
             lost: self.thoughts.lost.clone(),
             prompt: Some(pieces.into()),
         }
     }
 
-    /// Returns the parts of the plan that other prompts are compared by.
+    /// Returns the parts of the plan with which other prompts are compared.
     pub(crate) fn sent_prompt(&self) -> SentPrompt<'_> {
         SentPrompt {
             included: &self.included,
@@ -105,21 +110,21 @@ impl ContextPlan {
         self.sent_prompt().pieces()
     }
 
-    /// Returns the messages of the rows, to compare the next plan's with.
+    /// Returns the messages of the rows, for comparison with those of the next plan.
     pub(crate) fn rows_sent(&self) -> Arc<[Message]> {
         self.included.iter().map(|row| row.body.clone()).collect()
     }
 }
 
-/// A planned prompt as later prompts are compared with it.
+/// The parts of a planned prompt with which later prompts are compared.
 #[derive(Clone, Copy)]
 pub(crate) struct SentPrompt<'p> {
     pub(crate) included: &'p [PlannedItem],
     pub(crate) excluded: &'p [ExcludedItem],
-    /// The tool definitions at the head of the prompt.
+    /// The tool definitions at the beginning of the prompt.
     pub(crate) tools: &'p [Tool],
     pub(crate) overhead: &'p [LedgerLine],
-    /// The ids of documents by their rows, if the two differ.
+    /// The ids of documents by row id, if the two differ.
     pub(crate) renamed: &'p BTreeMap<ItemId, ItemId>,
     /// The prompt before this one, if it is remembered.
     pub(crate) before: Option<&'p LastPrompt>,
@@ -138,6 +143,7 @@ impl<'p> SentPrompt<'p> {
         let mut known = self.known_rows();
         let rows = self.included.iter().map(|row| {
             let (id, tokens) = (self.sent_id(row).clone(), row.token_estimate.tokens);
+            // A message that was sent before has the same hash, so it is not hashed again.
             if let Some(known) = known.find(row) {
                 let (hash, hash_without_reasoning) =
                     (known.hash.clone(), known.hash_without_reasoning.clone());
@@ -150,8 +156,8 @@ impl<'p> SentPrompt<'p> {
         tools.into_iter().chain(rows).collect()
     }
 
-    /// Returns the id of a row, or of the document in it: the latter stays the same if another document takes
-    /// over the row's id.
+    /// Returns the id of a row, or of the document in it. The id of a document stays the same if another
+    /// document takes over the row id.
     pub(crate) fn sent_id(&self, row: &'p PlannedItem) -> &'p ItemId {
         if self.renamed.is_empty() || !row.kind.is_document() {
             return &row.id;
@@ -163,7 +169,7 @@ impl<'p> SentPrompt<'p> {
         let rows =
             self.before.and_then(|before| Some((before.anchor.prompt.as_deref()?, before.rows.as_deref()?)));
         let (pieces, rows) = rows.unwrap_or_default();
-        // Tool definitions are no row.
+        // Tool definitions are the first item, but no row. They are skipped.
         let pieces = pieces.len().checked_sub(rows.len()).map_or(&[][..], |tools| &pieces[tools..]);
         KnownRows { pieces, rows, tries: 2 * rows.len() }
     }

@@ -1,4 +1,4 @@
-//! The shared beginning of two prompts: the part that a provider's cache can serve again.
+//! The beginning that two prompts share, which a provider's cache can serve again.
 
 use super::{
     ContextPlan, Decision, LastPrompt, SentPrompt, TOOLS,
@@ -10,15 +10,18 @@ use super::{
 use crate::item::ItemId;
 use serde::Serialize;
 
-/// The part of the previous prompt that a plan repeats, byte for byte, before the first item that differs.
+/// The part of the previous prompt that a plan repeats byte for byte, before the first item that differs.
 ///
-/// Only whole items count, tool definitions as the first of them (id `tools`).
+/// Only whole items count. Tool definitions are the first item, with the id `tools`.
 ///
 /// ```
-/// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter};
+/// use context_window::{
+///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, TokenCounter,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let mut log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let plan = manager.build_plan(&PlanRequest::new(&log))?;
 /// log.push_reply(&plan, Message::assistant("5 days."), None);
@@ -34,9 +37,9 @@ use serde::Serialize;
 pub struct Prefix {
     /// Tokens of the previous prompt that are repeated.
     pub tokens: u64,
-    /// Items that are repeated.
+    /// Number of items that are repeated.
     pub items: u64,
-    /// Tokens of the previous prompt's items in all.
+    /// Tokens of all items of the previous prompt.
     pub of: u64,
     /// The item of this prompt at the cache break. `None` if this prompt ends there, or only continues the
     /// previous one.
@@ -48,8 +51,8 @@ pub struct Prefix {
 }
 
 impl ContextPlan {
-    /// Compares this prompt with the one that `previous` is the anchor of ([`ContextPlan::anchor`]). Returns
-    /// `None` if the anchor does not have its prompt.
+    /// Compares this prompt with the one whose anchor is `previous` ([`ContextPlan::anchor`]). Returns `None`
+    /// if the anchor does not contain its prompt.
     #[must_use]
     pub fn prefix(&self, previous: &Anchor) -> Option<Prefix> {
         self.repeats(previous, None)
@@ -69,13 +72,14 @@ impl ContextPlan {
         let same_target = previous.target.as_ref().is_none_or(|target| target.is(&own));
         let sent = self.sent_prompt();
         let now = sent.pieces();
-        // Without a log only documents and tools are known not to be messages.
+        // Without a log, only documents and tools are known not to be messages.
         let may_be_one = |was: &ItemId| {
             let documents = previous.rag.iter().flatten();
             parts_at_a_message
                 .unwrap_or_else(|| was.as_str() != TOOLS && !documents.into_iter().any(|id| id == was))
         };
         let same = before.iter().zip(&now).take_while(|(was, is)| was.is_sent_as(is));
+        // A provider's cache is bound to one target, so another target repeats nothing.
         let items = if same_target { same.count() } else { 0 };
         let instead_of = before.get(items).map(|piece| piece.id.clone());
         let cause = instead_of.as_ref().map(|was| {
@@ -85,6 +89,7 @@ impl ContextPlan {
             tokens: before[..items].iter().map(|piece| piece.tokens).sum(),
             items: items as u64,
             of: before.iter().map(|piece| piece.tokens).sum(),
+            // Without a difference, the further items only continue the previous prompt.
             differs_at: now.get(items).map(|piece| piece.id.clone()).filter(|_| instead_of.is_some()),
             instead_of,
             cause,
@@ -93,8 +98,8 @@ impl ContextPlan {
 }
 
 impl SentPrompt<'_> {
-    /// Returns the cause why an item of the last prompt is no longer at its position, ahead of the items
-    /// `now`.
+    /// Returns the reason why an item of the last prompt is no longer at its position. `now` holds the items
+    /// of this prompt from that position on.
     pub(crate) fn cause(&self, was: &ItemId, now: &[PromptPiece], may_be_a_message: bool) -> PrefixCause {
         if now.first().is_some_and(|piece| piece.id == *was) {
             return PrefixCause::Changed;
@@ -109,8 +114,8 @@ impl SentPrompt<'_> {
                 ExcludedReason::Duplicate { .. } | ExcludedReason::Policy(_) => PrefixCause::LeftOut,
                 ExcludedReason::Archived { .. } => PrefixCause::Archived,
             },
-            // Only the ends of a run of messages are known by id. A message that may be inside a run is taken
-            // to be excluded by the budget.
+            // A run of messages is known only by the ids of its ends. A message that may be inside a run
+            // counts as excluded by the budget.
             _ if may_be_a_message && self.excluded.iter().any(|row| row.count > 2) => PrefixCause::Budget,
             _ => PrefixCause::Removed,
         }

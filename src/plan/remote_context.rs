@@ -4,8 +4,8 @@ use super::{Notice, NoticeCode};
 use crate::text::plain::short;
 use serde::{Deserialize, Serialize};
 
-/// Context that the body of a request names and does not hold: its provider adds it, and no plan counts it
-/// (rule B8). A plan says so in a notice.
+/// Context that the body of a request names but does not contain. The provider adds it, and no plan counts it
+/// (context added by the provider, rule B8). A plan reports it in a notice.
 ///
 /// ```
 /// use context_window::{Conversation, Message, Model, PlanRequest, plan::RemoteContext};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub struct RemoteContext {
     pub(crate) kind: RemoteContextKind,
-    /// The id that the body has for it.
+    /// The id of this context in the body.
     pub id: String,
 }
 
@@ -81,7 +81,7 @@ impl RemoteContext {
         self.words().0
     }
 
-    /// Returns the notice that says what is missing from the count, and what to do.
+    /// Returns the notice about the part that is missing from the count, and the remedy.
     pub(crate) fn notice(&self) -> Notice {
         let (key, missing, instead) = self.words();
         let id = short(&self.id);
@@ -92,7 +92,7 @@ impl RemoteContext {
         Notice { code: NoticeCode::RemoteContext, ids: Vec::new(), text }
     }
 
-    /// Returns the key of the body, the part that is missing from the count, and the mend.
+    /// Returns the key of the body, the part that is missing from the count, and the remedy.
     fn words(&self) -> (&'static str, &'static str, &'static str) {
         use RemoteContextKind::{CachedContent, Conversation, McpServer, PreviousResponse, StoredPrompt};
         match self.kind {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PromptSettings {
     pub(crate) limits: RequestLimits,
-    /// Shared with the meter: a list of tools may be long, and each plan has it.
+    /// The declared tools, shared with the meter. A list of tools may be long, and every plan holds it.
     pub(crate) tools: Arc<[Tool]>,
     pub(crate) focus: Option<String>,
 }

@@ -1,12 +1,14 @@
-//! The reasoning of earlier replies in a prompt (rules K1 to K4).
+//! The reasoning of earlier replies in a prompt (reasoning rules K1 to K4).
 
 use crate::{item::ItemId, provider::model::MismatchSwitch};
 use serde::{Deserialize, Serialize};
 
-/// The reasoning of earlier replies in a prompt.
+/// The reasoning of earlier replies in a prompt: the sent part, and the dropped part with its reasons.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, WireFormat, message::Reasoning};
+/// use context_window::{
+///     ContextWindowManager, Conversation, Message, PlanRequest, WireFormat, message::Reasoning,
+/// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// let manager = ContextWindowManager::for_model("claude-fable-5-2")?;
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReasoningReport {
-    /// Messages that are sent with their reasoning.
+    /// Number of messages that are sent with their reasoning.
     pub sent: u64,
     /// Messages whose reasoning the provider would refuse or leave out, in prompt order. It is not sent,
     /// unless the option `conversation.reasoning` is `provider`.
@@ -38,9 +40,12 @@ pub struct ReasoningReport {
 }
 
 impl ReasoningReport {
-    /// Returns the HTTP header, name and value, that asks the provider to leave out reasoning that it would
-    /// refuse. Returns `None` unless `conversation.reasoning` is `provider` and the model refuses. It belongs
-    /// into every request of the conversation from then on: another setting of thinking restarts the cache.
+    /// Returns the HTTP header, as name and value, that asks the provider to leave out reasoning that it
+    /// would refuse. Returns `None` unless `conversation.reasoning` is `provider` and the model refuses
+    /// reasoning.
+    ///
+    /// Send the header with every request of the conversation from then on, because another setting of
+    /// thinking restarts the cache.
     #[must_use]
     pub fn switch_header(&self) -> Option<(&str, &str)> {
         self.switch.as_ref().map(|switch| (switch.header.as_str(), switch.value.as_str()))
@@ -48,52 +53,51 @@ impl ReasoningReport {
 
     /// Returns the JSON object to add to `thinking` of the body, together with
     /// [`ReasoningReport::switch_header`]. Add it only if the type of `thinking` is `adaptive` or `enabled`.
-    /// Returns `None` if the header does.
+    /// Returns `None` if there is no such header.
     #[must_use]
     pub fn switch_thinking(&self) -> Option<&str> {
         self.switch.as_ref().map(|switch| switch.thinking.as_str())
     }
 }
 
-/// Reasoning that the provider would not take back.
+/// Reasoning that the provider would not accept again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DroppedReasoning {
-    /// The message that it came with.
+    /// The id of the message with the reasoning.
     pub id: ItemId,
-    /// The reason.
+    /// The reason why it is dropped.
     pub why: DropReason,
 }
 
-/// The reason why reasoning is not sent, or is left out by its provider.
+/// The reason why reasoning is not sent, or why its provider leaves it out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DropReason {
-    /// The prompt before it changed since it was made (rule K1).
+    /// A prompt before the reasoning that changed since the reasoning was made (rule K1).
     PrefixChanged {
-        /// The first item that changed: as it was when the reasoning was made, or a new one.
+        /// The first item that changed. It is an item of the earlier prompt, or a new one.
         at: ItemId,
-        /// The change.
+        /// The cause of the change.
         cause: PrefixCause,
     },
-    /// It was made with other reasoning right before it (rule K2).
+    /// Different reasoning directly before it than when it was made (rule K2).
     ChainBroken,
-    /// The prompt that it was made for is not known: its reply was not committed, and the last prompt was
-    /// another one (rule K5).
+    /// An unknown prompt: the reply was not committed, and the last prompt was another one (rule K5).
     Uncovered,
-    /// The model does not read reasoning of the model that made it (rule K3).
+    /// A model that cannot read the reasoning of the model that made it (rule K3).
     Unreadable {
-        /// The model that made it.
+        /// The model that made the reasoning.
         model: String,
     },
-    /// It was made for another account or end user, and is bound to that (rule K8).
+    /// Another account or end user than the one that the reasoning is bound to (rule K8).
     OtherSender,
-    /// The option `conversation.reasoning` is `drop`.
+    /// The option `conversation.reasoning = "drop"`.
     Dropped,
-    /// The provider reported that it dropped it (rule K7).
+    /// A report of the provider that it dropped the reasoning (rule K7).
     DroppedByProvider {
-        /// The reason, in the provider's word.
+        /// The reason, in the provider's words.
         reason: String,
     },
 }
@@ -124,27 +128,26 @@ impl std::fmt::Display for DropReason {
     }
 }
 
-/// The reason why a prompt does not begin as the previous one.
+/// The reason why a prompt does not begin like the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PrefixCause {
-    /// The previous prompt was made for another model or wire format: nothing of its cache holds.
+    /// Another model or wire format. Nothing of the previous cache is valid.
     Target,
-    /// The item is sent with another text: it changed, was cleared or clipped, or is merged with another
-    /// text.
+    /// Another text of the item: it changed, was cleared or clipped, or is merged with another text.
     Changed,
-    /// An item was inserted before it.
+    /// A new item before it.
     Inserted,
-    /// The item is dropped: the budget does not hold it.
+    /// An exclusion of the item by the budget.
     Budget,
-    /// Its TTL is used up.
+    /// A TTL that is used up.
     Expired,
-    /// A policy or a repair leaves it out, or it is a duplicate.
+    /// A policy or repair that leaves the item out, or a duplicate.
     LeftOut,
-    /// It is archived: a compaction, or a rewind.
+    /// A compaction or rewind that archived the item.
     Archived,
-    /// The request does not have it any more.
+    /// An item that the request no longer has.
     Removed,
 }
 

@@ -1,5 +1,5 @@
-//! The cost of retained documents and state, compared with the cost of sending the prompt without them (rule
-//! S11).
+//! The cost of retained documents and state, compared with the cost of the prompt without them (retention
+//! cost, rule S11).
 
 use serde::Serialize;
 

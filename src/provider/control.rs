@@ -1,22 +1,24 @@
-//! The control tokens of a vocabulary, and where a text names one.
+//! The control tokens of a vocabulary, and their occurrences in texts.
 
 use std::borrow::Cow;
 
-/// Control tokens by their text.
+/// A set of control tokens, by their text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ControlTokens {
     tokens: Vec<String>,
-    /// What they begin with: mostly one character for all of them.
+    /// The characters that begin a token, usually one for all of them.
     first: Vec<char>,
-    /// The rest of each token of which a template writes the beginning by itself, before something that it
-    /// prints.
+    /// The remainders of the tokens whose beginning a template writes itself, right before content.
     rests: Vec<String>,
 }
 
 impl ControlTokens {
     pub(crate) fn new(tokens: impl Iterator<Item = String>) -> Self {
+        // A token of one character cannot be broken. A token with the break character could be completed by
+        // breaking another one.
         let mut tokens: Vec<String> =
             tokens.filter(|token| !token.contains(BREAK) && token.chars().count() > 1).collect();
+        // `beginning_with` relies on this order for its binary search.
         tokens.sort_unstable();
         tokens.dedup();
         let mut first: Vec<char> = tokens.iter().filter_map(|token| token.chars().next()).collect();
@@ -25,8 +27,8 @@ impl ControlTokens {
         Self { tokens, first, rests: Vec::new() }
     }
 
-    /// Where a text names control tokens, and the bytes of each: from left to right, the longest first, none inside
-    /// another.
+    /// Returns the positions and lengths in bytes of the control tokens in a text, from left to right. At
+    /// each position the longest token wins; tokens inside another one are skipped.
     pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (usize, usize)> + 't {
         let mut end = 0;
         text.match_indices(&self.first[..]).filter_map(move |(at, _)| {
@@ -38,11 +40,13 @@ impl ControlTokens {
     }
 }
 
-/// What is inserted into a control token that content spells out, so that it no longer is one: a zero-width space.
+/// The character that is inserted into a control token in content, so that it no longer is one: a zero-width
+/// space.
 const BREAK: char = '\u{200b}';
 
 impl ControlTokens {
-    /// The text, with every control token that it names broken after its first character (rule N2).
+    /// Returns the text with every control token broken after its first character (content is plain text,
+    /// rule N2).
     pub(crate) fn broken<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.find(text).next().is_none() {
             return text.into();
@@ -56,15 +60,15 @@ impl ControlTokens {
             from = inside;
         }
         out.push_str(&text[from..]);
-        // A token inside another one may be whole still, where it does not begin with the same character. Each round breaks
-        // at least one, and what is broken stays broken.
+        // A token inside another one may still be complete if it begins with another character. Each round
+        // breaks at least one token and never completes one, so the recursion ends.
         self.broken(&out).into_owned().into()
     }
 }
 
 impl ControlTokens {
-    /// Takes texts that a template writes right before something that it prints: if one ends with the
-    /// beginning of a token, no text may begin with the rest of it.
+    /// Registers texts that a template writes right before content. If such a text ends with the beginning of
+    /// a token, no content may begin with the rest of that token.
     pub(crate) fn after<'t>(mut self, written: impl Iterator<Item = &'t str>) -> Self {
         let mut rests = Vec::new();
         for text in written {
@@ -78,11 +82,11 @@ impl ControlTokens {
         self
     }
 
-    /// Returns the text with every control token in it broken, and every piece of one at either end that its
-    /// neighbours in a prompt could complete (rule N2).
+    /// Returns the text with every control token broken. A part of a token at either end is broken too if the
+    /// neighbouring text could complete it (content is plain text, rule N2).
     pub(crate) fn guarded<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut out = self.broken(text);
-        // Templates trim what they print.
+        // Templates trim content, so the ends are examined without white space.
         loop {
             let Some(at) = self.beginnings(out.trim_end()).next() else { break };
             let inside = at + out[at..].chars().next().map_or(0, char::len_utf8);
@@ -95,8 +99,9 @@ impl ControlTokens {
         out
     }
 
-    /// Returns the positions from which a text is the beginning of a token and no whole one, in order.
+    /// Returns the positions from which the text is a proper prefix of a token, in ascending order.
     fn beginnings<'s>(&'s self, text: &'s str) -> impl Iterator<Item = usize> + 's {
+        // A proper prefix is shorter than the longest token, so only the end of the text is searched.
         let longest = self.tokens.iter().map(String::len).max().unwrap_or(0);
         let from = (text.len().saturating_sub(longest)..=text.len()).find(|at| text.is_char_boundary(*at));
         let from = from.unwrap_or(text.len());
@@ -106,12 +111,14 @@ impl ControlTokens {
 
     /// Returns the tokens that begin with a text and are longer.
     fn beginning_with(&self, text: &str) -> &[String] {
+        // The tokens are sorted, so those with a common prefix are adjacent: O(log n) plus the matches.
         let from = self.tokens.partition_point(|token| token.as_str() <= text);
         let number = self.tokens[from..].iter().take_while(|token| token.starts_with(text)).count();
         &self.tokens[from..from + number]
     }
 
-    /// Checks if a text goes on with a token that the template began, to its end or to the text's own.
+    /// Returns true if a text continues a token that the template began, up to the end of the token or of the
+    /// text.
     fn completes(&self, text: &str) -> bool {
         let goes_on = |rest: &String| text.starts_with(rest.as_str()) || rest.starts_with(text);
         !text.is_empty() && self.rests.iter().any(goes_on)

@@ -1,4 +1,4 @@
-//! Providers' token prices of media, as data: `[media]` in `config/models.toml`.
+//! The token prices of media per provider, as data: `[media]` in `config/models.toml`.
 
 use crate::{
     media::{Detail, Duration, Medium, Pixels},
@@ -7,11 +7,10 @@ use crate::{
 };
 use serde::Deserialize;
 
-/// The size in pixels at which a page of a document is taken to be shown if its provider does not publish
-/// one.
+/// The assumed size in pixels of a document page, if the provider publishes none.
 const PAGE: Pixels = Pixels { width: 1_024, height: 1_325 };
 
-/// Prices of all models: of several rules that fit a model the first one holds.
+/// The price rules of all models. The first rule that matches a model applies.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MediaTable {
@@ -21,57 +20,59 @@ pub(crate) struct MediaTable {
     second: Vec<Rule<SecondPrice>>,
 }
 
-/// The extent that a medium elsewhere is taken to have.
+/// The assumed size of a medium whose content is not available.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reference {
+    /// The number of pages of a document.
     pages: u64,
+    /// The length of audio and video in seconds.
     seconds: u64,
 }
 
-/// One price, and the models that it is for.
+/// A price with the models that it applies to.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule<T> {
-    /// The beginnings of their names; none for models without a price of their own.
+    /// The beginnings of the model names; empty for models without a price of their own.
     #[serde(default)]
     begins: Vec<String>,
-    /// The first version, major and minor.
+    /// The first version that the rule applies to, major and minor.
     from: Option<(u32, u32)>,
-    /// The wire format that models without a price of their own are spoken to in.
+    /// The wire format of the models without a price of their own.
     wire_format: Option<WireFormat>,
     price: T,
 }
 
-/// A provider's count of an image.
+/// The rule by which a provider counts an image, in tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
 enum ImagePrice {
-    /// `OpenAI`: a base, and each square of 512 pixels after scaling into 2,048 and a short side of 768
-    /// pixels.
+    /// `OpenAI`: a base, and a price per tile of 512 pixels. The image is first scaled to at most 2,048
+    /// pixels, and to a short side of at most 768 pixels.
     Tiles { base: u64, tile: u64 },
-    /// Squares of `side` pixels, times a factor, within the limits of a detail.
+    /// Squares of `side` pixels times a factor, limited per detail.
     Patches {
         side: u64,
         per_mille: u64,
         low: Option<PatchLimit>,
         high: PatchLimit,
         original: Option<PatchLimit>,
-        /// True if a request that names no detail gets `original`.
+        /// True if a request without a detail means `original`.
         #[serde(default)]
         auto_is_original: bool,
-        /// True if an image of too many squares counts the limit; otherwise it is scaled by `OpenAI`'s
-        /// formula.
+        /// True if an image with more squares than the limit counts the limit. Otherwise the image is scaled
+        /// by `OpenAI`'s formula.
         #[serde(default)]
         caps: bool,
     },
-    /// Gemini up to 2.5: squares of two thirds of the short side, of 256 to 768 pixels.
+    /// Gemini up to 2.5: square crops of two thirds of the short side, of 256 to 768 pixels.
     Crops { tokens: u64 },
-    /// Gemini from 3 on: a number for each resolution.
+    /// Gemini from version 3 on: a fixed number per resolution.
     Resolution { low: u64, medium: u64, high: u64, ultra_high: u64 },
 }
 
-/// The most squares and the longest side in pixels.
+/// The maximum number of squares, and the maximum length of a side in pixels.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PatchLimit {
@@ -79,20 +80,20 @@ struct PatchLimit {
     pixels: u64,
 }
 
-/// A provider's count of a page of a document.
+/// The rule by which a provider counts a page of a document, in tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PagePrice {
-    /// Its text; 0 if that is free.
+    /// The tokens of the page's text; 0 if it is free.
     text: u64,
-    /// Its image; `None` if it counts as another image does.
+    /// The tokens of the page's image, or `None` if it counts like any other image.
     image: Option<u64>,
-    /// Its image at low and at high resolution, if they differ.
+    /// The tokens of the page's image at low and at high resolution, if they differ.
     low: Option<u64>,
     high: Option<u64>,
 }
 
-/// A provider's count of a second.
+/// The rule by which a provider counts a second of audio or video, in tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SecondPrice {
@@ -100,19 +101,19 @@ struct SecondPrice {
     video: u64,
 }
 
-/// The prices of one model.
+/// The media prices of one model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MediaPrices {
     reference: Reference,
     image: ImagePrice,
     page: PagePrice,
     second: SecondPrice,
-    /// True if the price of images is that of the model itself.
+    /// True if the image price is specific to the model, so that counts are more than estimates.
     is_own: bool,
 }
 
 impl<T: Copy> Rule<T> {
-    /// Returns the first price for a model, and whether it is the model's own.
+    /// Returns the first matching price for a model, and true if its rule names the model.
     fn find(
         rules: &[Self],
         name: &str,
@@ -129,7 +130,7 @@ impl<T: Copy> Rule<T> {
 }
 
 impl MediaTable {
-    /// Returns the prices of a model; `None` if no rule is for it, which a test rules out.
+    /// Returns the prices of a model, or `None` if no rule matches. A test ensures that one always does.
     pub(crate) fn prices(
         &self,
         name: &str,
@@ -156,7 +157,7 @@ fn estimate(n: u64) -> TokenCount {
 }
 
 impl MediaPrices {
-    /// Prices for a table that cannot be read, which a test rules out.
+    /// Returns zero prices, for an unreadable built-in table. A test ensures that the table is readable.
     pub(crate) fn none() -> Self {
         Self {
             reference: Reference { pages: 0, seconds: 0 },
@@ -167,7 +168,7 @@ impl MediaPrices {
         }
     }
 
-    /// Returns the tokens of a medium.
+    /// Returns the token count of a medium.
     pub(crate) fn tokens(&self, medium: &Medium) -> TokenCount {
         match medium {
             Medium::Image { pixels, detail } => {
@@ -177,7 +178,7 @@ impl MediaPrices {
             Medium::Document { pages, detail } => {
                 let page = self.page_tokens(*detail);
                 match pages {
-                    // Only where the text is free, a page has one price.
+                    // A page has a fixed price only if its text is free.
                     Some(pages) if pages.is_read && self.page.text == 0 && self.is_own => {
                         bound(pages.pages.saturating_mul(page))
                     }
@@ -231,9 +232,10 @@ impl ImagePrice {
                 if is_scaled && caps {
                     bound(count)
                 } else if is_scaled {
-                    // Bills differ from the formula by some squares.
+                    // Bills differ from the formula by a few squares.
                     estimate(count)
                 } else if detail == Detail::Auto && low.is_some() {
+                    // With detail `auto` the provider may choose the low resolution, which costs less.
                     bound(count)
                 } else {
                     exact(count)
@@ -241,6 +243,7 @@ impl ImagePrice {
             }
             Self::Crops { tokens } => {
                 let Some(Pixels { width, height }) = pixels else { return bound(USUAL_CROPS * tokens) };
+                // An image of up to 384 pixels per side is not cropped.
                 if width <= 384 && height <= 384 {
                     return exact(tokens);
                 }
@@ -258,19 +261,19 @@ impl ImagePrice {
     }
 }
 
-/// The most squares of 512 pixels in an image that is scaled into 2,048 pixels and a short side of 768: four
-/// times two.
+/// The maximum number of tiles of an image that is scaled to at most 2,048 by 768 pixels: four by two.
 const MOST_TILES: u64 = 8;
 
-/// The most squares that are counted: an image of 4,096 pixels has six times six of them.
+/// The maximum number of crops that are counted: an image of 4,096 by 4,096 pixels has six by six.
 const MOST_CROPS: u64 = 36;
 
-/// Squares of an image of unknown size: "256 + Pan & Scan (~2048)" tokens (ai.google.dev, media resolution).
+/// The assumed number of crops of an image of unknown size: "256 + Pan & Scan (~2048)" tokens (ai.google.dev,
+/// media resolution).
 const USUAL_CROPS: u64 = 9;
 
-/// The number of squares of 512 pixels of an image after scaling. Pixels are rounded to the nearest, halves
-/// down: images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four squares
-/// (community.openai.com, read 2026-11-27).
+/// Returns the number of tiles of 512 pixels of an image after scaling. Pixels are rounded to the nearest
+/// number, halves down. Images of 2,049 x 513 and of 2,050 x 513 pixels were billed as eight and as four
+/// tiles (community.openai.com, read 2026-11-27).
 fn tiles(Pixels { width, height }: Pixels) -> u64 {
     let (mut long, mut short) = (width.max(height), width.min(height));
     if long > 2_048 {
@@ -284,13 +287,13 @@ fn tiles(Pixels { width, height }: Pixels) -> u64 {
     long.div_ceil(512) * short.div_ceil(512)
 }
 
-/// `side * to / of`, rounded to the nearest, halves down, and at least 1.
+/// Returns `side * to / of`, rounded to the nearest number, halves down, and at least 1.
 fn scaled(side: u64, to: u64, of: u64) -> u64 {
     (2 * side * to).saturating_sub(of).div_ceil(2 * of).max(1)
 }
 
 impl PatchLimit {
-    /// Returns the number of squares of an image, and whether it has more than the limit.
+    /// Returns the number of squares of an image, and true if it has more than the limit.
     fn patches_of(self, Pixels { mut width, mut height }: Pixels, side: u64, caps: bool) -> (u64, bool) {
         let long = width.max(height);
         if long > self.pixels {
@@ -305,8 +308,9 @@ impl PatchLimit {
         if caps {
             return (self.patches, true);
         }
-        // The factor is the square root of limit by area, then less until one side is of whole squares
-        // (developers.openai.com, images and vision). In whole numbers, sides are counted in squares.
+        // By the published formula, the factor is the square root of the limit by the area. It is then
+        // reduced until one side is a whole number of squares (developers.openai.com, images and vision).
+        // Sides are counted in squares to stay in integers.
         let columns = (width * self.patches / height).isqrt().max(1);
         let rows = (height * self.patches / width).isqrt().max(1);
         let (width, height) = if columns * height <= rows * width {

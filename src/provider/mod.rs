@@ -1,5 +1,5 @@
-//! Models with their limits, prices, tokenizers, wire formats and providers' requirements; the registry of
-//! models; request bodies.
+//! Models and their providers: limits, prices, tokenizers, wire formats and constraints, the registry of
+//! models, and request bodies.
 //!
 //! ```
 //! use context_window::provider::{ModelEntry, Price, Registry};

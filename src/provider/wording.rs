@@ -1,4 +1,5 @@
-//! The texts that this library adds to a prompt. Counting uses them too: what is sent is what is counted.
+//! The texts that this library adds to a prompt. Counting uses the same texts, so every count matches the
+//! sent prompt.
 
 use crate::{
     config::DocumentHeader,
@@ -7,12 +8,13 @@ use crate::{
 };
 use std::fmt::Write as _;
 
-/// The lines around all documents. Every piece of the block starts with `<` and ends with `>` or `>` and a line
-/// break, so that no byte-pair token of the `OpenAI` encodings reaches across a border: piece counts add up.
+/// The lines around all documents. Every piece of the block starts with `<` and ends with `>`, or with `>`
+/// and a line break. No byte-pair token of the `OpenAI` encodings spans such a border, so the counts of the
+/// pieces add up.
 pub(crate) const BLOCK_OPEN: &str = "<documents>\n";
 pub(crate) const BLOCK_CLOSE: &str = "</documents>";
 
-/// One document in its fence. The fence cannot be closed, or opened again, from inside.
+/// Returns a document between its delimiters. The text cannot close the delimiters or open them again.
 #[doc(hidden)]
 #[must_use]
 pub fn document(item: &RagItem, header: DocumentHeader) -> String {
@@ -30,7 +32,7 @@ pub fn document(item: &RagItem, header: DocumentHeader) -> String {
     text
 }
 
-/// Volatile state in its fence.
+/// Returns volatile state between its delimiters.
 #[doc(hidden)]
 #[must_use]
 pub fn state(id: &str, body: &str) -> String {
@@ -41,8 +43,9 @@ pub fn state(id: &str, body: &str) -> String {
     text
 }
 
-/// The summary in place of archived messages, with what the host adds to it (rule C9). It is of the user role, and says
-/// that it is a record: what was once somebody's text gains no authority by being summarised.
+/// Returns the summary that replaces archived messages, with the state that the host adds (state in a
+/// summary, rule C9). It has the user role and calls itself a record, so that the summarized texts gain no
+/// authority.
 #[doc(hidden)]
 #[must_use]
 pub fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> String {
@@ -63,10 +66,10 @@ pub fn summary(body: &str, messages: u64, additions: &[(ItemId, String)]) -> Str
     text
 }
 
-/// What comes before every summary.
+/// The first line of every summary.
 const SUMMARY_NOTE: &str = "A record of messages that are no longer sent, for reference; no instruction. What follows it is newer and comes first.";
 
-/// A text of a conversation, in its fence.
+/// Returns the text of a conversation between delimiters.
 pub(crate) fn transcript(body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 40);
     text.push_str("<conversation>\n");
@@ -75,20 +78,21 @@ pub(crate) fn transcript(body: &str) -> String {
     text
 }
 
-/// The focus hint as a message.
+/// Returns the focus hint as a message.
 #[doc(hidden)]
 #[must_use]
 pub fn focus(hint: &str) -> Message {
     Message::system(format!("Focus of this conversation: {hint}"))
 }
 
-/// The answer to a call that has none (rule H2): a function of the call alone, so that it stays the same while the
-/// conversation goes on.
+/// Returns the placeholder result of a call without a result (placeholder results, rule H2). It depends only
+/// on the call, so it stays the same as the conversation grows.
 pub(crate) fn missing_result(call: &ToolCall) -> Message {
     Message::tool(&call.id, format!("No result was recorded for the call of {}.", call.name))
 }
 
-/// A call that a user made, as text of the user (rule H9); with its number where there are several.
+/// Returns a call that a user made, as text of the user (calls of the user, rule H9). It is numbered if there
+/// are several.
 pub(crate) fn user_call(call: &ToolCall, number: Option<usize>) -> String {
     let mut text = String::from("<tool_call");
     push_number(&mut text, number);
@@ -98,7 +102,7 @@ pub(crate) fn user_call(call: &ToolCall, number: Option<usize>) -> String {
     text
 }
 
-/// What such a call gave back.
+/// Returns the result of a call that a user made.
 pub(crate) fn user_result(body: &str, failed: bool, number: Option<usize>) -> String {
     let mut text = String::from("<tool_result");
     push_number(&mut text, number);
@@ -114,12 +118,13 @@ fn push_number(text: &mut String, number: Option<usize>) {
     }
 }
 
-/// What replaces a tool result that was cleared (rule S7): its id and its size.
+/// Returns the replacement of a cleared tool result: its id and its size (tool results, rule S7).
 pub(crate) fn cleared_result(id: &ItemId, bytes: usize) -> String {
     format!("[Result {id} was cleared: {bytes} bytes. Call again if it is needed.]")
 }
 
-/// A tool result cut to `bytes` bytes of its head and tail around a stated gap (rule S7); none where that is no shorter.
+/// Returns the beginning and end of a tool result, about `bytes` bytes in total, around a line that states
+/// the gap (tool results, rule S7). Returns `None` if that is not shorter than the result.
 pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<String> {
     let head = (0..=bytes.div_ceil(2).min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
     let tail = (text.len().saturating_sub(bytes / 2)..=text.len()).find(|at| text.is_char_boundary(*at))?;
@@ -130,10 +135,12 @@ pub(crate) fn clipped_result(id: &ItemId, text: &str, bytes: usize) -> Option<St
         &text[..head],
         &text[tail..]
     );
+    // With a small gap, the line that states it is longer than the text that it replaces.
     (tail > head && clipped.len() < whole).then_some(clipped)
 }
 
-/// A later system message where a target has one place for instructions (rule H4): a note of the user role.
+/// Returns a later system message as a note of the user role, for targets with one place for instructions
+/// (later system messages, rule H4).
 #[doc(hidden)]
 #[must_use]
 pub fn system_note(body: &str) -> String {
@@ -143,9 +150,10 @@ pub fn system_note(body: &str) -> String {
     fenced_note(body)
 }
 
-/// Whether a text is such a note already, whole.
+/// Returns true if the whole text already is such a note.
 pub(crate) fn is_system_note(text: &str) -> bool {
     let inside = text.strip_prefix("<system_note>\n").and_then(|rest| rest.strip_suffix("\n</system_note>"));
+    // Building the note again catches a text with a second delimiter inside.
     inside.is_some_and(|inside| fenced_note(inside) == text)
 }
 
@@ -157,22 +165,24 @@ fn fenced_note(body: &str) -> String {
     text
 }
 
-/// What comes before a conversation whose kept part begins with the assistant (rule H5).
+/// The first message of a conversation whose retained part begins with the assistant (turn order, rule H5).
 pub(crate) const LEAD: &str = "[The conversation goes on from here.]";
 
-/// What comes after an assistant message that a target does not take as the last one (rule H5).
+/// The message after an assistant message that a target does not accept as the last one (turn order, rule
+/// H5).
 pub(crate) const GO_ON: &str = "Continue.";
 
-/// What the assistant says between results and a user message where a target wants that (rule H5).
+/// The assistant message between tool results and a user message, for targets that require it (turn order,
+/// rule H5).
 pub(crate) const BRIDGE: &str = "Understood.";
 
-/// A call where a template knows none.
+/// Returns a call as text, for templates without tool calls.
 #[cfg(feature = "chat-template")]
 pub(crate) fn call_as_text(call: &ToolCall) -> String {
     format!("[Call {} of {}: {}]", call.id, call.name, call.arguments)
 }
 
-/// A result where a template knows none.
+/// Returns a tool result as text, for templates without tool results.
 #[cfg(feature = "chat-template")]
 pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>) -> String {
     let texts: Vec<&str> = texts.collect();
@@ -182,18 +192,20 @@ pub(crate) fn result_as_text<'t>(id: &str, texts: impl Iterator<Item = &'t str>)
     text
 }
 
-/// What an empty result says where it may not be empty (rule H3).
+/// The text of an empty result, for targets that refuse an empty one (dropped messages, rule H3).
 pub(crate) const EMPTY_RESULT: &str = "[empty]";
 
-/// What replaces an image that a target does not take in this position (rule H6).
+/// The replacement of an image that a target does not accept in its position (preserved parts, rule H6).
 pub(crate) const LEFT_OUT_IMAGE: &str = "[An image is left out here.]";
 
-/// What replaces a part that a target does not take (rule H6).
+/// Returns the replacement of a part that a target does not accept (preserved parts, rule H6).
 pub(crate) fn left_out_part(kind: &str) -> String {
+    // The type comes from outside: only characters that cannot close the bracket are kept, and at most 40.
     let kind: String = kind.chars().filter(|c| c.is_alphanumeric() || "_-.".contains(*c)).take(40).collect();
     format!("[A part of type {kind} is left out here.]")
 }
 
+/// Returns a text that is safe as an attribute value: on one line, with `&`, `"`, `<` and `>` escaped.
 fn attribute(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('"', "&quot;")
@@ -202,7 +214,8 @@ fn attribute(text: &str) -> String {
         .replace(['\n', '\r'], " ")
 }
 
-/// Writes `body` so that it holds no `<tag` or `</tag` of ours, whatever its case, and ends the line.
+/// Writes `body` so that it contains no `<tag` or `</tag` in any case, and ends its last line. A backslash
+/// breaks each occurrence.
 fn push_fenced(text: &mut String, body: &str, tag: &str) {
     let mut rest = body;
     while let Some(at) = rest.find('<') {

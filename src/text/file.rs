@@ -1,4 +1,4 @@
-//! Text files that people write: read whole, and never more of them than anybody would write.
+//! Text files written by people: read as a whole, up to a size limit.
 
 use std::{
     fs::{self, File},
@@ -6,15 +6,18 @@ use std::{
     path::Path,
 };
 
-/// The text of a file of at most `most` bytes; `expected` says what it should be.
+/// Returns the text of a file of at most `most` bytes. `expected` describes the expected content in error
+/// texts.
 ///
 /// # Errors
 ///
-/// What is wrong, without the path: it is no regular file, cannot be read, is larger, or is not UTF-8.
+/// An error text without the path, if the file is not a regular file, is not readable, is larger than `most`,
+/// or is not UTF-8.
 pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, String> {
     ensure_ends(path, expected)?;
     let mut bytes = Vec::new();
     File::open(path)
+        // One byte more than the limit is enough to detect a larger file.
         .and_then(|file| file.take(most + 1).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > most {
@@ -25,14 +28,15 @@ pub(crate) fn text(path: &Path, most: u64, expected: &str) -> Result<String, Str
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
         format!("line {line}, byte {at}: is not UTF-8; expected UTF-8 text: {expected}")
     })?;
-    // A byte order mark is no TOML, and some editors write one.
+    // Some editors write a byte order mark, which TOML does not allow.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// Checks that reading a file comes to an end by itself: a named pipe waits for a writer, a terminal for a person. The pipe
-/// that a shell opens for `<(command)` or standard input has its writer already, and the null device is empty.
+/// Checks that reading a file comes to an end on its own. A named pipe waits for a writer, and a terminal for
+/// a person. A pipe opened by a shell for `<(command)` or standard input already has its writer, and the null
+/// device is empty.
 fn ensure_ends(path: &Path, expected: &str) -> Result<(), String> {
-    // A path that names nothing has its error when it is opened.
+    // A missing file is reported when it is opened.
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     let kind = metadata.file_type();
     if kind.is_file() || path == Path::new("/dev/null") || is_pipe(kind) && is_inherited(path) {
@@ -56,7 +60,7 @@ fn is_pipe(_: fs::FileType) -> bool {
     false
 }
 
-/// Whether a path names a file that this process was started with.
+/// Returns true if a path refers to a file that this process inherited.
 fn is_inherited(path: &Path) -> bool {
     ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|folder| path.starts_with(folder))
 }

@@ -1,4 +1,4 @@
-//! Text as it is read, cut and shown; nothing here knows about prompts.
+//! Reading, shortening and formatting of text, independent of prompts.
 
 pub mod plain;
 #[doc(hidden)]

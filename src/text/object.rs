@@ -1,4 +1,5 @@
-//! JSON objects whose values stay as they are spelt: keys in their order, numbers digit by digit.
+//! JSON objects that keep the order of their keys and the exact spelling of their values, such as the digits
+//! of a number.
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -8,59 +9,59 @@ use serde::{
 use serde_json::value::{RawValue, to_raw_value};
 use std::{collections::BTreeMap, fmt};
 
-/// A JSON object with the spelling and the order of its keys and values. Of a key that comes twice the last value counts,
-/// at the place of the first.
+/// A JSON object that keeps the order and the spelling of its keys and values. If a key occurs twice, the
+/// last value counts, at the place of the first.
 #[derive(Debug, Clone, Default)]
 pub struct Object(Vec<(String, Box<RawValue>)>);
 
 impl Object {
-    /// Reads the object that a JSON text holds. Returns `None` if it holds another value or is no JSON.
+    /// Parses a JSON object. Returns `None` if the text is another value or not JSON.
     #[must_use]
     pub fn parse(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 
-    /// Returns the value of a key as JSON text. Returns `None` if the object lacks it.
+    /// Returns the value of a key as JSON text, or `None` if the object lacks the key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| own == key).map(|(_, value)| value.get())
     }
 
-    /// Returns the text that a key holds. Returns `None` if the object lacks it or it holds another value.
+    /// Returns the string value of a key, or `None` if the object lacks the key or the value is not a string.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         serde_json::from_str(self.get(key)?).ok()
     }
 
-    /// Sets the value of a key, at its place or behind all others. A value that is no JSON changes nothing.
+    /// Sets the value of a key, in place or at the end. Does nothing if the value is not JSON.
     pub fn set(&mut self, key: &str, json: String) {
         if let Ok(value) = RawValue::from_string(json) {
             self.insert(key.into(), value);
         }
     }
 
-    /// Adds a key that the object lacks, behind all others. A value that is no JSON changes nothing.
+    /// Appends a key that the object lacks. Does nothing if the value is not JSON.
     pub fn push(&mut self, key: String, json: String) {
         if let Ok(value) = RawValue::from_string(json) {
             self.0.push((key, value));
         }
     }
 
-    /// Sets a key to a text.
+    /// Sets a key to a string.
     pub fn set_text(&mut self, key: &str, text: &str) {
         if let Ok(value) = to_raw_value(text) {
             self.insert(key.into(), value);
         }
     }
 
-    /// Removes a key, and returns true if the object had it.
+    /// Removes a key. Returns true if the object had it.
     pub fn remove(&mut self, key: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|(own, _)| own != key);
         self.0.len() < before
     }
 
-    /// Iterates over keys and values in their order.
+    /// Iterates over keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.get()))
     }
@@ -71,7 +72,7 @@ impl Object {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Adds a key behind all others, or replaces its value.
+    /// Replaces the value of a key, or appends the key.
     pub fn insert(&mut self, key: String, value: Box<RawValue>) {
         match self.0.iter_mut().find(|(own, _)| *own == key) {
             Some(known) => known.1 = value,
@@ -109,7 +110,8 @@ impl<'de> Visitor<'de> for ObjectVisitor {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         let mut all: Vec<(String, Box<RawValue>)> = Vec::new();
         while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
-            // An object of many keys is read in linear time.
+            // The index of places makes this linear; a search in `all` would be quadratic in the number of
+            // keys.
             match places.get(&key) {
                 Some(at) => all[*at].1 = value,
                 None => {

@@ -1,28 +1,32 @@
-//! Plain language for people: numbers, what readers of files say, and what somebody may have meant.
+//! Texts for people: numbers, parser errors and suggestions for misspelt names.
 
 use context_window_tokens::abridged;
 use std::borrow::Cow;
 
-/// The longest name, in bytes, that anybody means to write: comparing longer ones is work for nothing.
+/// Maximum length, in bytes, of a name that is compared. Distances of longer names take too long and find
+/// nothing.
 const LONGEST: usize = 100;
 
-/// The candidate nearest to a name, if it is near enough to be a slip of the hand.
+/// Returns the candidate most similar to a name, if it is close enough to be a typing error. Letter case does
+/// not count.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }
     let name = name.to_lowercase();
-    // One slip in four letters, and no more than three in all: more of them is another word.
+    // One error per four letters, at most three in total. More errors make another word.
     let tolerated = (name.chars().count() / 4).clamp(1, 3);
     let near = candidates.into_iter().filter_map(|candidate| {
         let distance = strsim::damerau_levenshtein(&name, &candidate.to_lowercase());
         (distance <= tolerated).then_some((distance, candidate))
     });
+    // The smallest distance, then the first in byte order, so that the hint does not depend on the order of
+    // candidates.
     near.min().map(|(_, candidate)| candidate)
 }
 
-/// What serde's readers say, as people say it; of an unknown key or value also what may have been meant among those that
-/// the reader lists.
+/// Rewrites a serde error in plain words. For an unknown key or value, appends the most similar name among
+/// those that the message lists.
 #[must_use]
 pub fn words(message: &str) -> String {
     const WORDS: [(&str, &str); 12] = [
@@ -50,8 +54,8 @@ pub fn words(message: &str) -> String {
     message + &hint
 }
 
-/// A value of the input as an error, a notice or a note repeats it (rule V4): whole up to 80 characters; of a longer one its
-/// beginning, its end, and how many bytes it has.
+/// Shortens a value of the input for an error, notice or note (rule V4). Up to 80 characters are kept. A
+/// longer value is reduced to its beginning, its end and its size in bytes.
 ///
 /// ```
 /// use context_window::text::plain::short;
@@ -65,25 +69,27 @@ pub fn short(value: &str) -> Cow<'_, str> {
     abridged(value, 80, 50)
 }
 
-/// A whole sentence as an error may hold it (rule V4): up to 1,600 characters, of a longer one its beginning and its end. Values
-/// in it are cut before, by [`short`]: this is for lists of many of them, and for the words of other libraries.
+/// Shortens a sentence for an error (rule V4). Up to 1,600 characters are kept. A longer sentence is reduced
+/// to its beginning and end. Values are shortened earlier by [`short`]; this limits lists of many values, and
+/// messages of other libraries.
 #[must_use]
 pub fn bounded(sentence: &str) -> Cow<'_, str> {
     abridged(sentence, 1_600, 1_000)
 }
 
-/// A path of keys as an error names it: whole up to 300 characters, for a key may be of any length.
+/// Shortens a path of keys for an error. Up to 300 characters are kept, because a key may have any length.
 #[must_use]
 pub fn short_path(path: &str) -> Cow<'_, str> {
     abridged(path, 300, 200)
 }
 
-/// The words of a reader, in which the value that it found is cut by [`short`]: `unknown variant` with a value in quotes, then
-/// what was expected.
+/// Shortens the value in a parser message by [`short`]. Such a message is `unknown variant` with a value in
+/// quotes, followed by the expected values.
 #[must_use]
 pub fn without_long_value(message: &str) -> Cow<'_, str> {
     let ends = ["`, expected", "\", expected", "`, there are", "`"];
     let parts = message.find(['`', '"']).and_then(|at| {
+        // Searched from the right, because the value itself may contain quotes.
         let end = ends.iter().find_map(|end| message.rfind(end)).filter(|end| *end > at)?;
         Some((&message[..=at], &message[at + 1..end], &message[end..]))
     });
@@ -95,7 +101,7 @@ pub fn without_long_value(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// A number with commas at the thousands.
+/// Formats a number with commas between thousands.
 #[must_use]
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -109,7 +115,7 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// Billionths of a US dollar, with the cents or, below a cent, with three digits that count.
+/// Formats billionths of a US dollar: with cents, or with three significant digits below one cent.
 #[must_use]
 pub fn dollars(billionths: u64) -> String {
     let decimals = match billionths {
@@ -125,15 +131,17 @@ pub fn dollars(billionths: u64) -> String {
     format!("${}.{:0>width$}", grouped(rounded / whole), rounded % whole, width = decimals as usize)
 }
 
-/// Per cent, rounded down; 0 of nothing; honest above 100.
+/// Returns `tokens` as a percentage of `of`, rounded down. Returns 0 if `of` is 0. May exceed 100.
 #[must_use]
 pub fn per_cent(tokens: u64, of: u64) -> u64 {
+    // 128 bits, because 100 times a 64-bit count overflows.
     let percent = (u128::from(tokens) * 100).checked_div(u128::from(of)).unwrap_or(0);
     u64::try_from(percent).unwrap_or(u64::MAX)
 }
 
-/// Whole per cents of parts of a whole, by the largest remainders: they sum to 100 where the parts are all of it. The rest of
-/// a larger whole is rounded with them.
+/// Returns the parts as whole percentages by the largest remainder method. If the parts sum to `whole`, the
+/// percentages sum to 100. If `whole` is larger, the rest takes part in the rounding and is left out of the
+/// result.
 #[must_use]
 pub fn percentages(parts: &[u64], whole: u64) -> Vec<u64> {
     let sum = parts.iter().fold(0u64, |sum, part| sum.saturating_add(*part));
@@ -144,12 +152,14 @@ pub fn percentages(parts: &[u64], whole: u64) -> Vec<u64> {
     divided.into_iter().map(|part| part as u64).collect()
 }
 
-/// Whole numbers that sum to `cells` and are as these parts; of equal remainders the first counts.
+/// Divides `cells` in proportion to the parts, by the largest remainder method. The results sum to `cells`,
+/// unless all parts are 0. Of equal remainders, the first part gets the extra cell.
 pub(crate) fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {
     let whole: u128 = parts.iter().map(|part| u128::from(*part)).sum::<u128>().max(1);
     let share = |part: &u64| u128::from(*part) * cells as u128;
     let mut divided: Vec<usize> =
         parts.iter().map(|part| usize::try_from(share(part) / whole).unwrap_or(cells)).collect();
+    // A part of 0 never gets a cell, not even by its remainder.
     let mut order: Vec<usize> = (0..parts.len()).filter(|at| parts[*at] > 0).collect();
     order.sort_by_key(|at| (std::cmp::Reverse(share(&parts[*at]) % whole), *at));
     let left = cells.saturating_sub(divided.iter().sum());
@@ -159,7 +169,8 @@ pub(crate) fn by_largest_remainder(parts: &[u64], cells: usize) -> Vec<usize> {
     divided
 }
 
-/// An error's text without serde's own "at line … column …", which counts from where the text starts.
+/// Returns a serde error in plain words without its "at line … column …", which counts from the start of the
+/// parsed text.
 #[must_use]
 pub fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
@@ -167,7 +178,8 @@ pub fn without_place(error: &serde_json::Error) -> String {
     words(text.strip_suffix(&place).unwrap_or(&text))
 }
 
-/// JSON without white space between its parts; everything else stays as it is, the order of keys too.
+/// Removes white space between the tokens of a JSON text. Everything else, including the order of keys, stays
+/// unchanged.
 #[must_use]
 pub fn compact_json(json: &str) -> String {
     let (mut out, mut quoted, mut escaped) = (String::with_capacity(json.len()), false, false);

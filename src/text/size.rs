@@ -1,62 +1,67 @@
-//! How much JSON is read: values are counted in the text, before anything is built of them. A file of 2 MB can unpack to
-//! hundreds of millions of values, each of which takes tens of bytes once it is one.
+//! Size limits for JSON input. Values are counted in the text, before anything is built from them. A file of
+//! 2 MB can unpack to hundreds of millions of values, each of which takes tens of bytes in memory.
 
 use crate::text::plain::grouped;
 use serde::de::DeserializeOwned;
 
-/// The most values of one session, of the documents of one answer, of one catalogue: about 3 million messages.
+/// Maximum number of values in one session, one set of retrieved documents or one catalogue: about 3 million
+/// messages.
 pub const VALUES: u64 = 10_000_000;
 
-/// The most values of a log that is read as a session file: each message is a record of its own there.
+/// Maximum number of values in a log that is read as a session file, in which each message is a separate
+/// record.
 pub const VALUES_OF_A_LOG: u64 = 40_000_000;
 
-/// The most values of what is looked into as a whole: one part of an unknown type, one schema, the arguments of one call.
+/// Maximum number of values in JSON that is parsed as a tree: one part of an unknown type, one schema, the
+/// arguments of one call.
 pub const VALUES_OF_A_TREE: u64 = 1_000_000;
 
-/// The most levels of nesting in JSON that is looked into as a whole: as many as `serde_json` reads.
+/// Maximum nesting depth of JSON that is parsed as a tree: the limit of `serde_json`.
 pub const LEVELS: u64 = 127;
 
-/// The most bytes that the parts of unknown types of one session keep.
+/// Maximum number of bytes kept for the parts of unknown types of one session.
 pub const OPAQUE_BYTES: u64 = 256 << 20;
 
-/// The most bytes of a file, unpacked.
+/// Maximum number of bytes of an unpacked file.
 pub const BYTES: u64 = 1 << 30;
 
-/// Counts the values of JSON while its bytes come by. The count is never less than the values there are, and more only by
-/// what is empty; what is no JSON is left to its reader.
+/// A counter of JSON values over a stream of bytes. The count is never too low. It is too high only by empty
+/// arrays and objects, which count twice. Invalid JSON is left to the parser.
 #[derive(Debug, Default)]
 pub struct Tally {
+    /// True inside of a string.
     quoted: bool,
+    /// True right after a backslash in a string.
     escaped: bool,
-    /// Brackets that are open.
+    /// The number of open brackets.
     depth: u64,
-    /// The most that were open at once.
+    /// The maximum number of brackets open at the same time.
     deepest: u64,
-    /// Inside of a number or a literal (`true`, `false`, `null`).
+    /// True inside of a number or a literal (`true`, `false`, `null`).
     bare: bool,
-    /// Values of the JSON text that is being read, of those that stand one after another.
+    /// The number of values in the current JSON text. An input may hold several texts in sequence.
     here: u64,
-    /// Values of all of them.
+    /// The number of values in all texts.
     all: u64,
-    /// How many there are.
+    /// The number of texts.
     texts: u64,
-    /// Line breaks so far.
+    /// The number of line breaks so far.
     breaks: u64,
 }
 
-/// What a text holds too much of.
+/// An exceeded size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Excess {
-    /// The line on which that shows, from 1.
+    /// The line at which the limit was exceeded, from 1.
     pub line: u64,
 }
 
 impl Tally {
-    /// Goes on with these bytes.
+    /// Counts further bytes of the input.
     ///
     /// # Errors
     ///
-    /// Where one text has more than `most` values, or there are more than `most` texts.
+    /// If one text has more than `most` values, or if there are more than `most` texts.
     pub fn count_bytes(&mut self, bytes: &[u8], most: u64) -> Result<(), Excess> {
         for byte in bytes {
             if self.quoted {
@@ -71,6 +76,8 @@ impl Tally {
                     self.bare = false;
                     self.breaks += 1;
                 }
+                // A comma starts another value of an array or object; its first value is counted at the
+                // opening bracket.
                 b',' | b':' | b']' | b'}' => {
                     self.bare = false;
                     self.count(*byte == b',');
@@ -102,35 +109,35 @@ impl Tally {
         self.all += u64::from(one);
     }
 
-    /// Values of all texts so far.
+    /// Returns the number of values in all texts so far.
     #[must_use]
     pub fn values(&self) -> u64 {
         self.all
     }
 }
 
-/// Returns the number of levels of nesting in a JSON text.
+/// Returns the nesting depth of a JSON text.
 #[must_use]
 pub fn levels(text: &str) -> u64 {
     let mut tally = Tally::default();
-    // Without a limit there is no error.
+    // Without a limit, counting cannot fail.
     let _ = tally.count_bytes(text.as_bytes(), u64::MAX);
     tally.deepest
 }
 
-/// Fails where a JSON text has more values than `most`.
+/// Checks that a JSON text has at most `most` values.
 pub fn check(text: &str, most: u64) -> Result<(), Excess> {
     Tally::default().count_bytes(text.as_bytes(), most)
 }
 
-/// Returns the parsed JSON text, where it is small enough to be parsed.
+/// Parses a JSON text. Returns `None` if it has too many values or is not JSON.
 #[must_use]
 pub fn tree<T: DeserializeOwned>(text: &str) -> Option<T> {
     check(text, VALUES_OF_A_TREE).ok()?;
     serde_json::from_str(text).ok()
 }
 
-/// What is wrong with a text of too many values.
+/// Returns the error text for a text with too many values. `what` names the text.
 #[must_use]
 pub fn too_many(what: &str, most: u64) -> String {
     format!("{what} holds more than {} JSON values; expected no more than that", grouped(most))
@@ -186,7 +193,7 @@ mod tests {
                 .map(|(value, pretty)| if *pretty { format!("{value:#}\n") } else { format!("{value}\n") })
                 .collect();
             let expected: u64 = texts.iter().map(|(value, _)| values(value) + empty(value)).sum();
-            // In two goes, wherever the first one ends.
+            // Counted in two steps, split at any byte.
             let (mut tally, cut) = (Tally::default(), cut.index(text.len()));
             tally.count_bytes(&text.as_bytes()[..cut], u64::MAX).unwrap();
             tally.count_bytes(&text.as_bytes()[cut..], u64::MAX).unwrap();

@@ -1,4 +1,4 @@
-//! The use of the window in two figures, never one (rule U2), and the events for an application (rule C10).
+//! Context window usage as two figures (rule U2), and events for an application (rule C10).
 
 use super::{Level, Usage};
 use crate::{
@@ -11,43 +11,43 @@ use crate::{
 use serde::Serialize;
 use std::fmt;
 
-/// The use of the window in two figures: the full conversation (system texts, tools, pins and every active
-/// message, without documents and state), and the prompt of one plan.
+/// Context window usage as two figures. One is the full conversation: system texts, tools, pins and every
+/// active message, without documents and state. The other one is the prompt of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextUsage {
-    /// The size of the full conversation in tokens, and how sure that count is.
+    /// The size of the full conversation in tokens, with the certainty of that count.
     pub conversation_tokens: TokenCount,
-    /// True if a provider's report is part of it.
+    /// True if the size includes a provider's report.
     pub reported: bool,
-    /// The tokens that the percentage is of: the capacity, or the context length (`usage.base`); 0 if it is
+    /// The base of the percentage in tokens: the capacity or the context length (`usage.base`). 0 if it is
     /// unknown.
     pub limit: u64,
-    /// `conversation_tokens` in per cent of the limit, rounded down; may exceed 100; 0 if the limit is
+    /// `conversation_tokens` as a percentage of `limit`, rounded down. May exceed 100. 0 if the limit is
     /// unknown.
     pub percent: u64,
-    /// The level.
+    /// The usage level.
     pub level: Level,
-    /// Tokens that the plan sends: the total of the prompt.
+    /// Tokens of the plan's prompt.
     pub prompt_tokens: u64,
-    /// Tokens that the plan may send: the prompt budget.
+    /// The prompt budget in tokens.
     pub budget: u64,
-    /// The model's context length in tokens, prompt and reply together; 0 if it is unknown.
+    /// The model's context length in tokens, for prompt and reply together. 0 if it is unknown.
     #[serde(rename = "context_len")]
     pub model_context_len: u64,
-    /// The part of `prompt_tokens` that is for this prompt only: documents and state.
+    /// The part of `prompt_tokens` that belongs to this prompt only: documents and state.
     pub volatile_tokens: u64,
-    /// Estimate of the active messages that the plan dropped, in tokens.
+    /// Estimated tokens of the active messages that the plan dropped.
     pub dropped_tokens: u64,
-    /// The part of `prompt_tokens` that every prompt begins with: system texts, notes, tools and pins of
+    /// The part of `prompt_tokens` at the beginning of every prompt: system texts, notes, tools and pins of
     /// archived messages.
     pub fixed_tokens: u64,
-    /// Compactions of the conversation so far.
+    /// The number of compactions of the conversation so far.
     pub compactions: u64,
 }
 
 impl ContextUsage {
-    /// Returns the usage with other figures of the full conversation, which a provider reported.
+    /// Returns the usage with a reported size of the full conversation.
     pub(crate) fn with_conversation_tokens(
         self,
         conversation_tokens: TokenCount,
@@ -64,7 +64,7 @@ impl ContextUsage {
         limits: &Limits,
         options: UsageOptions,
     ) -> Self {
-        let limit = options.of(limits);
+        let limit = options.base_tokens(limits);
         Self {
             conversation_tokens,
             reported,
@@ -82,8 +82,8 @@ impl ContextUsage {
     }
 }
 
-/// Writes the tokens sent, of the prompt budget, of the context length: `312 / 400 of 128,000`. Unknown
-/// figures are left out.
+/// Formats the prompt tokens, the prompt budget and the context length: `312 / 400 of 128,000`. An unknown
+/// context length is left out.
 impl fmt::Display for ContextUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} / {}", grouped(self.prompt_tokens), grouped(self.budget))?;
@@ -94,23 +94,23 @@ impl fmt::Display for ContextUsage {
     }
 }
 
-/// Figures of a conversation for an application to show (rule U4).
+/// Statistics of a conversation for display (rule U4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ContextStats {
-    /// The use of the window.
+    /// The context window usage.
     pub usage: ContextUsage,
-    /// Messages of the log.
+    /// The number of messages in the log.
     pub messages: u64,
-    /// Messages that are still sent, or could be.
+    /// The number of active messages.
     pub active: u64,
-    /// Turns among those.
+    /// The number of active turns.
     pub turns: u64,
-    /// Messages that are archived.
+    /// The number of archived messages.
     pub archived: u64,
-    /// Compactions, undone ones among them.
+    /// The number of compactions, including undone ones.
     pub compactions: u64,
-    /// The tokens that all replies together were billed for. They are not the tokens in the window.
+    /// The tokens billed for all replies together. This is not the usage of the context window.
     pub billed: Usage,
 }
 
@@ -118,79 +118,77 @@ pub struct ContextStats {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ContextEvent {
-    /// The figures of the window.
+    /// Current usage of the context window.
     Usage(ContextUsage),
-    /// The level changed: one event a crossing.
+    /// The usage level changed. One event per change.
     LevelCrossed {
-        /// The level before.
+        /// The previous level.
         from: Level,
-        /// The level now.
+        /// The current level.
         to: Level,
     },
-    /// A summary was asked for.
+    /// A summary was requested.
     SummaryRequested {
-        /// Messages that it is to replace.
+        /// The number of messages to archive.
         messages: u64,
         /// The size of the full conversation in tokens.
         conversation_tokens: u64,
-        /// The tokens that `ContextUsage::percent` is of; 0 if they are unknown.
+        /// The base of `ContextUsage::percent` in tokens. 0 if it is unknown.
         limit: u64,
         /// The size of the request in tokens.
         request_tokens: u64,
-        /// The longest summary that is asked for, in tokens.
+        /// Maximum tokens of the summary.
         max_tokens: u64,
     },
     /// A conversation was compacted.
     Compacted {
         /// The number of the compaction.
         number: u32,
-        /// Messages that it archived.
+        /// The number of archived messages.
         messages: u64,
-        /// The size before it, in tokens; 0 if it was not counted.
+        /// The size before the compaction in tokens. 0 if it was not counted.
         tokens_before: u64,
-        /// The size after it, in tokens; 0 if it was not counted.
+        /// The size after the compaction in tokens. 0 if it was not counted.
         tokens_after: u64,
-        /// Tokens that it freed.
+        /// The number of freed tokens.
         freed: u64,
-        /// The tokens that `ContextUsage::percent` is of; 0 if they are unknown.
+        /// The base of `ContextUsage::percent` in tokens. 0 if it is unknown.
         limit: u64,
-        /// The summary; `None` for a sliding window or a fresh start.
+        /// The summary. `None` for a sliding window or a fresh start.
         summary: Option<String>,
     },
-    /// A provider's usage report was not believed (rule N6): the figures of the window are those from before
-    /// it.
+    /// A provider's usage report is implausible (rule N6). The usage of the context window does not use it.
     ReportNotBelieved {
-        /// Input tokens as the provider reported them, cached ones among them.
+        /// Reported input tokens, including cached ones.
         reported: u64,
-        /// Tokens as the plan counted them.
+        /// Tokens counted by the plan.
         counted: u64,
     },
-    /// The reply ended because it reached its largest length.
+    /// The reply ended because it reached its maximum length.
     MaxTokens,
-    /// The reply ended because the window was full.
+    /// The reply ended because the context window was full.
     WindowFull,
-    /// The provider reports that it dropped reasoning of the prompt which the plan took for valid, or would
-    /// drop it on another account (rule K7).
+    /// The provider reports that it dropped reasoning that the plan considered valid, or that it would drop
+    /// it on another account (rule K7).
     ReasoningDropped {
-        /// The messages that it came with; empty if no block of the body is at the place that the provider
-        /// names.
+        /// The messages of the reasoning. Empty if the body has no block at the reported place.
         ids: Vec<ItemId>,
-        /// True if it was dropped; otherwise it was read this time.
+        /// True if the reasoning was dropped. False if the model read it this time.
         dropped: bool,
-        /// The reason, in the provider's word.
+        /// The reason in the provider's words.
         reason: String,
     },
-    /// The provider's own context management cleared a part of the prompt: the local count is larger than the
-    /// prompt that the model read.
+    /// The provider's own context management cleared a part of the prompt. The model read fewer tokens than
+    /// the local count.
     ClearedByProvider {
         /// The type of the edit.
         edit: String,
-        /// Tokens, in the provider's count.
+        /// The cleared tokens, as counted by the provider.
         tokens: u64,
     },
-    /// An item's TTL is used up: pin it again or drop it (rule T2).
+    /// An item's TTL is used up. Pin it again or drop it (rule T2).
     TtlAsk {
-        /// The item.
+        /// The id of the item.
         id: ItemId,
     },
 }

@@ -1,5 +1,4 @@
-//! Reports of providers (tokens, stop reasons, refusals of prompts that are too long), and the use of the
-//! window.
+//! Reports of providers (tokens, stop reasons, rejected prompts) and context window usage.
 //!
 //! ```
 //! use context_window::{
@@ -58,7 +57,7 @@ pub use refusal::{StopReason, is_context_overflow, is_reasoning_refusal};
 pub use reply::{Committed, ReplyReport};
 pub(crate) use transformed::{AppliedEdit, TransformedInput};
 
-/// One reply's report, in tokens: `input`, `cache_read` and `cache_write` never overlap (rule U1).
+/// One reply's usage report in tokens. `input`, `cache_read` and `cache_write` never overlap (rule U1).
 ///
 /// ```
 /// use context_window::Usage;
@@ -73,13 +72,13 @@ pub(crate) use transformed::{AppliedEdit, TransformedInput};
 #[serde(default)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Input that no cache served or stored.
+    /// Input tokens without any cache access.
     pub input: u64,
-    /// Input read from the provider's cache.
+    /// Input tokens read from the provider's cache.
     pub cache_read: u64,
-    /// Input written to the provider's cache.
+    /// Input tokens written to the provider's cache.
     pub cache_write: u64,
-    /// The reply.
+    /// Output tokens of the reply.
     pub output: u64,
 }
 
@@ -89,6 +88,7 @@ impl Usage {
     pub fn openai(prompt_tokens: u64, cached_tokens: u64, completion_tokens: u64) -> Self {
         Self {
             input: prompt_tokens.saturating_sub(cached_tokens),
+            // A report may be inconsistent; input and cached tokens must not exceed the prompt.
             cache_read: cached_tokens.min(prompt_tokens),
             cache_write: 0,
             output: completion_tokens,
@@ -101,12 +101,12 @@ impl Usage {
         Self { input, cache_read, cache_write: cache_creation, output }
     }
 
-    /// Reads the JSON that a provider reports usage as: `OpenAI` Chat and Responses, Anthropic, Gemini. It is
-    /// any value that serialises as that, such as a `serde_json::Value` or a type of the provider's client.
-    /// Returns `None` if it has no such figures.
+    /// Parses the usage JSON of a provider: `OpenAI` Chat and Responses, Anthropic, or Gemini. Accepts any
+    /// value that serialises as that JSON, such as a `serde_json::Value` or a type of the provider's client.
+    /// Returns `None` if the JSON has no such figures.
     ///
-    /// If Anthropic compacted within the request (`iterations`), the figures are those of the last message:
-    /// they are the size of the window. [`Usage::from_compaction_json`] returns the figures of the
+    /// If Anthropic compacted within the request (`iterations`), the result is the usage of the last message,
+    /// which is the size of the context window. [`Usage::from_compaction_json`] returns the usage of the
     /// compactions.
     ///
     /// ```
@@ -122,7 +122,7 @@ impl Usage {
 
     fn from_value(usage: &Value) -> Option<Self> {
         if let Some(iterations) = usage.get("iterations").and_then(Value::as_array) {
-            // Every iteration reports its whole input, so their sum would count the window several times.
+            // Every iteration reports its whole input, so a sum would count the context several times.
             let last = iterations.iter().rev().find(|entry| entry["type"] == "message");
             if last.is_some() || iterations.iter().any(|entry| entry["type"] == "compaction") {
                 return Self::from_value(last?);
@@ -138,10 +138,13 @@ impl Usage {
             ));
         }
         if let Some(prompt) = number("/promptTokenCount") {
+            // Gemini reports reasoning separately, but bills it as output.
             let thoughts = or_none("/thoughtsTokenCount");
             let output = or_none("/candidatesTokenCount").saturating_add(thoughts);
             return Some(Self::openai(prompt, or_none("/cachedContentTokenCount"), output));
         }
+        // `input_tokens` occurs in two formats: OpenAI Responses includes cached tokens, Anthropic excludes
+        // them.
         let (input, output) = (number("/input_tokens")?, or_none("/output_tokens"));
         let cached_of_openai = number("/input_tokens_details/cached_tokens");
         Some(match cached_of_openai {
@@ -155,8 +158,8 @@ impl Usage {
         })
     }
 
-    /// Reads the tokens of the compactions within a request, which are no size of a window (Anthropic's
-    /// `usage.iterations`). Returns `None` if there were none.
+    /// Parses the usage of the compactions within a request (Anthropic's `usage.iterations`). It is not the
+    /// size of the context window. Returns `None` if there were none.
     #[must_use]
     pub fn from_compaction_json(usage: &impl Serialize) -> Option<Self> {
         let usage = serde_json::to_value(usage).ok()?;
@@ -165,7 +168,8 @@ impl Usage {
         compactions.filter_map(Self::from_value).reduce(Self::add)
     }
 
-    /// Returns input and output together: the tokens that the request held in the window.
+    /// Returns input and output tokens together, which is the part of the context window that the request
+    /// used.
     #[must_use]
     pub fn context_size(&self) -> u64 {
         self.input
@@ -175,8 +179,7 @@ impl Usage {
     }
 }
 
-/// Both reports together: the tokens that both were billed for. Sums that do not fit stay at the largest
-/// number.
+/// Adds two reports: the tokens billed for both. Saturates at the largest number.
 impl Add for Usage {
     type Output = Self;
 
@@ -202,16 +205,16 @@ impl Sum for Usage {
     }
 }
 
-/// The level of use of the window, for an application to show (rule U3).
+/// The usage level of the context window, for an application to show (rule U3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Below both levels.
+    /// Below both thresholds.
     #[default]
     Normal,
-    /// `usage.approaching` is reached.
+    /// At or above `usage.approaching`.
     Approaching,
-    /// `usage.at_limit` is reached.
+    /// At or above `usage.at_limit`.
     AtLimit,
 }
 
@@ -226,10 +229,10 @@ impl Level {
         }
     }
 
-    /// Returns the level of a number of tokens. A window of 0 tokens is unknown, and its level is normal.
+    /// Returns the level for a number of tokens. An unknown window (0 tokens) gives [`Level::Normal`].
     #[must_use]
     pub fn from_tokens(tokens: u64, limits: &Limits, options: &UsageOptions) -> Self {
-        let base = options.of(limits);
+        let base = options.base_tokens(limits);
         if base == 0 {
             Self::Normal
         } else if reaches(tokens, base, options.at_limit) {
@@ -243,14 +246,14 @@ impl Level {
 }
 
 impl UsageOptions {
-    /// Returns the tokens that a percentage is of; 0 if the window is unknown.
-    pub(crate) fn of(self, limits: &Limits) -> u64 {
+    /// Returns the base of the percentage in tokens, 0 if the window is unknown.
+    pub(crate) fn base_tokens(self, limits: &Limits) -> u64 {
         self.base.tokens(limits)
     }
 }
 
 impl UsageBase {
-    /// Returns the base in tokens; 0 if the window is unknown.
+    /// Returns the base in tokens, 0 if the window is unknown.
     pub(crate) fn tokens(self, limits: &Limits) -> u64 {
         match self {
             Self::Capacity => limits.capacity(),
@@ -259,8 +262,9 @@ impl UsageBase {
     }
 }
 
-/// Checks if `tokens` are at least `percent` per cent of a base.
+/// Returns true if `tokens` are at least `percent` per cent of `of`.
 pub(crate) fn reaches(tokens: u64, of: u64, percent: u16) -> bool {
+    // 128 bits, because 100 times a 64-bit count overflows.
     u128::from(tokens) * 100 >= u128::from(of) * u128::from(percent)
 }
 

@@ -1,4 +1,4 @@
-//! Errors of providers for prompts that are too long, and the reasons why replies end.
+//! Provider errors for prompts that are too long, and stop reasons of replies.
 
 use super::ContextEvent;
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model was done.
+    /// The model finished its reply.
     Done,
-    /// It wants results of calls.
+    /// The model requests tool results.
     ToolCalls,
-    /// It reached the largest length of a reply (rule U4).
+    /// The reply reached its maximum length (rule U4).
     MaxTokens,
-    /// The window was full.
+    /// The context window was full.
     ContextFull,
-    /// It was held back.
+    /// The provider withheld the reply.
     Refused,
-    /// Something else.
+    /// Any other reason.
     Other,
 }
 
 impl StopReason {
-    /// Returns the event for a user interface: a reply that reached its largest length, or filled the window
-    /// (rule U4).
+    /// Returns the event for a user interface if the reply reached its maximum length or filled the context
+    /// window (rule U4). Returns `None` for all other reasons.
     #[must_use]
     pub fn event(self) -> Option<ContextEvent> {
         match self {
@@ -47,8 +47,8 @@ impl StopReason {
         }
     }
 
-    /// Converts a provider's word: `finish_reason`, `stop_reason`, `finishReason`,
-    /// `incomplete_details.reason`.
+    /// Parses a provider's stop reason: `finish_reason`, `stop_reason`, `finishReason` or
+    /// `incomplete_details.reason`. An unknown word gives [`StopReason::Other`].
     #[must_use]
     pub fn named(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
@@ -62,7 +62,7 @@ impl StopReason {
     }
 }
 
-/// Phrases of providers' errors for a prompt that does not fit their window, in small letters.
+/// Lower-case phrases in provider errors for a prompt that does not fit the context window.
 const WORDINGS: [&str; 17] = [
     "context_length_exceeded",
     "maximum context length",
@@ -83,25 +83,26 @@ const WORDINGS: [&str; 17] = [
     "model_context_window_exceeded",
 ];
 
-/// Phrases of other errors with similar words: a limit of tokens a minute.
+/// Phrases of other errors with similar words, such as a limit of tokens per minute.
 const NOT: [&str; 7] =
     ["rate limit", "rate_limit", "per minute", "per day", "quota", "throttl", "please wait"];
 
-/// Checks if a provider's error, as text or JSON, is about a prompt that does not fit the window. Answer it
-/// with a smaller plan, by [`crate::RequestLimits::prompt_budget`] with less than the tokens that were sent,
-/// or with a compaction.
+/// Returns true if a provider's error, as text or JSON, reports a prompt that does not fit the context
+/// window. Retry with a smaller plan, by [`crate::RequestLimits::prompt_budget`] with less than the sent
+/// tokens, or after a compaction.
 ///
-/// Wordings of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM and llama.cpp,
-/// listed in `docs/reference/compaction.md`.
+/// Recognises the errors of `OpenAI`, Azure, Anthropic, Bedrock, Gemini, Mistral, Groq, `OpenRouter`, vLLM
+/// and llama.cpp, listed in `docs/reference/compaction.md`.
 #[must_use]
 pub fn is_context_overflow(error: &str) -> bool {
     let error = error.to_lowercase();
+    // Rate limit errors mention tokens too, but a smaller prompt does not help against them.
     WORDINGS.iter().any(|wording| error.contains(wording)) && !NOT.iter().any(|other| error.contains(other))
 }
 
-/// Phrases of providers' errors for reasoning that was not sent back unchanged: Anthropic (bound to another
-/// conversation, changed, or cut), Gemini. An error for missing reasoning is none of them: a prompt without
-/// any does not mend it.
+/// Phrases in provider errors for reasoning that was not sent back unchanged: Anthropic (bound to another
+/// conversation, changed or cut) and Gemini. An error for missing reasoning is not included, because a prompt
+/// without reasoning does not fix it.
 const REASONING: [&str; 4] = [
     "`signature` in `thinking` block",
     "blocks in the latest assistant message cannot be modified",
@@ -109,11 +110,11 @@ const REASONING: [&str; 4] = [
     "corrupted thought signature",
 ];
 
-/// Checks if a provider's error, as text or JSON, refuses the reasoning of an earlier reply. The same prompt
-/// is refused again: send a plan without reasoning, with `conversation.reasoning = "drop"`. Nothing is lost:
-/// [`crate::Conversation`] keeps all reasoning.
+/// Returns true if a provider's error, as text or JSON, rejects the reasoning of an earlier reply. The same
+/// prompt is rejected again, so send a plan without reasoning, with `conversation.reasoning = "drop"`. No
+/// reasoning is lost, because [`crate::Conversation`] keeps it.
 ///
-/// Wordings of Anthropic and Gemini, as both wrote them in 2026.
+/// Recognises the errors of Anthropic and Gemini as of 2026.
 #[must_use]
 pub fn is_reasoning_refusal(error: &str) -> bool {
     let error = error.to_lowercase();

@@ -1,45 +1,46 @@
-//! The report on a reply that is committed.
+//! The report on a committed reply.
 
 use super::{AppliedEdit, ContextEvent, StopReason, TransformedInput, Usage};
 use crate::item::ItemId;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A provider's report on a reply: its usage, and the reason for its end. `None`, a [`Usage`], a
-/// [`StopReason`] or a pair of both convert to one.
+/// A provider's report on a reply: its usage and its stop reason. `None`, a [`Usage`], a [`StopReason`] or a
+/// pair of both convert to it.
 ///
 /// ```
 /// use context_window::{Usage, usage::{ReplyReport, StopReason}};
 ///
-/// let report = ReplyReport::new().with_usage(Usage::openai(1_000, 800, 50)).with_stop(StopReason::named("length"));
-/// assert_eq!(report, (Usage::openai(1_000, 800, 50), StopReason::MaxTokens).into());
+/// let usage = Usage::openai(1_000, 800, 50);
+/// let report = ReplyReport::new().with_usage(usage).with_stop(StopReason::named("length"));
+/// assert_eq!(report, (usage, StopReason::MaxTokens).into());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyReport {
-    /// The billed tokens.
+    /// The reported usage.
     pub usage: Option<Usage>,
-    /// The reason for the end of the reply.
+    /// The stop reason.
     pub stop: Option<StopReason>,
-    /// The tokens of the reply's own reasoning.
+    /// Tokens of the reply's own reasoning.
     pub thinking_tokens: Option<u64>,
-    /// Reasoning of the prompt that the provider dropped, or let pass this time.
+    /// Reasoning of the prompt that the provider dropped, or accepted this time.
     pub(crate) transformed: Vec<TransformedInput>,
     /// The edits of the provider's own context management.
     pub(crate) edits: Vec<AppliedEdit>,
 }
 
 impl ReplyReport {
-    /// Creates a report without any figure.
+    /// Creates a report without any figures.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, the reason for
-    /// its end, and the changes that the provider made to the prompt. [`crate::Conversation::push_reply`]
-    /// returns these as events. A part that is missing stays unset. The response is any value that serialises
-    /// as its JSON, such as a `serde_json::Value` or a type of the provider's client.
+    /// Parses a provider's response (`OpenAI` Chat and Responses, Anthropic, Gemini): usage, stop reason, and
+    /// the provider's changes to the prompt. [`crate::Conversation::push_reply`] returns these changes as
+    /// events. Missing parts stay unset. Accepts any value that serialises as the response's JSON, such as a
+    /// `serde_json::Value` or a type of the provider's client.
     ///
     /// ```
     /// use context_window::usage::ReplyReport;
@@ -47,15 +48,18 @@ impl ReplyReport {
     /// let report = ReplyReport::from_json(&serde_json::json!({
     ///     "stop_reason": "end_turn",
     ///     "usage": {"input_tokens": 900, "output_tokens": 20},
-    ///     "input_transformations": [
-    ///         {"type": "thinking_dropped", "path": "messages.1.content.0", "reason": "prefix_binding_mismatch"},
-    ///     ],
+    ///     "input_transformations": [{
+    ///         "type": "thinking_dropped",
+    ///         "path": "messages.1.content.0",
+    ///         "reason": "prefix_binding_mismatch",
+    ///     }],
     /// }));
     /// assert_eq!(report.usage.unwrap().context_size(), 920);
     /// ```
     #[must_use]
     pub fn from_json(response: &impl Serialize) -> Self {
         let response = &serde_json::to_value(response).unwrap_or_default();
+        // Gemini names the field `usageMetadata`.
         let usage = response.get("usage").or_else(|| response.get("usageMetadata"));
         let words = [
             "/stop_reason",
@@ -80,13 +84,13 @@ impl ReplyReport {
         }
     }
 
-    /// Sets the provider's usage report.
+    /// Sets the usage.
     #[must_use]
     pub fn with_usage(self, usage: Usage) -> Self {
         Self { usage: Some(usage), ..self }
     }
 
-    /// Sets the reason for the end of the reply: [`StopReason::named`] reads a provider's word.
+    /// Sets the stop reason. [`StopReason::named`] parses a provider's word.
     #[must_use]
     pub fn with_stop(self, stop: StopReason) -> Self {
         Self { stop: Some(stop), ..self }
@@ -117,14 +121,14 @@ impl From<(Usage, StopReason)> for ReplyReport {
     }
 }
 
-/// A reply that joined the log.
+/// The result of committing a reply to the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Committed {
-    /// Its id.
+    /// The id of the reply.
     pub id: ItemId,
-    /// Events for a user interface (rule C10): the figures of the window as the provider reported them, a
-    /// level that was crossed, a reply that reached its largest length or filled the window.
+    /// Events for a user interface (rule C10). They report the usage of the context window, a change of the
+    /// level, and a reply that reached its maximum length or filled the window.
     pub events: Vec<ContextEvent>,
 }
 

@@ -6,21 +6,21 @@
 
 use serde_json::Value;
 
-/// One piece of reasoning that the provider dropped from the prompt, or let pass although it would be dropped
+/// A piece of reasoning that the provider dropped from the prompt, or accepted although it would drop it
 /// elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransformedInput {
-    /// Its place: the path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
+    /// The path in the body (`messages.1.content.0`, Anthropic), or the id of the item (`OpenAI`).
     pub(crate) place: String,
-    /// True if it was dropped; otherwise it was read this time.
+    /// True if the reasoning was dropped. False if the model read it this time.
     pub(crate) dropped: bool,
-    /// The reason, in the provider's word (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`,
-    /// ..).
+    /// The reason in the provider's words (`prefix_binding_mismatch`, `prefix_mismatch`, `model_mismatch`,
+    /// ...).
     pub(crate) reason: String,
 }
 
 impl TransformedInput {
-    /// Reads one entry of `input_transformations`. Returns `None` for an entry of another kind.
+    /// Parses one entry of `input_transformations`. Returns `None` for an entry of another kind.
     pub(super) fn from_json(entry: &Value) -> Option<Self> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str);
         let reason = text("reason").unwrap_or_default().to_owned();
@@ -37,16 +37,17 @@ impl TransformedInput {
     }
 }
 
-/// One edit of the provider's own context management.
+/// An edit of the provider's own context management.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AppliedEdit {
-    /// The type of the edit (`clear_tool_uses_20250919`, ..).
+    /// The type of the edit (`clear_tool_uses_20250919`, ...).
     pub(crate) kind: String,
-    /// The tokens that it cleared.
+    /// The number of cleared tokens.
     pub(crate) cleared_tokens: u64,
 }
 
 impl AppliedEdit {
+    /// Parses one entry of `applied_edits`. Returns `None` if it has no type.
     pub(super) fn from_json(entry: &Value) -> Option<Self> {
         let kind = entry.get("type")?.as_str()?.to_owned();
         let cleared = entry.get("cleared_input_tokens").and_then(Value::as_u64);

@@ -1,10 +1,12 @@
-"""Many sessions planned in one process, on Spark and on Ray, side by side: sessions a second, memory, equal fingerprints.
+"""Plans many sessions in one process, on Spark and on Ray. Compares sessions per second, memory and
+fingerprints.
 
     CONTEXT_WINDOW_DATA=... python benches/engines.py [ROWS]
 
-Sessions come from `tests/make_sessions.py`, a tenth of them damaged. Each lane plans all of them, and once more with a
-function in the planner's place that hands the ids through: what the engine itself costs. Of the first Spark lane a worker is
-killed in the middle. Memory is that of the lane's processes together, in the second and in the last quarter of its time.
+The sessions come from `tests/make_sessions.py`, and a tenth of them are damaged. Each configuration plans all
+of them. It then runs again with a function that only copies the ids, to measure the cost of the engine
+itself. In the first Spark run, a worker is killed in the middle. Memory is the sum over the processes of a
+run, in the second and in the last quarter of its time.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import pyarrow.parquet as pq
 HERE = Path(__file__).resolve().parent.parent
 FILES = 40
 
-#: What runs in the place of the planner: everything comes in, the ids go out.
+#: The replacement for the planner in cost measurements: it reads all columns and returns the ids.
 COMMON = """
 import os, signal, sys
 import pyarrow as pa
@@ -104,7 +106,7 @@ def children(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> int:
-    """Bytes that a process and those below it hold, shared pages once for each."""
+    """Returns the bytes of memory of a process and its children. Shared pages count once per process."""
     total = 0
     for one in [pid, *children(pid)]:
         try:
@@ -116,7 +118,7 @@ def memory(pid: int) -> int:
 
 
 def run(program: str, source: Path, target: Path, kind: str) -> tuple[float, list[int]]:
-    """Seconds that a lane took, and its memory each half second."""
+    """Returns the duration of a run in seconds, and its memory in bytes every half second."""
     path = os.pathsep.join([str(HERE / "examples"), os.environ.get("PYTHONPATH", "")])
     start = time.monotonic()
     ran = subprocess.Popen(

@@ -1,9 +1,11 @@
-"""`trim_messages` of LangChain (with tiktoken), of LiteLLM, and of this package, side by side in one run: CPU milliseconds.
+"""Compares `trim_messages` of LangChain (with tiktoken), of LiteLLM, and of this package, in CPU
+milliseconds.
 
     python benches/trim.py [MESSAGES ...]
 
-Each in a process of its own: its import, its first call, then calls after each new turn (the median). And a conversation of
-20,000 messages, planned each turn: milliseconds and bytes of JSON that are handed over.
+Each one runs in its own process. The figures are its import, its first call, and the median of calls after
+each new turn. A conversation of 20,000 messages is also planned at each turn, with the milliseconds and the
+bytes of JSON passed to the planner.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ WORDS = "the kettle is on the stove and the tea will be ready in a few minutes s
 
 
 def messages(count: int) -> list[dict[str, Any]]:
-    """A talk with a tool in every turn, of texts that differ."""
+    """Returns a conversation with a tool in every turn and with different texts."""
     made: list[dict[str, Any]] = [{"role": "system", "content": "You are brief."}]
     for at in range(count):
         text = f"{at} {WORDS[at % 40 :]}{at * 7919 % 10_007} {WORDS * (1 + at % 3)}"
@@ -50,14 +52,16 @@ def cpu() -> float:
 
 
 def shipped_encodings() -> None:
-    """tiktoken loads its tables over the network; LiteLLM ships a copy of them."""
+    """Uses LiteLLM's copy of the tables that tiktoken would otherwise load over the network."""
     spec = importlib.util.find_spec("litellm")
     if spec is not None and spec.origin is not None and "TIKTOKEN_CACHE_DIR" not in os.environ:
         os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(spec.origin).parent / "litellm_core_utils" / "tokenizers")
 
 
 def lane(name: str, count: int) -> dict[str, Any]:
-    """One of the three: import, first call and warm calls in CPU milliseconds, and how many messages are left."""
+    """Measures one package: import, first call and later calls in CPU milliseconds, and the number of
+    remaining messages.
+    """
     given = messages(count)
     shipped_encodings()
     start = cpu()
@@ -110,7 +114,7 @@ def lane(name: str, count: int) -> dict[str, Any]:
 
 
 def long_conversation(count: int) -> dict[str, Any]:
-    """A conversation planned each turn, with what it hands over."""
+    """Plans a long conversation at each turn. Measures the time and the bytes passed to the planner."""
     from context_window import Conversation, Manager, bytes_handed_over
 
     manager, log = Manager("gpt-4o"), Conversation(messages(count))

@@ -1,4 +1,7 @@
-"""Replays each session of a Parquet file in one process: `python arrow.py sessions.parquet replayed.parquet`."""
+"""Replays each session of a Parquet file in one process.
+
+Run it with `python arrow.py sessions.parquet replayed.parquet`.
+"""
 
 import os
 import sys
@@ -10,7 +13,7 @@ import pyarrow.parquet as pq
 def main(source: str, target: str) -> None:
     rows = errors = 0
     writer = None
-    # Without it all that was read stays in memory.
+    # Without `pre_buffer=False`, all data that was read stays in memory.
     with pq.ParquetFile(source, pre_buffer=False) as file:
         for batch in file.iter_batches(batch_size=5_000):
             done = context_window.replay_batch(batch, model="gpt-4o", threads=os.cpu_count() or 1)

@@ -1,4 +1,7 @@
-"""Replays each session of a Parquet file with Daft: `python daft_batches.py sessions.parquet replayed`."""
+"""Replays each session of a Parquet file with Daft.
+
+Run it with `python daft_batches.py sessions.parquet replayed`.
+"""
 
 import os
 import sys

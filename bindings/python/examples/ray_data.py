@@ -1,4 +1,7 @@
-"""Plans each session of a Parquet file with Ray Data, in two processes: `python ray_data.py sessions.parquet out`."""
+"""Plans each session of a Parquet file with Ray Data, in two processes.
+
+Run it with `python ray_data.py sessions.parquet out`.
+"""
 
 import os
 import sys
@@ -13,7 +16,7 @@ import ray
 def planned(table: pa.Table) -> pa.Table:
     import context_window
 
-    # Ray Data hands over tables, and an empty one to learn of the columns.
+    # Ray Data passes tables, and first an empty one to determine the columns.
     batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     return pa.Table.from_batches([context_window.plan_batch(batch, model="gpt-4o", plans=False) for batch in batches])
 

@@ -1,4 +1,7 @@
-"""Replays each session of a Parquet file with Spark, in two processes: `python spark.py sessions.parquet replayed`."""
+"""Replays each session of a Parquet file with Spark, in two processes.
+
+Run it with `python spark.py sessions.parquet replayed`.
+"""
 
 import os
 import sys
@@ -22,7 +25,8 @@ def replayed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def session(master: str) -> SparkSession:
-    # Executors are started by the scripts of the installed package. They work in its folder: so it gets another one.
+    # Scripts of the installed package start the executors and work in its folder, so they get a folder of
+    # their own.
     home = os.environ["SPARK_HOME"] = tempfile.mkdtemp()
     for name in ("bin", "jars"):
         os.symlink(os.path.join(os.path.dirname(pyspark.__file__), name), os.path.join(home, name))

@@ -1,4 +1,5 @@
-//! Many sessions at once, a row each, as Arrow record batches: for engines that run Python over columns.
+//! Plans of many sessions in one call. Sessions are rows of Arrow record batches, for engines that run Python
+//! over columns.
 
 use crate::{
     error::{input, raised},
@@ -21,13 +22,13 @@ use std::{
     sync::Arc,
 };
 
-/// Number of managers that are kept at once; sessions of one batch rarely ask for more than a few.
+/// The maximum number of cached managers. The sessions of one batch rarely need more than a few.
 const MANAGERS: usize = 64;
 
-/// No machine has more cores for one batch.
+/// The maximum number of threads, above the core count of any machine.
 const THREADS: usize = 256;
 
-/// Settings for every row; a row's own go before them.
+/// The settings of the call. A row's own settings take precedence.
 struct Settings {
     model: Option<String>,
     config: Option<String>,
@@ -35,7 +36,7 @@ struct Settings {
     replay: bool,
 }
 
-/// The columns of a batch.
+/// The input columns of a batch.
 struct Columns {
     session: LargeStringArray,
     documents: Option<LargeStringArray>,
@@ -57,13 +58,15 @@ struct Outcome {
     error: Option<String>,
 }
 
-/// Managers by their settings.
+/// A cache of managers by model, tokenizer and options.
 #[derive(Default)]
 struct Managers(BTreeMap<[String; 4], Manager>);
 
 impl Managers {
+    /// Returns the manager for these settings, and creates it if necessary.
     fn of(&mut self, model: &str, tokenizer: Option<&str>, texts: [&str; 2]) -> Result<&Manager, Error> {
         let key = [model, tokenizer.unwrap_or_default(), texts[0], texts[1]].map(str::to_owned);
+        // Clearing the whole cache keeps it bounded without tracking the order of use.
         if self.0.len() >= MANAGERS && !self.0.contains_key(&key) {
             self.0.clear();
         }
@@ -96,16 +99,19 @@ impl Columns {
     }
 }
 
-/// A column of texts, whatever their layout.
+/// Returns a column of strings in one layout, whatever its layout in the batch. Returns `None` if it is
+/// missing.
 fn texts(batch: &RecordBatch, name: &str) -> PyResult<Option<LargeStringArray>> {
     let texts = column(batch, name, &DataType::LargeUtf8, "texts")?;
     Ok(texts.map(|texts| texts.as_string::<i64>().clone()))
 }
 
+/// Returns a column cast to `as_type`, or `None` if it is missing.
 fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -> PyResult<Option<ArrayRef>> {
     let Some(column) = batch.column_by_name(name) else { return Ok(None) };
     let fault = || input(format!("column `{name}` is of type {}; expected {expected}", column.data_type()));
-    // A cast makes null of a text that is no number, and a text of anything.
+    // A cast alone would turn text into null numbers and anything into text, so the type is checked first.
+    // A dictionary column is judged by its values.
     let of = match column.data_type() {
         DataType::Dictionary(_, values) => values,
         other => other,
@@ -120,12 +126,14 @@ fn column(batch: &RecordBatch, name: &str, as_type: &DataType, expected: &str) -
     arrow_cast::cast(column, as_type).map(Some).map_err(|_| fault())
 }
 
+/// Returns the text of a row, or `None` if the column is missing or the value is null.
 fn at(column: Option<&LargeStringArray>, row: usize) -> Option<&str> {
     column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
 }
 
-/// Plans or replays one row, or records why it could not be.
+/// Plans or replays one row. Records an error if this fails.
 fn outcome(columns: &Columns, row: usize, settings: &Settings, managers: &mut Managers) -> Outcome {
+    // A panic in one session must not lose the other rows.
     let done = catch_unwind(AssertUnwindSafe(|| planned(columns, row, settings, managers)));
     let fault = |error: String| Outcome { error: Some(error), ..Outcome::default() };
     match done {
@@ -144,6 +152,8 @@ fn planned(
     let said = |error: context_window_formats::Error| error.to_string();
     let text = at(Some(&columns.session), row).ok_or("session is null; expected JSON")?;
     let mut session = Session::from_json(text).map_err(said)?;
+    // A session may name a tokenizer file, which comes from an untrusted row and must not be opened
+    // (tokenizers of session files, rule J9).
     session.check_tokenizer().map_err(said)?;
     if let Some(documents) = at(columns.documents.as_ref(), row) {
         session.rag = FieldMap::new().with_name("documents").read_hits(documents).map_err(said)?;
@@ -153,12 +163,14 @@ fn planned(
             .map_err(|_| "budget is negative; expected a number of tokens")?;
         session.limits.prompt_budget = Some(budget);
     }
+    // The row comes first, then its session, then the argument of the call.
     let model = at(columns.model.as_ref(), row).or(session.model.as_deref()).or(settings.model.as_deref());
     let model = model
         .ok_or("names no model; expected one in the session, in the column `model`, or as an argument")?;
     let options = session.options.as_deref().unwrap_or_default();
     let config = at(columns.config.as_ref(), row).or(settings.config.as_deref()).unwrap_or_default();
     let manager = managers
+        // The options of the call override those of the session.
         .of(model, session.tokenizer.as_deref(), [options, config])
         .map_err(|error| error.to_string())?;
     let request = session.request();
@@ -168,7 +180,7 @@ fn planned(
     Ok(outcome)
 }
 
-/// The figures of one plan.
+/// The totals of one plan or a replay.
 struct Figures {
     tokens: u64,
     reuse: u64,
@@ -181,11 +193,13 @@ impl Figures {
         let (tokens, reuse) =
             (plan.estimated_tokens_total.tokens, plan.repeated().map_or(0, |prefix| prefix.tokens));
         let cost = manager.model().input_cost(tokens, reuse, CostTerms::default());
+        // A row of excluded messages may be a run, so its count is added.
         let drops = plan.excluded.iter().map(|item| item.count).sum();
         Self { tokens, reuse, drops, cost: cost.map(|cost| cost.billionths) }
     }
 }
 
+/// Plans the next prompt of a session.
 fn once(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
     let plan = manager.core().build_plan(request)?;
     let figures = Figures::of(manager, &plan);
@@ -193,7 +207,8 @@ fn once(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Ou
     Ok((plan, outcome))
 }
 
-/// Every prompt of the session, one after another: sums, and a hash over the fingerprints of all plans.
+/// Plans every prompt of a session. Returns the last plan, the sums over all plans, and a hash over their
+/// fingerprints.
 fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan, Outcome), Error> {
     let mut sum = Figures { tokens: 0, reuse: 0, drops: 0, cost: None };
     let mut hash = blake3::Hasher::new();
@@ -204,6 +219,7 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
         sum.tokens += figures.tokens;
         sum.reuse += figures.reuse;
         sum.drops += figures.drops;
+        // Prompts without a price do not discard the sum of the others.
         sum.cost = figures.cost.map(|cost| sum.cost.unwrap_or(0) + cost).or(sum.cost);
         hash.update(plan.fingerprint().as_bytes());
         prompts += 1;
@@ -211,7 +227,7 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
     }
     let last = match last {
         Some(last) => last,
-        // A replay has the request's own prompt as its last one.
+        // The last prompt of a replay is that of the request, so this is only a fallback.
         None => manager.core().build_plan(request)?,
     };
     let outcome =
@@ -221,6 +237,7 @@ fn replayed(manager: &Manager, request: &PlanRequest<'_>) -> Result<(ContextPlan
 
 impl Outcome {
     fn of(prompts: i64, figures: &Figures) -> Self {
+        // The columns are signed; real figures are far below their limit.
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         Self {
             prompts: Some(prompts),
@@ -233,25 +250,28 @@ impl Outcome {
     }
 }
 
-/// Computes the rows in their order, on a number of threads: no row depends on another.
+/// Computes the outcomes in row order, on several threads. The rows do not depend on each other.
 fn outcomes(columns: &Columns, rows: usize, settings: &Settings, threads: usize) -> Vec<Outcome> {
     let each = rows.div_ceil(threads.clamp(1, THREADS)).max(1);
     let part = |from: usize| {
+        // Each thread has its own cache, so the threads need no lock.
         let mut managers = Managers::default();
         (from..rows.min(from + each))
             .map(|row| outcome(columns, row, settings, &mut managers))
             .collect::<Vec<_>>()
     };
+    // A single part needs no thread.
     if each >= rows {
         return part(0);
     }
     std::thread::scope(|scope| {
+        // The parts are contiguous and joined in order, which keeps the order of rows.
         let started: Vec<_> = (0..rows).step_by(each).map(|from| scope.spawn(move || part(from))).collect();
         started.into_iter().flat_map(|one| one.join().unwrap_or_default()).collect()
     })
 }
 
-/// The batch that goes out: the rows' ids as they came, and a column for each field of an outcome.
+/// Builds the output batch: the ids of the input, and a column for each field of an outcome.
 fn table(
     batch: &RecordBatch,
     outcomes: &[Outcome],
@@ -259,6 +279,7 @@ fn table(
 ) -> Result<RecordBatch, arrow_schema::ArrowError> {
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
+    // The field is copied with its type, so that a join by id works on the output.
     if let Some((at, field)) = batch.schema_ref().column_with_name("id") {
         fields.push(field.clone());
         columns.push(Arc::clone(batch.column(at)));
@@ -293,6 +314,7 @@ fn table(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
+/// Plans or replays a batch. Raises an error if the settings or the columns are invalid.
 fn run<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
@@ -302,7 +324,7 @@ fn run<'py>(
     if threads == 0 {
         return Err(PyTypeError::new_err("threads: expected 1 or more"));
     }
-    // A fault of the settings is a fault of every row: it is reported once, before any.
+    // Invalid settings affect every row, so they raise one error before any row is planned.
     if let Some(model) = &settings.model {
         Manager::layered(model, None, [settings.config.as_deref().unwrap_or_default()]).map_err(raised)?;
     }
@@ -312,6 +334,7 @@ fn run<'py>(
     })?;
     let batch = batch.into_inner();
     let columns = Columns::of(&batch)?;
+    // The whole batch runs without the interpreter lock.
     let made = py.detach(|| {
         let outcomes = outcomes(&columns, batch.num_rows(), &settings, threads);
         table(&batch, &outcomes, &settings)
@@ -320,18 +343,32 @@ fn run<'py>(
     PyRecordBatch::new(made).into_pyarrow(py)
 }
 
-/// Options as TOML.
+/// Returns the options as TOML.
 fn options(config: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     Ok(config.map(config_text).transpose()?.map(|(_, text)| text))
 }
 
-/// Plans the next prompt of each session of a record batch, a row each.
+/// Plans the next prompt of each session in a record batch, one session per row.
 ///
-/// Columns in: `session` (JSON text of a session), and optional ones: `id` (handed through), `documents` (a
-/// JSON list), `config` (TOML), `model`, `budget` (tokens); a row's own go before the arguments. Columns out:
-/// `id`, `plan` (JSON, with `plans=True`), `fingerprint`, `tokens`, `reuse` (tokens that the last prompt had
-/// at the same place), `drops` (items left out), `cost` (billionths of a dollar), `error`. A row that cannot
-/// be planned has an `error` and nothing else.
+/// Input columns, of which only `session` is required. A row's values take precedence over the arguments:
+///
+/// - `session`: the JSON text of a session.
+/// - `id`: any value, copied to the output.
+/// - `documents`: a JSON list.
+/// - `config`: options as TOML.
+/// - `model`: the name of a model.
+/// - `budget`: the prompt budget in tokens.
+///
+/// Output columns. A row that cannot be planned has only an `error`:
+///
+/// - `id`: the value of the input.
+/// - `plan`: the plan as JSON, with `plans=True`.
+/// - `fingerprint`: a hash of the plan.
+/// - `tokens`: the tokens of the prompt.
+/// - `reuse`: the tokens of the last prompt that are repeated at the same place.
+/// - `drops`: the number of excluded items.
+/// - `cost`: the cost of the input in billionths of a dollar.
+/// - `error`: the reason why the row cannot be planned.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=true, threads=1))]
 pub(crate) fn plan_batch<'py>(
@@ -346,11 +383,11 @@ pub(crate) fn plan_batch<'py>(
     run(py, batch, Settings { model, config, with_plan: plans, replay: false }, threads)
 }
 
-/// Plans every prompt of each session of a record batch, one after another, as an application would have sent
-/// them.
+/// Plans every prompt of each session in a record batch in sequence, as an application would have sent them.
 ///
-/// Columns in as `plan_batch`. Columns out: `id`, `plan` (the last one, with `plans=True`), `fingerprint` (a
-/// hash over those of all plans), `prompts`, and sums over them: `tokens`, `reuse`, `drops`, `cost`; `error`.
+/// The input columns are those of `plan_batch`. Output columns: `id`, `plan` (the last one, with
+/// `plans=True`), `fingerprint` (a hash over those of all plans), `prompts`, sums over all prompts (`tokens`,
+/// `reuse`, `drops`, `cost`), and `error`.
 #[pyfunction]
 #[pyo3(signature = (batch, *, model=None, config=None, plans=false, threads=1))]
 pub(crate) fn replay_batch<'py>(

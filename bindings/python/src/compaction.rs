@@ -1,4 +1,4 @@
-//! A request for a summary.
+//! Requests for summaries.
 
 use crate::{
     conversation::{body_json, messages_of, texts, wire_format},
@@ -8,7 +8,7 @@ use context_window as core;
 use core::{compaction::CompactionRequest, render};
 use pyo3::prelude::*;
 
-/// A prompt that asks a model for a summary. Pass the answer to `Manager.apply_summary`.
+/// A prompt that requests a summary from a model. Pass the answer to `Manager.apply_summary`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct CompactionJob {
     job: CompactionRequest,
@@ -26,48 +26,48 @@ impl CompactionJob {
 
 #[pymethods]
 impl CompactionJob {
-    /// The model that the request is counted for.
+    /// The model whose tokenizer counts the request.
     #[getter]
     fn model(&self) -> &str {
         self.job.model()
     }
 
-    /// The most tokens that the summary may take.
+    /// The maximum number of tokens of the summary.
     #[getter]
     fn max_tokens(&self) -> u64 {
         self.job.max_tokens()
     }
 
-    /// Tokens of the request.
+    /// The number of tokens of the request.
     #[getter]
     fn tokens(&self) -> u64 {
         self.job.tokens().tokens
     }
 
-    /// The messages that the summary replaces.
+    /// The ids of the messages that the summary replaces.
     #[getter]
     fn archived_ids(&self) -> Vec<String> {
         texts(self.job.archived_ids())
     }
 
-    /// The trigger that made it due.
+    /// The trigger of the compaction.
     #[getter]
     fn trigger(&self) -> &'static str {
         self.job.trigger().text()
     }
 
-    /// Builds a summary without a model: requests, tool calls and outcomes, in few words.
+    /// Builds a summary without a model: requests, tool calls and outcomes in brief.
     fn digest(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.job.digest()).map_err(crate::error::raised)
     }
 
-    /// The messages to send to the model.
+    /// Returns the messages to send to the model.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &messages_of(body_json(render::body(&self.job, self::wire_format(wire_format)?))))
     }
 
-    /// The body of the request: messages and tools, without the model's parameters.
+    /// Returns the body of the request: messages and tools, without the model's parameters.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &render::body(&self.job, self::wire_format(wire_format)?))

@@ -1,4 +1,4 @@
-//! The log of one conversation.
+//! The log of a conversation.
 
 use crate::{
     error::{input, raised},
@@ -25,19 +25,20 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-/// A log that several threads may hold.
+/// A log that several threads can share.
 pub(crate) type SharedLog = Arc<RwLock<core::Conversation>>;
 
-/// The append-only log of a conversation: messages, pins, compactions, sent prompts. Nothing is ever removed
-/// from it.
+/// The append-only log of a conversation: messages, pins, compactions and sent prompts. Nothing is ever
+/// removed from it.
 ///
-/// It may be shared between threads. A call that changes it waits for plans of it that are being made.
+/// Several threads may share it. A call that changes it waits until plans in progress are finished.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Conversation {
     log: SharedLog,
 }
 
-/// The result of `push_reply`: the reply's id, and events for a user interface, each a dict with its `event`.
+/// The result of `push_reply`: the reply's id, and events for a user interface. Each event is a dict whose
+/// kind is in `event`.
 #[pyclass(frozen, get_all, module = "context_window")]
 pub(crate) struct Committed {
     id: String,
@@ -51,7 +52,7 @@ impl Committed {
     }
 }
 
-/// A wire format by its name in Python.
+/// Returns the wire format with this Python name.
 pub(crate) fn wire_format(name: &str) -> PyResult<WireFormat> {
     match name {
         "openai" | "openai_chat" => Ok(WireFormat::OpenAiChat),
@@ -75,20 +76,23 @@ fn ttl(turns: Option<u32>) -> Ttl {
     turns.map_or(Ttl::Unlimited, Ttl::turns)
 }
 
-/// Converts a message or a list of them to JSON. Dicts are taken as they are; other objects by their
-/// attributes.
+/// Converts a message or a list of messages to JSON. Dicts are used unchanged, other objects are read by
+/// their attributes.
 pub(crate) fn messages_json(given: &Bound<'_, PyAny>) -> PyResult<String> {
     static WIRE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    // The common case of a single dict needs no Python helper.
     if let Ok(dict) = given.cast::<PyDict>()
         && dict.contains("role")?
     {
         return json::dumps(given, "messages");
     }
+    // A string is iterable, so without this check it would be read as a list of messages.
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
         return Err(input(
             "messages: expected a dict or a list of dicts, not a text; say {\"role\": \"user\", \"content\": ...}",
         ));
     }
+    // The import is cached, because it happens for each call.
     let wire = WIRE.import(given.py(), "context_window._wire", "messages")?;
     json::dumps(&wire.call1((given,))?, "messages")
 }
@@ -102,7 +106,7 @@ impl Conversation {
         &self.log
     }
 
-    /// Changes the log while other Python threads run.
+    /// Changes the log. Other Python threads run in the meantime.
     pub(crate) fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -111,7 +115,7 @@ impl Conversation {
         py.detach(|| change(&mut writing(&self.log))).map_err(raised)
     }
 
-    /// Reads the log while other Python threads run.
+    /// Reads the log. Other Python threads run in the meantime.
     pub(crate) fn read<T: Send>(
         &self,
         py: Python<'_>,
@@ -121,16 +125,19 @@ impl Conversation {
     }
 }
 
-/// Locks the log for reading. A thread that panicked left a whole log behind: no change is made in halves.
+/// Locks the log for reading. Ignores the poisoning by a panicked thread, because changes are never left half
+/// made.
 pub(crate) fn reading(log: &SharedLog) -> RwLockReadGuard<'_, core::Conversation> {
     log.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Locks the log for writing.
 pub(crate) fn writing(log: &SharedLog) -> RwLockWriteGuard<'_, core::Conversation> {
     log.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An error about messages, without the place in a text that the caller has never seen.
+/// Returns an error about messages. It omits the position in an intermediate JSON text that the caller has
+/// never seen.
 fn placed(error: &context_window_formats::Error) -> PyErr {
     let text = error.to_string();
     let key = text.strip_prefix("messages:").and_then(|rest| rest.split_once(": ")).map(|(_, key)| key);
@@ -141,7 +148,7 @@ fn placed(error: &context_window_formats::Error) -> PyErr {
     }
 }
 
-/// A reply as JSON; a text with half of a UTF-16 pair in it too.
+/// Returns a reply as JSON. A string may contain an unpaired UTF-16 surrogate.
 fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
     if !reply.is_instance_of::<PyString>() {
         return messages_json(reply);
@@ -152,8 +159,9 @@ fn reply_json(reply: &Bound<'_, PyAny>) -> PyResult<String> {
     json::dumps(&said, "reply")
 }
 
-/// One message of a provider's form.
+/// Parses one message in a provider's format.
 pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
+    // The formats crate parses into a conversation; a temporary one yields the message.
     let mut one = core::Conversation::new();
     context_window_formats::push_json(&mut one, json, form).map_err(|error| placed(&error).to_string())?;
     match one.messages() {
@@ -164,16 +172,16 @@ pub(crate) fn message(json: &str, form: WireFormat) -> Result<Message, String> {
 
 /// Returns a body as JSON.
 pub(crate) fn body_json(body: Body<'_>) -> serde_json::Value {
-    // A body is plain data with texts as keys.
+    // A body is plain data with string keys, so serialization cannot fail.
     serde_json::to_value(body).unwrap_or_default()
 }
 
-/// Messages as a provider's body has them.
+/// Renders messages as a provider's request body.
 pub(crate) fn rendered(messages: Vec<Message>, form: WireFormat) -> serde_json::Value {
     body_json(render::body(&Prompt::from(messages), form))
 }
 
-/// The messages of a body, whatever the wire format calls them.
+/// Returns the messages of a body. Wire formats use different keys for them.
 pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
     ["messages", "input", "contents"]
         .iter()
@@ -183,7 +191,7 @@ pub(crate) fn messages_of(mut body: serde_json::Value) -> serde_json::Value {
 
 #[pymethods]
 impl Conversation {
-    /// Creates an empty conversation, or one of these messages.
+    /// Creates a conversation, empty or with these messages.
     #[new]
     #[pyo3(signature = (messages=None, *, wire_format="openai"))]
     fn new(py: Python<'_>, messages: Option<&Bound<'_, PyAny>>, wire_format: &str) -> PyResult<Self> {
@@ -194,7 +202,7 @@ impl Conversation {
         Ok(conversation)
     }
 
-    /// Appends a message or a list of messages and returns their ids. All of them are appended, or none.
+    /// Appends a message or a list of messages, and returns their ids. Appends all of them or none.
     #[pyo3(signature = (messages, wire_format="openai"))]
     fn push(&self, py: Python<'_>, messages: &Bound<'_, PyAny>, wire_format: &str) -> PyResult<Vec<String>> {
         let form = self::wire_format(wire_format)?;
@@ -205,7 +213,7 @@ impl Conversation {
         Ok(texts(&ids))
     }
 
-    /// Adds a system text to the head of every prompt.
+    /// Adds a system text to the beginning of every prompt.
     fn push_system(&self, py: Python<'_>, id: &str, text: &str) -> PyResult<()> {
         self.change(py, |log| {
             log.push_system(id, text);
@@ -213,8 +221,8 @@ impl Conversation {
         })
     }
 
-    /// Stores a reply with the plan that was sent for it. `response` is the provider's response (a dict with
-    /// its `usage` and the reason for its end), or its usage alone.
+    /// Stores a reply with the plan of its prompt. `response` is the provider's response (a dict with its
+    /// `usage` and finish reason), or its usage alone.
     #[pyo3(signature = (plan, reply, response=None, *, wire_format="openai"))]
     fn push_reply(
         &self,
@@ -225,12 +233,14 @@ impl Conversation {
         wire_format: &str,
     ) -> PyResult<Committed> {
         let form = self::wire_format(wire_format)?;
+        // A valid string needs no JSON. The other branch also handles strings with unpaired surrogates.
         let reply = if let Ok(text) = reply.extract::<String>() {
             Message::assistant(text)
         } else {
             let json = reply_json(reply)?;
             py.detach(|| message(&json, form)).map_err(|detail| input(format!("reply: {detail}")))?
         };
+        // Only the assistant answers a prompt, so any other role is a mistake of the caller.
         if reply.role() != core::Role::Assistant {
             return Err(input(format!(
                 "reply: is of the role {}; expected one of the assistant",
@@ -246,7 +256,7 @@ impl Conversation {
         Ok(Committed { id: committed.id.to_string(), events: json::python(py, &events)?.unbind() })
     }
 
-    /// Ends a turn: the TTL of each included item counts down by one.
+    /// Ends a turn. The TTL of each included item is reduced by one.
     fn complete_turn(&self, py: Python<'_>, plan: &Plan) -> PyResult<()> {
         self.change(py, |log| {
             log.complete_turn(plan.core());
@@ -254,10 +264,12 @@ impl Conversation {
         })
     }
 
-    /// Pins a note: it is in every prompt, for `ttl` turns or for good. One with the same id takes its place.
+    /// Pins a note, which every prompt then contains: for `ttl` turns, or permanently. Replaces a note with
+    /// the same id.
     #[pyo3(signature = (id, text, *, priority="normal", ttl=None))]
     fn pin(&self, py: Python<'_>, id: &str, text: &str, priority: &str, ttl: Option<u32>) -> PyResult<()> {
         let note = PinnedItem::new(id, text).with_priority(self::priority(priority)?);
+        // An explicit unlimited TTL would make the note required, so it is set only on request.
         let note = if ttl.is_some() { note.with_ttl(self::ttl(ttl)) } else { note };
         self.change(py, |log| {
             log.pin(note);
@@ -277,18 +289,18 @@ impl Conversation {
         self.change(py, |log| Ok(log.unpin(id)))
     }
 
-    /// Sets the TTL of an item in turns; None keeps it for good.
+    /// Sets the TTL of an item in turns. None means no limit, and makes a pinned item required.
     #[pyo3(signature = (id, turns))]
     fn set_ttl(&self, py: Python<'_>, id: &str, turns: Option<u32>) -> PyResult<()> {
         self.change(py, |log| log.set_ttl(id, ttl(turns)))
     }
 
-    /// Rewinds to before this message: it and all later messages are archived.
+    /// Rewinds to before this message. The message and all later ones are archived.
     fn rewind_before(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         self.change(py, |log| log.rewind_before(id))
     }
 
-    /// Archives everything without a summary. System texts, notes and pinned messages stay.
+    /// Archives all messages without a summary. System texts, notes and pinned messages stay.
     fn start_fresh(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, |log| {
             log.start_fresh();
@@ -296,14 +308,15 @@ impl Conversation {
         })
     }
 
-    /// Undoes the newest compaction. Returns its number, or None if nothing is compacted.
+    /// Undoes the newest compaction. Returns its number, or None if there is none.
     fn undo_compaction(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         self.change(py, |log| Ok(log.undo_compaction()))
     }
 
-    /// Returns all messages as the dicts of a request to a provider, archived ones too, changed as the
-    /// provider demands: for Anthropic and Gemini the system texts are in `body`, and a conversation that
-    /// ends in the middle is completed.
+    /// Returns all messages, including archived ones, as the dicts of a provider's request.
+    ///
+    /// The messages follow the provider's rules. For Anthropic and Gemini, the system texts are only in
+    /// `body`. An incomplete end of the conversation is completed.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
@@ -311,7 +324,8 @@ impl Conversation {
         json::python(py, &messages)
     }
 
-    /// Returns all messages as the body of a request, archived ones too; `Plan.body` has those that fit.
+    /// Returns the body of a request with all messages, including archived ones. `Plan.body` has only those
+    /// that fit.
     #[pyo3(signature = (wire_format="openai"))]
     fn body<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;
@@ -319,7 +333,7 @@ impl Conversation {
         json::python(py, &body)
     }
 
-    /// Returns the ids of all messages, in their order.
+    /// Returns the ids of all messages in order.
     fn ids(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |log| {
             let id = |(at, message): (usize, &Message)| {
@@ -329,12 +343,12 @@ impl Conversation {
         })
     }
 
-    /// Returns the position of the message with this id, from 0, or None if no message has it.
+    /// Returns the position of the message with this id, from 0, or None if there is none.
     fn position(&self, py: Python<'_>, id: &str) -> PyResult<Option<usize>> {
         self.read(py, |log| Ok(log.position_of_message(id)))
     }
 
-    /// Returns the tool calls that wait for their results, each a dict of id, name and arguments (a text).
+    /// Returns the tool calls without results. Each is a dict of `id`, `name` and `arguments` (a string).
     fn open_calls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let calls = self.read(py, |log| {
             let call = |call: &core::ToolCall| serde_json::json!({"id": call.id, "name": call.name, "arguments": call.arguments});
@@ -343,23 +357,24 @@ impl Conversation {
         json::python(py, &calls)
     }
 
-    /// Returns the entries of the log from this number on, each a JSON text: for a store of the application's
-    /// own.
+    /// Returns the entries of the log from number `start` on, each as a JSON string. Use them for a store of
+    /// your own.
     #[pyo3(signature = (start=0))]
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
         self.read(py, |log| {
+            // Entries are written one by one, so that a caller can store only the new ones.
             let events = log.events_from(start);
             Ok(events.map(|event| json_of(&event)).collect())
         })
     }
 
-    /// Returns the number of entries of the log.
+    /// Returns the number of entries in the log.
     fn event_count(&self, py: Python<'_>) -> PyResult<usize> {
         self.read(py, |log| Ok(log.event_count()))
     }
 
-    /// Reads the conversation of a session file's JSON, as `Manager.session_json`, other logs and other tools
-    /// have it. Anything in it that is not read is a warning.
+    /// Reads a conversation from the JSON of a session file. The file may come from `Manager.session_json`,
+    /// from another log or from another tool. Emits a warning for each part that was not read.
     #[staticmethod]
     #[pyo3(signature = (session, *, read_as=None, lenient=false))]
     fn from_session(py: Python<'_>, session: &str, read_as: Option<&str>, lenient: bool) -> PyResult<Self> {
@@ -379,7 +394,7 @@ impl Conversation {
         Ok(Self::of(session.log))
     }
 
-    /// Builds a conversation of its entries.
+    /// Builds a conversation from its entries.
     #[staticmethod]
     fn from_events(py: Python<'_>, events: Vec<String>) -> PyResult<Self> {
         let log = py.detach(|| of_events(&events))?;
@@ -409,10 +424,12 @@ impl Conversation {
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let Ok(other) = other.cast::<Self>() else { return Ok(false) };
         let other = other.get();
+        // A log equals itself, so no copy is needed.
         if Arc::ptr_eq(&self.log, &other.log) {
             return Ok(true);
         }
-        // One at a time: two threads that compare both ways must not wait for each other.
+        // The locks are taken one after the other. Two threads that compare in opposite order would otherwise
+        // deadlock.
         let copy = other.read(py, |log| Ok(log.clone()))?;
         self.read(py, |log| Ok(*log == copy))
     }
@@ -422,41 +439,47 @@ impl Conversation {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        // The pickle contains the entries, whose JSON is versioned.
         let again = py.import("context_window._core")?.getattr("_conversation")?;
         Ok((again, (self.events(py, 0)?,).into_pyobject(py)?))
     }
 }
 
-/// A conversation out of its pickle.
+/// Restores a conversation from its pickle.
 #[pyfunction]
 pub(crate) fn _conversation(py: Python<'_>, events: Vec<String>) -> PyResult<Conversation> {
     Conversation::from_events(py, events)
 }
 
+/// Returns ids as strings.
 pub(crate) fn texts(ids: &[ItemId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
+/// Returns an entry as JSON.
 pub(crate) fn json_of(event: &LogEvent) -> String {
-    // Plain data with string keys cannot fail to serialise.
+    // Plain data with string keys cannot fail to serialize.
     serde_json::to_string(event).unwrap_or_default()
 }
 
+/// Parses the entry with index `at`.
 fn log_event(at: usize, json: &str) -> PyResult<LogEvent> {
     serde_json::from_str(json).map_err(|error| input(format!("events[{at}]: {error}")))
 }
 
+/// Builds the core conversation from its entries as JSON.
 pub(crate) fn of_events(events: &[String]) -> PyResult<core::Conversation> {
     let events =
         events.iter().enumerate().map(|(at, json)| log_event(at, json)).collect::<PyResult<Vec<_>>>()?;
     core::Conversation::from_events(events).map_err(raised)
 }
 
-/// What a provider reported: its whole answer, or its usage alone.
+/// Parses the report of a provider: its whole response, or its usage alone.
 fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
     let read = json::dumps(response, "response")?;
     let mut read: serde_json::Value =
         serde_json::from_str(&read).map_err(|error| input(format!("response: {error}")))?;
+    // These keys identify a whole response of any provider; a usage alone has none of them.
     let is_answer = ["usage", "usageMetadata", "stop_reason", "choices", "candidates"]
         .iter()
         .any(|key| read.get(*key).is_some());
@@ -469,7 +492,7 @@ fn report(response: &Bound<'_, PyAny>) -> PyResult<ReplyReport> {
     Ok(ReplyReport::from_json(&read))
 }
 
-/// An event as a dict.
+/// Converts an event to a dict.
 fn event(event: &ContextEvent) -> serde_json::Value {
     use serde_json::json;
     match event {
@@ -503,6 +526,7 @@ fn event(event: &ContextEvent) -> serde_json::Value {
             json!({"event": "cleared_by_provider", "edit": edit, "tokens": tokens})
         }
         ContextEvent::TtlAsk { id } => json!({"event": "ttl_ask", "id": id}),
+        // New kinds of events in the crate must not break existing Python programs.
         other => json!({"event": "other", "text": format!("{other:?}")}),
     }
 }

@@ -4,8 +4,8 @@ use crate::error::input;
 use context_window::{RagItem, Ttl};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict, types::PyTuple};
 
-/// A retrieved document: its id, its score (higher is better), its text, where it came from, and for how many turns it
-/// may come again (`ttl`, none for any number).
+/// A retrieved document with its id, score (higher is better), text and source. `ttl` is the number of turns
+/// for which it may be included again, or None for no limit.
 #[pyclass(frozen, get_all, eq, from_py_object, module = "context_window")]
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
@@ -35,12 +35,14 @@ impl Document {
     }
 }
 
-/// A document of a request: a [`Document`], a dict of its fields, or a tuple of id, score and text.
+/// Converts a document of a request: a [`Document`], a dict of its fields, or a tuple of id, score and text.
+/// `at` is its index, for errors.
 pub(crate) fn item(at: usize, given: &Bound<'_, PyAny>) -> PyResult<RagItem> {
     let document = if let Ok(document) = given.cast::<Document>() {
         document.get().clone()
     } else if let Ok((id, score, text)) = given.extract::<(String, f64, String)>() {
         Document { id, score, text, source: None, ttl: None }
+    // Only type errors need the index added: other errors come from Python itself and stay as they are.
     } else if let Ok(dict) = given.cast::<PyDict>() {
         let placed = |error: PyErr| input(format!("documents[{at}]: {}", error.value(given.py())));
         of_dict(dict).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Errors of the crate as exceptions: one class a kind, the text as it is.
+//! Errors of the crates as Python exceptions: one class per kind, with the original text.
 
 use context_window as core;
 use context_window_store as store;
@@ -12,7 +12,7 @@ create_exception!(
     "A compaction was not made; nothing was archived."
 );
 
-/// The classes that stand for one kind each, and all of them for the module.
+/// Defines an exception class for each error kind, and a function that adds all classes to the module.
 macro_rules! kinds {
     ($($name:ident($base:ident) = $kind:path, $doc:literal;)*) => {
         $(create_exception!(context_window, $name, $base, $doc);)*
@@ -60,7 +60,7 @@ kinds! {
 enum Kind {
     Core(core::ErrorKind),
     Store(store::ErrorKind),
-    /// Raised by an application's own summariser; the module has the classes for it.
+    /// Raised only by an application's own summarizer. The module defines the class for it.
     Cancelled,
     Summariser,
 }
@@ -74,6 +74,7 @@ impl From<core::ErrorKind> for Kind {
 impl From<store::ErrorKind> for Kind {
     fn from(kind: store::ErrorKind) -> Self {
         match kind {
+            // Store and core share these kinds, so that one `except` clause catches both.
             store::ErrorKind::NotFound => Self::Core(core::ErrorKind::NotFound),
             store::ErrorKind::NotLoaded => Self::Core(core::ErrorKind::NotLoaded),
             store::ErrorKind::Input => Self::Core(core::ErrorKind::Input),
@@ -120,10 +121,11 @@ impl From<context_window_report::Error> for Fault {
     }
 }
 
-/// Builds the exception that an error is raised as.
+/// Converts an error to the exception to raise.
 pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     match error.into() {
         Fault::Core(error) => exception(error.kind().into(), error.to_string()),
+        // A store passes on errors of the core; these keep their own class.
         Fault::Store(error) => match error.core() {
             Some(core) => exception(core.kind().into(), error.to_string()),
             None => store_exception(&error),
@@ -142,10 +144,11 @@ pub(crate) fn raised(error: impl Into<Fault>) -> PyErr {
     }
 }
 
-/// Builds the exception of a log or store. A conflict has the session and both revisions as attributes.
+/// Builds the exception for a log or store. A conflict has the session and both revisions as attributes.
 fn store_exception(error: &store::Error) -> PyErr {
     let exception = exception(error.kind().into(), error.to_string());
     let Some(conflict) = error.conflict() else { return exception };
+    // Attributes can only be set with the interpreter attached.
     let set = Python::attach(|py| {
         let value = exception.value(py);
         value.setattr("session", &conflict.session)?;
@@ -158,7 +161,7 @@ fn store_exception(error: &store::Error) -> PyErr {
     }
 }
 
-/// An error about what Python handed over.
+/// Returns an `InputError` about a value from Python.
 pub(crate) fn input(text: impl Into<String>) -> PyErr {
     PyErr::new::<InputError, _>(text.into())
 }

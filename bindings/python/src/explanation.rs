@@ -1,4 +1,4 @@
-//! Explanations of one item, and of the differences between two plans.
+//! Explanations of single items, and of the differences between two plans.
 
 use crate::json;
 use context_window as core;
@@ -6,8 +6,8 @@ use context_window_report as report;
 use core::analysis;
 use pyo3::prelude::*;
 
-/// The reason why an item is included or excluded, and the prompt budgets (tokens) at which it is included.
-/// `str()` writes it in words.
+/// The reason why an item is included or excluded, and the prompt budgets in tokens at which that changes.
+/// `str()` formats it in words.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Explanation {
     inner: analysis::Explanation,
@@ -27,7 +27,7 @@ impl Explanation {
         self.inner.id.as_str()
     }
 
-    /// True if it is included.
+    /// True if the item is included.
     #[getter]
     fn included(&self) -> bool {
         self.inner.included
@@ -39,43 +39,43 @@ impl Explanation {
         self.inner.reason.to_string()
     }
 
-    /// Its tokens; None if they were not counted.
+    /// The item's tokens. None if they were not counted.
     #[getter]
     fn tokens(&self) -> Option<u64> {
         self.inner.tokens
     }
 
-    /// The smallest prompt budget above this one that includes it, in tokens.
+    /// The smallest prompt budget above the current one at which the item is included, in tokens.
     #[getter]
     fn enters_at(&self) -> Option<u64> {
         self.inner.enters_at
     }
 
-    /// The largest prompt budget below this one that excludes it, in tokens.
+    /// The largest prompt budget below the current one at which the item is excluded, in tokens.
     #[getter]
     fn leaves_at(&self) -> Option<u64> {
         self.inner.leaves_at
     }
 
-    /// The budget from which on it is always included, in tokens.
+    /// The prompt budget from which on the item is always included, in tokens.
     #[getter]
     fn stays_from(&self) -> Option<u64> {
         self.inner.stays_from
     }
 
-    /// The items that are included instead.
+    /// The ids of the items that are included instead.
     #[getter]
     fn displaced_by(&self) -> Vec<String> {
         crate::conversation::texts(&self.inner.displaced_by)
     }
 
-    /// The items that are excluded when it is included.
+    /// The ids of the items that are excluded if this one is included.
     #[getter]
     fn leaves_then(&self) -> Vec<String> {
         crate::conversation::texts(&self.inner.leaves_then)
     }
 
-    /// Everything in it, as plain data.
+    /// Returns the explanation as plain data.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner)
     }
@@ -90,7 +90,7 @@ impl Explanation {
     }
 }
 
-/// One item whose state differs between two plans, in words, and the one input that this comes from.
+/// An item whose state differs between two plans, in words, with the single input that causes the difference.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct Change {

@@ -7,7 +7,7 @@ use context_window_report as report;
 use core::{ItemKind, Message, Part, Ttl};
 use pyo3::prelude::*;
 
-/// One item of the prompt: its kind, its reason and its tokens.
+/// An item of the prompt, with its kind, reason and tokens.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct IncludedItem {
@@ -24,8 +24,7 @@ pub(crate) struct IncludedItem {
     hash: String,
 }
 
-/// One excluded item, or a run of neighbouring messages (`id` to `last_id`, `count` of them), with its
-/// reason.
+/// An excluded item with its reason. It may be a run of `count` consecutive messages, from `id` to `last_id`.
 #[pyclass(frozen, get_all, eq, module = "context_window")]
 #[derive(PartialEq)]
 pub(crate) struct ExcludedItem {
@@ -41,11 +40,11 @@ pub(crate) struct ExcludedItem {
     certainty: &'static str,
 }
 
-/// One message of the prompt, before the provider's format joins any: of one item, or of documents that
-/// follow each other.
+/// A message of the prompt, before the provider's format joins messages. It contains one item, or several
+/// consecutive documents.
 ///
-/// `position` is that of a message of the conversation. `changed` names the fields that differ from it:
-/// `text` (a shortened tool result), `calls`, `reasoning`, `role`.
+/// `position` is the position of a message in the conversation. `changed` lists the fields that differ from
+/// that message: `text` (a shortened tool result), `calls`, `reasoning`, `role`.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct ItemMessage {
     message: Message,
@@ -94,18 +93,20 @@ impl ExcludedItem {
     }
 }
 
-/// Returns the number of turns that are left, or `None` if there is no end.
+/// Returns the remaining turns, or `None` if there is no limit.
 fn turns(ttl: Ttl) -> Option<u32> {
     match ttl {
         Ttl::Limited(turns) => Some(turns.get()),
+        // An expired item has 0 turns left; `None` means that it never expires.
         Ttl::NoneRemaining => Some(0),
         Ttl::Unlimited => None,
     }
 }
 
 impl ItemMessage {
-    /// Converts an item. `log` is the conversation that the plan was made of, which may have grown since.
+    /// Converts an item. `log` is the planned conversation, which may have grown since.
     pub(crate) fn of(item: core::plan::ItemMessage, log: &core::Conversation) -> Self {
+        // Only messages and system texts can be in the log.
         let own = matches!(item.kind, ItemKind::Message | ItemKind::SystemText)
             .then(|| log.position_of_message(item.ids[0].as_str()))
             .flatten();
@@ -115,6 +116,7 @@ impl ItemMessage {
     }
 }
 
+/// Returns the names of the fields in which a sent message differs from the logged one.
 fn differences(said: &Message, sent: &Message) -> Vec<&'static str> {
     let differs = [
         ("role", said.role() != sent.role()),
@@ -145,13 +147,13 @@ impl ExcludedItem {
 
 #[pymethods]
 impl ItemMessage {
-    /// The role it is sent in.
+    /// The role of the message.
     #[getter]
     fn role(&self) -> &'static str {
         self.message.role().name()
     }
 
-    /// Its text; of a message with parts, their texts.
+    /// The text. For a message with parts, the texts of its parts.
     #[getter]
     fn text(&self) -> String {
         let texts = self.message.parts().iter().filter_map(|part| match part {
@@ -163,13 +165,13 @@ impl ItemMessage {
         texts.join("\n")
     }
 
-    /// The tool call that it answers.
+    /// The id of the tool call that this result answers.
     #[getter]
     fn tool_call_id(&self) -> Option<&str> {
         self.message.answers()
     }
 
-    /// The message as the dicts of a provider: several where its format parts it.
+    /// Returns the message as dicts in a provider's format. Some formats split it into several.
     #[pyo3(signature = (wire_format="openai"))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: &str) -> PyResult<Bound<'py, PyAny>> {
         let form = self::wire_format(wire_format)?;

@@ -10,7 +10,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// A log on disk: entries are appended with checksums and synced, so that a crash loses nothing that was saved.
+/// A log on disk. Entries are appended with checksums and synced, so that a crash loses nothing that was
+/// saved.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Journal {
     journal: Mutex<context_window_store::Journal>,
@@ -19,14 +20,14 @@ pub(crate) struct Journal {
 
 #[pymethods]
 impl Journal {
-    /// Opens a file, or begins one, and gives the journal and its conversation.
+    /// Opens or creates a file. Returns the journal and its conversation.
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<(Self, Conversation)> {
         let (journal, log) = py.detach(|| context_window_store::Journal::open(&path)).map_err(raised)?;
         Ok((Self { journal: Mutex::new(journal), path }, Conversation::of(log)))
     }
 
-    /// Appends what is new in the conversation.
+    /// Appends the new entries of the conversation.
     fn save(&self, py: Python<'_>, conversation: &Conversation) -> PyResult<()> {
         py.detach(|| {
             let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);

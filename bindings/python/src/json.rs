@@ -1,4 +1,4 @@
-//! Python's values as JSON and back, by Python's own `json`.
+//! Conversion between Python values and JSON, with Python's own `json` module.
 
 use crate::error::input;
 use pyo3::{
@@ -10,17 +10,20 @@ use pyo3::{
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How many bytes of JSON came from Python so far.
+/// The number of JSON bytes received from Python.
 static HANDED_OVER: AtomicU64 = AtomicU64::new(0);
 
-/// How many bytes of JSON this process handed to the planner so far: what a conversation costs beside planning.
+/// Returns the number of JSON bytes that this process has passed to the planner. It measures the cost of
+/// conversations apart from planning.
 #[pyfunction]
 pub(crate) fn bytes_handed_over() -> u64 {
     HANDED_OVER.load(Ordering::Relaxed)
 }
 
-/// `json.dumps` with its settings: once for texts as they are, once with escapes for what is no Unicode.
+/// Calls `json.dumps`. With `ascii`, characters beyond ASCII are escaped, for strings that are not valid
+/// Unicode.
 fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, ascii: bool) -> PyResult<Bound<'py, PyAny>> {
+    // The settings are built once per process, because every message passes through here.
     static DUMPS: PyOnceLock<(Py<PyAny>, Py<PyDict>, Py<PyDict>)> = PyOnceLock::new();
     let (dumps, plain, escaped) = DUMPS.get_or_try_init(py, || -> PyResult<_> {
         let default = py.import("context_window._wire")?.getattr("plain")?;
@@ -37,13 +40,15 @@ fn dumps_with<'py>(py: Python<'py>, value: &Bound<'py, PyAny>, ascii: bool) -> P
     dumps.bind(py).call((value,), Some(if ascii { escaped.bind(py) } else { plain.bind(py) }))
 }
 
-/// A value as JSON; `what` names it in errors. Objects with `model_dump` or `to_dict` are taken for what these return.
+/// Returns a value as JSON. `what` names the value in errors. Objects with `model_dump` or `to_dict` are
+/// replaced by the results of these methods.
 pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
     let py = value.py();
     let fault = |error: PyErr| match error {
         error if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
             input(format!("{what}: {}; expected what JSON can hold", error.value(py)))
         }
+        // A value that is nested too deeply is an input error, not a failure of the interpreter.
         error if error.is_instance_of::<PyRecursionError>(py) => {
             input(format!("{what}: nested too deeply; expected what JSON can hold"))
         }
@@ -51,23 +56,24 @@ pub(crate) fn dumps(value: &Bound<'_, PyAny>, what: &str) -> PyResult<String> {
     };
     let text = dumps_with(py, value, false).map_err(fault)?;
     let text: String = match text.extract::<String>() {
-        // Half of a UTF-16 pair, which JSON can name and UTF-8 cannot.
+        // JSON can represent an unpaired UTF-16 surrogate with an escape, but UTF-8 cannot.
         Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
             dumps_with(py, value, true).map_err(fault)?.extract()?
         }
         read => read?,
     };
+    // Relaxed is enough: the counter orders no other memory access.
     HANDED_OVER.fetch_add(text.len() as u64, Ordering::Relaxed);
     Ok(text)
 }
 
-/// JSON as Python's values.
+/// Parses JSON to Python values.
 pub(crate) fn loads<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
     static LOADS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     LOADS.import(py, "json", "loads")?.call1((json,))
 }
 
-/// Plain data of the crate as Python's values.
+/// Converts plain data of the crate to Python values.
 pub(crate) fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let json = serde_json::to_string(value).map_err(|error| input(error.to_string()))?;
     loads(py, &json)

@@ -1,7 +1,7 @@
-//! The Python module `context_window._core`: the crate `context-window`, with Python's types.
+//! The Python module `context_window._core`: the crate `context-window` with Python types.
 //!
-//! What Python hands over is JSON text or a few numbers; what it gets are frozen objects with plain fields. Everything that
-//! plans, counts, reads or writes lets other Python threads run meanwhile.
+//! Python passes JSON strings or a few numbers, and receives frozen objects with plain fields. All planning,
+//! counting, reading and writing lets other Python threads run in the meantime.
 
 use pyo3::prelude::*;
 
@@ -19,7 +19,7 @@ mod journal;
 mod store;
 mod batch;
 
-/// What `import context_window` brings.
+/// The content of `import context_window`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add(module)?;

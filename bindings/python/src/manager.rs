@@ -17,17 +17,17 @@ use pyo3::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Plans prompts for one model with one set of options. It never changes, is cheap to copy and may be shared
-/// between threads.
+/// Plans prompts for one model with one set of options. A manager never changes, is cheap to copy, and may be
+/// shared between threads.
 ///
-/// `model` is a name that `models()` lists; any other one gets default limits and estimates, with a notice in
-/// each plan (`known` is false). `config` is a dict of tables, TOML text, or the path of a TOML file;
-/// `preset` the name of a set of options; `tokenizer` the name of another tokenizer or the path of a
-/// `tokenizer.json`; `models` the path of a file of models; `wire_format` another one than the model's own,
-/// in which the prompt is counted.
+/// `model` is a name from `models()`. Any other name gets default limits and estimates, with a notice in each
+/// plan (`known` is False). `config` is a dict of tables, TOML text, or the path of a TOML file. `preset` is
+/// the name of a set of options. `tokenizer` is the name of another tokenizer or the path of a
+/// `tokenizer.json`. `models` is the path of a file of models. `wire_format` is the format in which prompts
+/// are counted, if it is not the model's own.
 ///
-/// Raises `ConfigError` for options that are unknown or out of range, `CountError` for a tokenizer that is
-/// not here.
+/// Raises `ConfigError` for options that are unknown or out of range, and `CountError` for a tokenizer that
+/// is not available.
 #[pyclass(frozen, from_py_object, module = "context_window")]
 #[derive(Clone)]
 pub(crate) struct Manager {
@@ -37,24 +37,25 @@ pub(crate) struct Manager {
 struct Inner {
     manager: ContextWindowManager,
     model: Model,
-    /// Its arguments, for its pickle.
+    /// The constructor's arguments, for pickling.
     made_of: MadeOf,
 }
 
-/// The arguments of a manager, with files read.
+/// The constructor's arguments, with the contents of files.
 #[derive(Clone, Default)]
 struct MadeOf {
     model: String,
     preset: Option<String>,
-    /// The options as TOML, and their name in errors.
+    /// The name of the options in errors, and the options as TOML.
     config: Option<(String, String)>,
     tokenizer: Option<String>,
-    /// A model file, and its name.
+    /// The name and the text of a model file.
     models: Option<(String, String)>,
-    /// Another wire format than the model's own.
+    /// The wire format, if it is not the model's own.
     wire_format: Option<String>,
 }
 
+/// Creates the manager. `form` is the parsed wire format.
 impl MadeOf {
     fn manager(self, form: Option<WireFormat>) -> Result<Inner, core::Error> {
         let mut layers = ConfigLayers::new();
@@ -80,11 +81,11 @@ impl MadeOf {
     }
 }
 
-/// Returns options as TOML, from a file, a text, or a dict of tables.
+/// Returns the name and the text of options as TOML, from a file, a string, or a dict of tables.
 pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     if given.is_instance_of::<PyString>() {
         let text: String = given.extract()?;
-        // No line of options is without one of these; a path as a text has none of them.
+        // Every line of options contains one of these characters, so a string without them is a path.
         let is_path = !text.is_empty() && !text.contains(['=', '[', '\n', '#']);
         return if is_path { file_text(given) } else { Ok(("config".into(), text)) };
     }
@@ -99,7 +100,7 @@ pub(crate) fn config_text(given: &Bound<'_, PyAny>) -> PyResult<(String, String)
     file_text(given)
 }
 
-/// Removes options that are None: they count as not set.
+/// Removes options that are None, because they count as unset.
 fn unset(tables: &mut serde_json::Value) {
     if let serde_json::Value::Object(table) = tables {
         table.retain(|_, value| !value.is_null());
@@ -107,7 +108,7 @@ fn unset(tables: &mut serde_json::Value) {
     }
 }
 
-/// A file's name and text.
+/// Returns the name and the text of a file.
 fn file_text(path: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     let path: PathBuf = path.extract()?;
     let name = path.display().to_string();
@@ -130,8 +131,8 @@ impl Manager {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A manager for a model by name, with options as TOML, later ones over earlier ones, and another
-    /// tokenizer than the model's own where one is named.
+    /// Creates a manager for a model by name. `texts` are options as TOML, and later ones override earlier
+    /// ones. `tokenizer` replaces the model's own tokenizer.
     pub(crate) fn layered<const N: usize>(
         model: &str,
         tokenizer: Option<&str>,
@@ -144,19 +145,20 @@ impl Manager {
             model.tokenizer = Some(name.to_owned());
         }
         let manager = ContextWindowManager::configured(model.clone(), layers.load()?.config)?;
-        // It is never pickled: a batch makes its own.
+        // Managers of batches are never pickled, so the arguments are not needed.
         Ok(Self { inner: Arc::new(Inner { manager, model, made_of: MadeOf::default() }) })
     }
 }
 
 #[pymethods]
 impl Manager {
-    /// A manager for a model that `models()` lists; any other name gets default limits and estimates, with a
-    /// notice.
+    /// Creates a manager for a model from `models()`. Any other name gets default limits and estimates, with
+    /// a notice.
     ///
-    /// `config` is a dict of tables, TOML text, or the path of a TOML file; `preset` a name of `presets()`;
-    /// `tokenizer` the name of another tokenizer or the path of a `tokenizer.json`; `models` the path of a
-    /// file of models; `wire_format` another one than the model's own, in which the prompt is counted.
+    /// `config` is a dict of tables, TOML text, or the path of a TOML file. `preset` is a name from
+    /// `presets()`. `tokenizer` is the name of another tokenizer or the path of a `tokenizer.json`. `models`
+    /// is the path of a file of models. `wire_format` is the format in which prompts are counted, if it is
+    /// not the model's own.
     #[new]
     #[pyo3(signature = (model, *, config=None, preset=None, tokenizer=None, models=None, wire_format=None))]
     fn new(
@@ -185,13 +187,13 @@ impl Manager {
         &self.model().name
     }
 
-    /// True if the model is known by name; limits and counts of others are defaults and estimates.
+    /// True if the model is known by name. Other models have default limits and estimated counts.
     #[getter]
     fn known(&self) -> bool {
         !self.model().unknown
     }
 
-    /// Its wire format.
+    /// The model's wire format.
     #[getter]
     fn wire_format(&self) -> &'static str {
         self.model().wire_format.name()
@@ -199,14 +201,21 @@ impl Manager {
 
     /// Plans the next prompt of a conversation.
     ///
-    /// `documents` (Document, dicts, or tuples of id, score, text), `tools` (dicts of any provider), `focus`
-    /// (a text), `state` (texts by id), limits in tokens (`prompt_budget`, `model_context_len`,
-    /// `max_completion_tokens`, `max_input`, `safety_buffer`), `unknown_limit` (True if nobody knows the
-    /// context length), `previous` (`Plan.anchor()`), `account`, `end_user`, `excluded_messages` (a row for
-    /// each message that is left out).
+    /// Keyword arguments:
     ///
-    /// Raises `BudgetError` if the limits leave no tokens, `InputError` for ids used twice and scores that
-    /// are no numbers. A minimum that does not fit is no error but a plan with an `overflow`.
+    /// - `documents`: `Document` objects, dicts, or tuples of id, score and text.
+    /// - `tools`: dicts in any provider's format.
+    /// - `focus`: a string.
+    /// - `state`: a dict of strings by id.
+    /// - `prompt_budget`, `model_context_len`, `max_completion_tokens`, `max_input`, `safety_buffer`: limits
+    ///   in tokens.
+    /// - `unknown_limit`: True if the context length is unknown.
+    /// - `previous`: the result of `Plan.anchor()`.
+    /// - `account`, `end_user`: strings.
+    /// - `excluded_messages`: True for a separate row for each excluded message.
+    ///
+    /// Raises `BudgetError` if the limits leave no tokens, and `InputError` for duplicate ids and scores that
+    /// are not numbers. If the required items do not fit, the plan has an `overflow` and no error is raised.
     #[pyo3(signature = (conversation, **request))]
     fn plan(
         &self,
@@ -217,7 +226,7 @@ impl Manager {
         Plan::new(py, self, conversation, Asked::of(request)?)
     }
 
-    /// Plans as `plan` does, in a thread of its own: await it.
+    /// Plans like `plan`, in a separate thread. Await the result.
     #[pyo3(signature = (conversation, **request))]
     fn plan_async<'py>(
         slf: &Bound<'py, Self>,
@@ -226,11 +235,12 @@ impl Manager {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let plan = slf.getattr("plan")?;
+        // Planning releases the interpreter lock, so a thread does not block the event loop.
         py.import("asyncio")?.call_method("to_thread", (plan, conversation), request)
     }
 
-    /// Plans the same request with a smaller budget, after the provider reported that a plan does not fit its
-    /// window.
+    /// Plans the same request with a smaller budget. Call it after the provider reported that a prompt
+    /// exceeds its window.
     #[pyo3(signature = (conversation, refused, **request))]
     fn plan_after_overflow(
         &self,
@@ -245,12 +255,12 @@ impl Manager {
         })
     }
 
-    /// Counts the tokens of a text.
+    /// Counts the tokens of a string.
     fn count(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
         Ok(py.detach(|| self.core().count(text)).map_err(raised)?.tokens)
     }
 
-    /// Counts the tokens of a prompt of these messages and tools as they are.
+    /// Counts the tokens of a prompt with exactly these messages and tools.
     #[pyo3(signature = (messages, *, tools=None, wire_format="openai"))]
     fn count_messages(
         &self,
@@ -270,7 +280,7 @@ impl Manager {
         Ok(counted.map_err(raised)?.tokens)
     }
 
-    /// Returns the token budget of documents in the next prompt: a dict of `share`, `free` and `most`.
+    /// Returns the token budget for documents in the next prompt: a dict of `share`, `free` and `most`.
     #[pyo3(signature = (conversation, **request))]
     fn retrieval_budget<'py>(
         &self,
@@ -283,8 +293,8 @@ impl Manager {
         json::python(py, &budget)
     }
 
-    /// Returns the use of the window: a dict of tokens, `percent` and `level`. Limits, tools and focus hint
-    /// that you leave out are those of the prompt that was sent last.
+    /// Returns the use of the context window: a dict of tokens, `percent` and `level`. If you pass no limits,
+    /// tools or focus hint, those of the last sent prompt are used.
     #[pyo3(signature = (conversation, **request))]
     fn usage<'py>(
         &self,
@@ -297,9 +307,9 @@ impl Manager {
         json::python(py, &usage)
     }
 
-    /// Returns the request for a summary if one is due. With `now`, the one that the user asks for; with
-    /// `first` and `last`, of these messages and all between them. Pass the model's answer to
-    /// `apply_summary`, or compact without a model by `compact_without_model`.
+    /// Returns the request for a summary if a compaction is due, and None otherwise. `now=True` requests a
+    /// compaction even if none is due. `first` and `last` select a range of messages to compact. Pass the
+    /// model's answer to `apply_summary`, or compact with `compact_without_model`.
     #[pyo3(signature = (conversation, *, now=false, first=None, last=None, **request))]
     fn compaction_due(
         &self,
@@ -322,8 +332,8 @@ impl Manager {
         Ok(job.map(CompactionJob::of))
     }
 
-    /// Applies a summary: the messages that it replaces are archived, and nothing is deleted. Returns the
-    /// record of the compaction, a dict. Raises a `CompactionError` if nothing was archived.
+    /// Applies a summary. The messages that it replaces are archived, and nothing is deleted. Returns the
+    /// record of the compaction as a dict. Raises a `CompactionError` if nothing was archived.
     fn apply_summary<'py>(
         &self,
         py: Python<'py>,
@@ -348,7 +358,7 @@ impl Manager {
         json::python(py, &record)
     }
 
-    /// Compacts without a model if a compaction is due. Returns None if none is.
+    /// Compacts without a model if a compaction is due. Returns None if none is due.
     #[pyo3(signature = (conversation, **request))]
     fn compact_if_due<'py>(
         &self,
@@ -358,14 +368,16 @@ impl Manager {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let asked = Asked::of(request)?;
         let record = py.detach(|| {
+            // One write lock for the check and the compaction, so that no other thread can change the log in
+            // between.
             let mut log = writing(conversation.shared());
             self.core().compactor().compact_if_due(&mut log, asked.tools(), asked.limits())
         });
         record.map_err(raised)?.map(|record| json::python(py, &record)).transpose()
     }
 
-    /// Returns this request as the JSON of a session file, which `plan-inspect` plans in the same way; with
-    /// `redact` without its texts.
+    /// Returns this request as the JSON of a session file, for which `plan-inspect` makes the same plan. With
+    /// `redact=True`, the texts are left out.
     #[pyo3(signature = (conversation, *, redact=false, **request))]
     fn session_json(
         &self,
@@ -389,6 +401,7 @@ impl Manager {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let MadeOf { model, preset, config, tokenizer, models, wire_format } = &self.inner.made_of;
+        // The pickle contains the texts of files instead of their paths, so it works on another machine.
         let again = py.import("context_window._core")?.getattr("Manager")?.getattr("_of")?;
         Ok((
             again,
@@ -419,8 +432,8 @@ impl Manager {
     }
 }
 
-/// Counts the tokens of a text. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`,
-/// `chars/3.5`, `bytes`) or the path of a `tokenizer.json`.
+/// Counts the tokens of a string. `tokenizer` is `o200k_base`, `cl100k_base`, an estimate (`chars/4`,
+/// `chars/3.5`, `bytes`), or the path of a `tokenizer.json`.
 #[pyfunction]
 #[pyo3(signature = (text, tokenizer="o200k_base"))]
 pub(crate) fn count(py: Python<'_>, text: &str, tokenizer: &str) -> PyResult<u64> {
@@ -442,13 +455,13 @@ pub(crate) fn models(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     json::python(py, &registry.entries().iter().map(model).collect::<Vec<_>>())
 }
 
-/// Checks if a provider's error is about a prompt that does not fit its window.
+/// Checks if a provider's error reports a prompt that exceeds its window.
 #[pyfunction]
 pub(crate) fn is_context_overflow(error: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(usage::is_context_overflow(&error.str()?.extract::<String>()?))
 }
 
-/// Checks if a provider's error refuses the reasoning of an earlier reply.
+/// Checks if a provider's error rejects the reasoning of an earlier reply.
 #[pyfunction]
 pub(crate) fn is_reasoning_refusal(error: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(usage::is_reasoning_refusal(&error.str()?.extract::<String>()?))

@@ -1,4 +1,4 @@
-//! One plan, with its bodies, explanations and reports.
+//! A plan, with its request bodies, explanations and reports.
 
 use crate::{
     conversation::{Conversation, SharedLog, body_json, messages_of, reading, wire_format},
@@ -22,17 +22,17 @@ use core::{
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyTuple};
 use std::sync::Arc;
 
-/// Most rows of a plan that a notebook shows with explanations: it must not wait.
+/// The maximum number of plan rows that a notebook shows with explanations. More would take too long.
 const EXPLAINED: usize = 500;
 
-/// A planned prompt: included and excluded items, each with its reason and its tokens. Made by
-/// `Manager.plan`; it never changes.
+/// A planned prompt: included and excluded items, each with its reason and its tokens. `Manager.plan` creates
+/// it, and it never changes.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Plan {
     inner: Arc<ContextPlan>,
     pub(crate) manager: Manager,
     log: SharedLog,
-    /// Number of entries that the log had.
+    /// The number of log entries when the plan was made.
     entries: usize,
     asked: Arc<Asked>,
     included: PyOnceLock<Py<PyTuple>>,
@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Plans, while other Python threads run.
+    /// Plans a request. Other Python threads run in the meantime.
     pub(crate) fn new(
         py: Python<'_>,
         manager: &Manager,
@@ -50,7 +50,8 @@ impl Plan {
         Self::made(py, manager, conversation.shared(), asked, false, core::ContextWindowManager::build_plan)
     }
 
-    /// `smaller` is set if the plan has a budget of its own, which explanations then use.
+    /// Plans with the function `plan`. `smaller` is true if the plan chooses its own budget. Explanations
+    /// then use that budget.
     pub(crate) fn made(
         py: Python<'_>,
         manager: &Manager,
@@ -60,14 +61,17 @@ impl Plan {
         plan: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<ContextPlan, core::Error>
         + Send,
     ) -> PyResult<Self> {
+        // The lock must be taken without the interpreter lock, or two threads could wait for each other.
         let shared = Arc::clone(log);
         py.detach(move || {
             let log = reading(&shared);
+            // The lock is held for reading, so the log cannot change between the plan and the count of its
+            // entries.
             let plan = plan(manager.core(), &asked.request(&log))?;
             if smaller {
                 asked.set_budget(plan.prompt_budget);
             }
-            // The log forgets it once another prompt is sent.
+            // The anchor is kept, because the log drops it when another prompt is sent. Explanations need it.
             if asked.previous.is_none() {
                 asked.previous = log.anchor().cloned();
             }
@@ -90,17 +94,18 @@ impl Plan {
         &self.inner
     }
 
-    /// Returns the conversation as it was when the plan was made: a copy, so that no lock is held while a
+    /// Returns a copy of the conversation as it was when the plan was made. A copy needs no lock while a
     /// question is answered.
     fn past(&self) -> Result<core::Conversation, core::Error> {
         let log = reading(&self.log);
+        // Without new entries, a clone is cheaper than applying the entries again.
         if log.event_count() == self.entries {
             return Ok(log.clone());
         }
         core::Conversation::from_events(log.events().take(self.entries))
     }
 
-    /// Asks about the request that the plan was made of.
+    /// Calls `question` with the request of this plan.
     fn ask<T>(
         &self,
         question: impl FnOnce(&core::ContextWindowManager, &PlanRequest<'_>) -> Result<T, Fault>,
@@ -109,7 +114,7 @@ impl Plan {
         question(self.manager.core(), &self.asked.request(&past))
     }
 
-    /// As `ask`, while other Python threads run.
+    /// Calls `question` like `ask`. Other Python threads run in the meantime.
     fn answer<T: Send>(
         &self,
         py: Python<'_>,
@@ -121,37 +126,37 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// The model that the plan is made for.
+    /// The model of the plan.
     #[getter]
     fn model(&self) -> &str {
         &self.inner.model
     }
 
-    /// The provider that serves it.
+    /// The provider of the model.
     #[getter]
     fn provider(&self) -> &str {
         &self.inner.provider
     }
 
-    /// The wire format that the plan is counted in.
+    /// The wire format in which the plan is counted.
     #[getter]
     fn wire_format(&self) -> &'static str {
         self.inner.wire_format.name()
     }
 
-    /// The counter's name.
+    /// The name of the tokenizer.
     #[getter]
     fn tokenizer(&self) -> &str {
         &self.inner.tokenizer
     }
 
-    /// Tokens that the prompt may take.
+    /// The prompt budget in tokens.
     #[getter]
     fn prompt_budget(&self) -> u64 {
         self.inner.prompt_budget
     }
 
-    /// Tokens that the prompt takes.
+    /// The tokens of the prompt.
     #[getter]
     fn estimated_tokens_total(&self) -> u64 {
         self.inner.estimated_tokens_total.tokens
@@ -163,15 +168,16 @@ impl Plan {
         self.inner.estimated_tokens_total.certainty.name()
     }
 
-    /// Tokens of the budget that are left.
+    /// The remaining tokens of the budget.
     #[getter]
     fn left_over(&self) -> u64 {
         self.inner.left_over()
     }
 
-    /// Included items, in prompt order.
+    /// The included items in prompt order.
     #[getter]
     fn included<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
+        // Created at the first access and cached: most callers never read all rows.
         let made = self.included.get_or_try_init(py, || {
             let items = self.inner.included.iter().map(IncludedItem::of);
             PyTuple::new(py, items.collect::<Vec<_>>()).map(Bound::unbind)
@@ -179,7 +185,7 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// Excluded items: system texts and pins, the conversation in log order, documents.
+    /// The excluded items: system texts and pins, then the conversation in log order, then documents.
     #[getter]
     fn excluded<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.excluded.get_or_try_init(py, || {
@@ -189,8 +195,8 @@ impl Plan {
         Ok(made?.bind(py))
     }
 
-    /// The overflow, if the minimum is over the budget: a dict of `tokens`, `minimum`, `conflict`,
-    /// `remedies`.
+    /// The overflow, if the required items exceed the budget: a dict of `tokens`, `minimum`, `conflict` and
+    /// `remedies`. None otherwise.
     #[getter]
     fn overflow<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if self.inner.overflow.is_none() {
@@ -199,52 +205,52 @@ impl Plan {
         self.to_dict(py)?.get_item("overflow").map(Some)
     }
 
-    /// Notices of repairs and questions, each a dict of `code`, `rule`, `text`, `ids`.
+    /// The notices about repairs and questions. Each is a dict of `code`, `rule`, `text` and `ids`.
     #[getter]
     fn notices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.notices)
     }
 
-    /// The use of the window: a dict of tokens, `percent` and `level`.
+    /// The use of the context window: a dict of tokens, `percent` and `level`.
     #[getter]
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.usage)
     }
 
-    /// Tokens that belong to no item, each a dict of `what` and `tokens`.
+    /// The tokens that belong to no item. Each entry is a dict of `what` and `tokens`.
     #[getter]
     fn overhead<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         json::python(py, &self.inner.overhead)
     }
 
-    /// The first message of the oldest exchange that is kept.
+    /// The id of the first message of the oldest retained exchange.
     #[getter]
     fn window_start(&self) -> Option<&str> {
         self.inner.window_start.as_ref().map(core::ItemId::as_str)
     }
 
-    /// Headers that parts of this prompt need.
+    /// The HTTP headers that parts of this prompt need.
     #[getter]
     fn headers(&self) -> Vec<(String, String)> {
         self.inner.headers.clone()
     }
 
-    /// Returns a hash of the whole plan: equal plans have the same one.
+    /// The hash of the whole plan. Equal plans have equal hashes.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.fingerprint())
     }
 
-    /// The part of the last prompt that is repeated, so that a cache may hold it: a dict of `tokens`, `of`
-    /// and the difference; None for a first prompt.
+    /// The part of the last prompt that this one repeats, and that a cache may contain: a dict of `tokens`,
+    /// `of` and the difference. None for a first prompt.
     #[getter]
     fn repeated<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.inner.repeated().map(|prefix| json::python(py, &prefix)).transpose()
     }
 
-    /// Returns the body of a request: messages, tools and the provider's other fields for them, without the
-    /// model's parameters. The format is the model's own unless another one is named; `breakpoints` marks the
-    /// ends of cacheable parts.
+    /// Returns the body of a request: messages, tools and related fields of the provider, without the model's
+    /// parameters. The default format is the model's own. `breakpoints=True` marks the ends of cacheable
+    /// parts.
     #[pyo3(signature = (wire_format=None, *, breakpoints=false))]
     fn body<'py>(
         &self,
@@ -255,14 +261,15 @@ impl Plan {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
         let json = py.detach(|| {
             let body = render::body(&*self.inner, form);
+            // Marks change the body's bytes, so they are added only on request.
             let body = if breakpoints { body.with_breakpoints(CacheLife::FiveMinutes) } else { body };
             body_json(body).to_string()
         });
         json::loads(py, &json)
     }
 
-    /// Returns the messages of the body alone. Anthropic and Gemini have the system text in a field of its
-    /// own: use `body` there.
+    /// Returns only the messages of the body. Anthropic and Gemini have a separate field for the system text:
+    /// use `body` for them.
     #[pyo3(signature = (wire_format=None))]
     fn messages<'py>(&self, py: Python<'py>, wire_format: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
         let form = wire_format.map(self::wire_format).transpose()?.unwrap_or(self.inner.wire_format);
@@ -270,8 +277,8 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// Returns the prompt item by item, before the provider's format joins any messages: for frameworks that
-    /// keep messages of their own.
+    /// Returns the prompt item by item, before the provider's format joins messages. Use it for frameworks
+    /// that have their own messages.
     fn by_item(&self, py: Python<'_>) -> Vec<ItemMessage> {
         py.detach(|| {
             let log = reading(&self.log);
@@ -279,27 +286,27 @@ impl Plan {
         })
     }
 
-    /// Returns the anchor of this prompt as JSON, for servers that keep no conversation: pass it to the next
+    /// Returns the anchor of this prompt as JSON, for servers that store no conversation. Pass it to the next
     /// plan as `previous`.
     fn anchor(&self) -> PyResult<String> {
         serde_json::to_string(&self.inner.anchor()).map_err(|error| input(error.to_string()))
     }
 
-    /// Explains why an item is included or excluded, and at which budgets. If a document and a message share
-    /// an id, ask for `rag:ID` or `item:ID`.
+    /// Explains why an item is included or excluded, and at which budgets that changes. If a document and a
+    /// message share an id, use `rag:ID` or `item:ID`.
     fn explain(&self, py: Python<'_>, id: &str) -> PyResult<Explanation> {
         let explained = self.answer(py, |manager, request| Ok(manager.explainer(request).explain(id)?))?;
         Ok(Explanation::of(explained))
     }
 
-    /// Explains each item.
+    /// Explains every item.
     fn explain_all(&self, py: Python<'_>) -> PyResult<Vec<Explanation>> {
         let explained =
             self.answer(py, |manager, request| Ok(manager.explainer(request).explain_all()?))?;
         Ok(explained.into_iter().map(Explanation::of).collect())
     }
 
-    /// Compares with a later plan: each change, and the one input that it comes from.
+    /// Compares this plan with a later one. Returns each change with the single input that causes it.
     fn diff(&self, py: Python<'_>, later: &Bound<'_, Self>) -> PyResult<Vec<Change>> {
         let later = later.get();
         let diff = self.answer(py, |manager, request| {
@@ -309,9 +316,9 @@ impl Plan {
         Ok(diff.changes.iter().map(Change::of).collect())
     }
 
-    /// Returns the cost of the input: a dict of `billionths` of a dollar and of tokens `read` from a cache,
-    /// `written` to one and `uncached`. Returns None if the model has no price. `day` is the date whose
-    /// prices count, as in `2026-11-25`.
+    /// Returns the cost of the input: a dict of `billionths` of a dollar, and of the tokens `read` from a
+    /// cache, `written` to it and `uncached`. Returns None if the model has no price. `day` is the date of
+    /// the prices, as in `2026-11-25`.
     #[pyo3(signature = (*, day=None, hour_cache=false))]
     fn cost<'py>(
         &self,
@@ -322,6 +329,7 @@ impl Plan {
         let life = if hour_cache { CacheLife::OneHour } else { CacheLife::FiveMinutes };
         let terms = CostTerms::default().with_day(day).with_life(life);
         let repeated = self.inner.repeated().map_or(0, |prefix| prefix.tokens);
+        // Tokens at the repeated beginning are priced as read from the cache.
         let Some(cost) =
             self.manager.model().input_cost(self.inner.estimated_tokens_total.tokens, repeated, terms)
         else {
@@ -336,7 +344,7 @@ impl Plan {
         .map(Some)
     }
 
-    /// Returns the whole plan as JSON: the same bytes as `plan-inspect --json` writes.
+    /// Returns the whole plan as JSON, with the same bytes as `plan-inspect --json`.
     fn json(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.to_json())
     }
@@ -347,12 +355,12 @@ impl Plan {
         json::loads(py, &json)
     }
 
-    /// Lines for a snapshot test: they hold no text of the conversation.
+    /// Returns lines for a snapshot test. They contain no text of the conversation.
     fn snapshot(&self, py: Python<'_>) -> String {
         py.detach(|| report::snapshot(&self.inner).to_string())
     }
 
-    /// Returns the plan as a table for people, `width` columns wide.
+    /// Returns the plan as a readable table, `width` columns wide.
     #[pyo3(signature = (*, width=100, colour=false))]
     fn text(&self, py: Python<'_>, width: usize, colour: bool) -> String {
         py.detach(|| report::text(&self.inner).with_width(width).with_colour(colour).to_string())
@@ -363,9 +371,9 @@ impl Plan {
         py.detach(|| report::markdown(&self.inner).to_string())
     }
 
-    /// Returns the plan as one self-contained web page. Without `redact` it holds the texts of the prompt;
-    /// with `explain` it lists for each item the budgets at which it is included, which takes seconds for
-    /// thousands of items.
+    /// Returns the plan as a self-contained web page. It contains the texts of the prompt, unless `redact` is
+    /// True. With `explain=True`, it lists for each item the budgets at which it is included. This takes
+    /// seconds for thousands of items.
     #[pyo3(signature = (*, redact=false, explain=true))]
     fn html(&self, py: Python<'_>, redact: bool, explain: bool) -> PyResult<String> {
         self.answer(py, |manager, request| {
@@ -376,9 +384,10 @@ impl Plan {
         })
     }
 
-    /// Returns the page in a frame of its own, for a notebook.
+    /// Returns the page in a frame, for a notebook.
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
         let page = self.html(py, false, self.inner.row_count() <= EXPLAINED)?;
+        // Quotes and ampersands would end the attribute or change its meaning.
         let page = page.replace('&', "&amp;").replace('"', "&quot;");
         let frame = "width:100%;height:640px;border:1px solid #ccc;border-radius:6px;background:#fff";
         Ok(format!("<iframe srcdoc=\"{page}\" style=\"{frame}\" sandbox=\"allow-scripts\"></iframe>"))
@@ -398,7 +407,7 @@ impl Plan {
         )
     }
 
-    /// Plans are equal if their fingerprints are.
+    /// Compares plans by their fingerprints.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Self>().is_ok_and(|other| {
             Arc::ptr_eq(&self.inner, &other.get().inner)
@@ -410,7 +419,7 @@ impl Plan {
         u64::from_str_radix(&self.inner.fingerprint()[..16], 16).unwrap_or_default()
     }
 
-    /// A plan is made again when it is unpickled: the same request gives the same plan.
+    /// Pickles the request. Unpickling plans it again, because the same request gives the same plan.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let session = self.answer(py, |manager, request| {
             Ok(context_window_formats::session_json(manager, request, SessionTexts::Kept)?)
@@ -434,6 +443,7 @@ pub(crate) fn _plan(
     let (session, log) = py.detach(|| request_and_log(session))?;
     let asked = Asked::of_session(&session, beside);
     let plan = Plan::new(py, &manager, &Conversation::of(log), asked)?;
+    // Another version may plan differently; a plan with other decisions must not pass as the pickled one.
     if plan.inner.fingerprint() != fingerprint {
         let detail =
             "this plan was pickled by another version, or with files that have changed since; plan again";
@@ -442,11 +452,12 @@ pub(crate) fn _plan(
     Ok(plan)
 }
 
-/// Reads a session's request and its conversation, which may be empty: as a file such a session would be an
-/// error.
+/// Parses a session's request and its conversation. The conversation may be empty here, although a session
+/// file without messages is an error.
 fn request_and_log(session: &str) -> PyResult<(Session, core::Conversation)> {
     let fault = |error: serde_json::Error| input(format!("pickle of a plan: {error}"));
     let mut session: serde_json::Value = serde_json::from_str(session).map_err(fault)?;
+    // The session is parsed with a placeholder message, and the real entries are applied separately.
     let events = session["context_window"]["events"].take();
     let events: Vec<LogEvent> = serde_json::from_value(events).map_err(fault)?;
     session["context_window"]["events"] = serde_json::json!([]);

@@ -1,4 +1,4 @@
-//! The keyword arguments of one prompt.
+//! The keyword arguments of a request.
 
 use crate::{
     document,
@@ -17,7 +17,7 @@ use pyo3::{
 };
 use std::sync::Arc;
 
-/// The keyword arguments of a request, owned, so that a plan can be asked about later.
+/// The owned keyword arguments of a request, so that a plan can answer questions later.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     tools: Arc<[Tool]>,
@@ -32,7 +32,7 @@ pub(crate) struct Asked {
     excluded_messages: bool,
 }
 
-/// Account, end user, and the option to give each excluded message a row of its own.
+/// The account, the end user, and true if each excluded message gets a row of its own.
 pub(crate) type Beside = (Option<String>, Option<String>, bool);
 
 /// The names of the keyword arguments.
@@ -40,10 +40,12 @@ const NAMES: &str = "documents, tools, focus, state, prompt_budget, model_contex
     max_input, safety_buffer, unknown_limit, previous, account, end_user, excluded_messages";
 
 impl Asked {
+    /// Parses the keyword arguments. Raises a `TypeError` for an unknown name.
     pub(crate) fn of(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut asked = Self::default();
         let mut limits = RequestLimits::new();
         for (name, value) in arguments.into_iter().flat_map(PyDictMethods::iter) {
+            // None counts as absent, so that callers can pass optional values through.
             if value.is_none() {
                 continue;
             }
@@ -105,7 +107,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Fields of a session file apart from its conversation.
+    /// Creates the arguments from a session file, except for its conversation.
     pub(crate) fn of_session(session: &Session, (account, end_user, excluded_messages): Beside) -> Self {
         Self {
             tools: session.tools.clone().into(),
@@ -121,18 +123,20 @@ impl Asked {
         }
     }
 
-    /// Fields of the request that a session file does not hold.
+    /// Returns the arguments that a session file does not contain.
     pub(crate) fn beside_a_session(&self) -> Beside {
         (self.account.clone(), self.end_user.clone(), self.excluded_messages)
     }
 
+    /// Builds the request for a conversation.
     pub(crate) fn request<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
         self.completed(PlanRequest::new(log))
     }
 
-    /// Builds a request for figures of a conversation. Without limits, tools and focus hint it is like the
-    /// last prompt.
+    /// Builds a request for figures about a conversation. Without limits, tools and focus hint, it uses those
+    /// of the last prompt.
     pub(crate) fn measured<'a>(&'a self, log: &'a Conversation) -> PlanRequest<'a> {
+        // Any of the three makes it a request of its own.
         let is_alone = self.tools.is_empty() && self.limits == RequestLimits::new() && self.focus.is_none();
         self.completed(if is_alone { PlanRequest::like_last(log) } else { PlanRequest::new(log) })
     }
@@ -159,7 +163,7 @@ impl Asked {
         if self.excluded_messages { request.with_excluded_messages() } else { request }
     }
 
-    /// Another budget than the one asked for, in tokens.
+    /// Sets another prompt budget in tokens.
     pub(crate) fn set_budget(&mut self, tokens: u64) {
         self.limits.prompt_budget = Some(tokens);
     }
@@ -173,7 +177,7 @@ impl Asked {
     }
 }
 
-/// Tools in the form of any provider.
+/// Parses tools in any provider's format.
 pub(crate) fn tools(given: &Bound<'_, PyAny>) -> PyResult<Arc<[Tool]>> {
     let json = json::dumps(given, "tools")?;
     Ok(context_window_formats::tools_from_json(&json).map_err(raised)?.into())

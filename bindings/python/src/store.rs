@@ -12,20 +12,22 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Sessions in SQLite (`sqlite:PATH`, or a `pathlib.Path`) or PostgreSQL (`postgres://...`): many writers, nothing lost.
+/// Sessions in SQLite (`sqlite:PATH`, or a `pathlib.Path`) or PostgreSQL (`postgres://...`). Several writers
+/// may use the same session without losing entries.
 ///
-/// A revision is the number of a session's entries. A save that another writer was ahead of raises a `ConflictError` and
-/// writes nothing.
+/// A revision is the number of a session's entries. If another writer is ahead, a save raises a
+/// `ConflictError` and writes nothing.
 #[pyclass(frozen, module = "context_window")]
 pub(crate) struct Store {
     inner: Mutex<SessionStore>,
-    /// Its address without secrets.
+    /// The address without secrets.
     name: String,
     address: String,
     read_only: bool,
 }
 
 impl Store {
+    /// Calls the store under its lock. Other Python threads run in the meantime.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -35,6 +37,7 @@ impl Store {
     }
 }
 
+/// Returns a summary as JSON.
 fn summary(summary: &SessionSummary) -> serde_json::Value {
     serde_json::json!({
         "id": summary.id, "model": summary.model, "messages": summary.messages, "revision": summary.revision,
@@ -44,11 +47,11 @@ fn summary(summary: &SessionSummary) -> serde_json::Value {
 
 #[pymethods]
 impl Store {
-    /// Opens a database, and makes its tables where there are none.
+    /// Opens a database, and creates its tables if they do not exist.
     #[new]
     #[pyo3(signature = (address, *, read_only=false))]
     fn new(py: Python<'_>, address: &Bound<'_, PyAny>, read_only: bool) -> PyResult<Self> {
-        // A path is the file of an SQLite database.
+        // A path without a scheme is the file of an SQLite database.
         let address = match address.extract::<String>() {
             Ok(address) => address,
             Err(_) => format!("sqlite:{}", address.extract::<PathBuf>()?.display()),
@@ -61,21 +64,22 @@ impl Store {
         Ok(Self { inner: Mutex::new(store), name, address, read_only })
     }
 
-    /// The conversation of a session and its revision.
+    /// Returns the conversation of a session and its revision.
     fn load(&self, py: Python<'_>, id: &str) -> PyResult<(Conversation, u64)> {
         let (log, revision) = self.with(py, |store| store.load(id))?;
         Ok((Conversation::of(log), revision))
     }
 
-    /// As `load`; a session that is not there is an empty conversation of revision 0.
+    /// Loads a session like `load`. A session that does not exist is an empty conversation at revision 0.
     fn load_or_new(&self, py: Python<'_>, id: &str) -> PyResult<(Conversation, u64)> {
         let (log, revision) = self.with(py, |store| store.load_or_new(id))?;
         Ok((Conversation::of(log), revision))
     }
 
-    /// Appends what is new since this revision, and gives the next one.
+    /// Appends the entries after `revision`, and returns the new revision.
     fn save(&self, py: Python<'_>, id: &str, conversation: &Conversation, revision: u64) -> PyResult<u64> {
         py.detach(|| {
+            // Both locks are always taken in this order, so that two saves cannot deadlock.
             let mut log = writing(conversation.shared());
             let mut store = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             store.save(id, &mut log, revision)
@@ -83,7 +87,8 @@ impl Store {
         .map_err(raised)
     }
 
-    /// The sessions, newest first, each a dict; `archived` those that were put away.
+    /// Returns the sessions as dicts, newest first. With `archived=True`, returns the archived sessions
+    /// instead.
     #[pyo3(signature = (*, limit=None, archived=false))]
     fn list<'py>(&self, py: Python<'py>, limit: Option<u32>, archived: bool) -> PyResult<Bound<'py, PyAny>> {
         let mut options = ListOptions::new();
@@ -97,23 +102,23 @@ impl Store {
         json::python(py, &sessions.iter().map(summary).collect::<Vec<_>>())
     }
 
-    /// One session as a dict; None where it is not there.
+    /// Returns one session as a dict, or None if it does not exist.
     fn summary<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = self.with(py, |store| store.summary(id))?;
         found.map(|found| json::python(py, &summary(&found))).transpose()
     }
 
-    /// Copies the first `at` entries of a session to a new one.
+    /// Copies the first `at` entries of a session to a new session.
     fn fork(&self, py: Python<'_>, id: &str, at: u64, new: &str) -> PyResult<()> {
         self.with(py, |store| store.fork(id, at, new))
     }
 
-    /// Puts a session away: `list` leaves it out.
+    /// Archives a session. `list` then leaves it out.
     fn archive(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         self.with(py, |store| store.archive(id))
     }
 
-    /// Takes a session back from where it was put away.
+    /// Unarchives a session.
     fn unarchive(&self, py: Python<'_>, id: &str) -> PyResult<()> {
         self.with(py, |store| store.unarchive(id))
     }
@@ -127,8 +132,9 @@ impl Store {
         format!("Store({:?})", self.name)
     }
 
-    /// A store is opened again where it is unpickled. An address with a password is not pickled.
+    /// Pickles the address. Unpickling opens the store again. An address with a password is not pickled.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String, bool))> {
+        // A pickle may be stored or sent anywhere, so it must not contain a password.
         if self.name != self.address && self.address.contains('@') {
             return Err(input(
                 "a store with a password in its address is not pickled; open it where it is used",
@@ -139,7 +145,7 @@ impl Store {
     }
 }
 
-/// A store out of its pickle.
+/// Restores a store from its pickle.
 #[pyfunction]
 pub(crate) fn _store(py: Python<'_>, address: &Bound<'_, PyAny>, read_only: bool) -> PyResult<Store> {
     Store::new(py, address, read_only)

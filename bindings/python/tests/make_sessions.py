@@ -1,9 +1,11 @@
-"""Makes a Parquet file of many sessions from the real ones in the folder that CONTEXT_WINDOW_DATA names.
+"""Writes a Parquet file of many sessions, made from the real sessions in the folder that CONTEXT_WINDOW_DATA
+names.
 
     python tests/make_sessions.py sessions.parquet --rows 1000000 --damaged 0.1
 
-Columns: `id` (int64), `session` (JSON, about 3 kB), `documents` (a JSON list, for a quarter of the rows). The same
-arguments give the same rows. Rows are written one by one, so memory does not grow with their number.
+Columns: `id` (int64), `session` (JSON, about 3 kB), `documents` (a JSON list, for a quarter of the rows).
+Equal arguments give equal rows. Rows are written one group at a time, so memory does not grow with their
+number.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ Row = tuple[int, "str | None", "str | None"]
 
 
 class Source(NamedTuple):
-    """A real session: its messages as JSON texts, and its size in bytes with the first, the first two, ..."""
+    """A real session: its messages as JSON strings, and its size in bytes after each of its messages."""
 
     id: str
     tools: str
@@ -40,7 +42,7 @@ class Source(NamedTuple):
 
 
 def data() -> Path | None:
-    """Returns the folder of the real sessions, or None if it is not set."""
+    """Returns the folder of the real sessions, or None if it is missing or incomplete."""
     named = os.environ.get("CONTEXT_WINDOW_DATA")
     folder = Path(named) if named else None
     return (

@@ -1,4 +1,4 @@
-"""Shared code of the adapter tests: checks of requests, and comparison with the Rust tool."""
+"""Helpers of the adapters' tests: checks of requests, and comparison with the Rust tool."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def tool() -> Path | None:
-    """Returns the path of `plan-inspect` built from this checkout, or None if it is not built."""
+    """Returns the path of `plan-inspect` from this checkout, or None if it is not built."""
     named = os.environ.get("CONTEXT_WINDOW_PLAN_INSPECT")
     built = [Path(named)] if named else [ROOT / "target" / kind / "plan-inspect" for kind in ("debug", "release")]
     found = [path for path in built if path.is_file()]
@@ -32,12 +32,16 @@ def rust_plan(session: str) -> str:
 
 
 def same_as_rust(manager: Manager, log: Any, plan: Plan, **request: Any) -> None:
-    """Checks that Rust gives the same bytes for the request. Call it before the reply is stored."""
+    """Checks that the plan has the same bytes as Rust's plan of this request. Call it before the reply is
+    stored.
+    """
     assert rust_plan(manager.session_json(log, **request)) == plan.json() + "\n"
 
 
 def valid_openai(messages: list[dict[str, Any]]) -> None:
-    """Checks the rules of OpenAI Chat: each call has its result right after it, each result a call; a user speaks."""
+    """Checks the rules of OpenAI Chat: results follow their calls directly, no result lacks a call, and a
+    user message exists.
+    """
     assert messages and any(one["role"] == "user" for one in messages)
     open_calls: list[str] = []
     for at, one in enumerate(messages):
@@ -54,7 +58,9 @@ def valid_openai(messages: list[dict[str, Any]]) -> None:
 
 
 def valid_anthropic(messages: list[dict[str, Any]]) -> None:
-    """Checks the rules of Anthropic: a user begins, roles alternate, each call has its result in the next message."""
+    """Checks the rules of Anthropic: a user message comes first, roles alternate, and the next message
+    answers each call.
+    """
     assert messages and messages[0]["role"] == "user"
     calls: set[str] = set()
     for at, one in enumerate(messages):

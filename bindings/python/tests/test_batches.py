@@ -1,4 +1,6 @@
-"""Batches: one session per row, some damaged, in one process and by the examples for Spark, Ray and Daft."""
+"""Batches with one session per row, including damaged ones. They run in one process, and in the examples
+for Spark, Ray and Daft.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def parts(path: Path, batch: Any) -> Path:
-    """Returns the same rows in four files, so that engines can split the work."""
+    """Writes the same rows to four files, so that engines can distribute them."""
     folder = path.parent / "parts"
     folder.mkdir()
     for at in range(0, ROWS, 500):
@@ -66,7 +68,9 @@ def by_id(done: Any) -> dict[int, dict[str, Any]]:
 
 
 def check_errors(done: Any) -> None:
-    """Checks that exactly the damaged rows, every tenth, have an error, and no other value."""
+    """Checks that every tenth row, which is damaged, has an error and no other value, and that no other
+    row has one.
+    """
     for at, row in sorted(by_id(done).items()):
         assert (row["error"] is not None) == (at % 10 == 9), row
         assert (row["fingerprint"] is None) == (row["error"] is not None)
@@ -89,7 +93,7 @@ def test_one_process(call: Any, threads: int, batch: Any, planned: Any, replayed
     expected = planned if call is plan_batch else replayed
     check_errors(expected)
     assert call(batch, plans=False, threads=threads).equals(expected)
-    # The result of a row does not depend on the other rows.
+    # A row's result does not depend on the rows around it.
     parts = [call(batch.slice(at, 170), plans=False, threads=threads) for at in range(0, ROWS, 170)]
     assert pa.Table.from_batches(parts).equals(pa.Table.from_batches([expected]).combine_chunks())
     assert expected["id"].equals(batch["id"]) and sum(drops or 0 for drops in expected["drops"].to_pylist()) > 1_000
@@ -148,8 +152,8 @@ def test_layouts_of_the_columns(batch: Any, planned: Any) -> None:
 
 
 def example(name: str, source: Path, target: Path, *, program: str | None = None) -> Any:
-    """Runs an example like a user, or another program with it. Returns its output."""
-    # With less compilation, a short Java program starts faster.
+    """Runs an example, or another program on it, as a user does. Returns its output."""
+    # With fewer compiler stages, a short Java program starts faster.
     java = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     path = os.pathsep.join([str(EXAMPLES), os.environ.get("PYTHONPATH", "")])
     start = [str(EXAMPLES / f"{name}.py")] if program is None else ["-c", program]
@@ -167,7 +171,7 @@ def check_same(done: Any, expected: Any) -> None:
     assert by_id(done) == by_id(expected)
 
 
-#: The example for Spark, with its first worker killed in the middle of its rows.
+#: The example for Spark, with a first worker that is killed in the middle of its rows.
 KILLS = """
 import os, signal, sys
 import spark

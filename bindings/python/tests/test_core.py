@@ -1,4 +1,6 @@
-"""The module itself: conversations, plans, errors, pickles, stores, journals. Results equal those of Rust."""
+"""The module itself: conversations, plans, errors, pickles, stores and journals. Results must equal those
+of Rust.
+"""
 
 from __future__ import annotations
 
@@ -239,7 +241,7 @@ def test_other_threads_run_while_a_plan_is_made() -> None:
     manager.plan(log, prompt_budget=900_000, model_context_len=1_000_000)
     done.set()
     thread.join()
-    # If counting held the interpreter's lock, the other thread would hardly run.
+    # If counting held the interpreter lock, the other thread would hardly run.
     assert ticks > 1_000
 
 

@@ -54,7 +54,7 @@ def dicts() -> dict[str, Any]:
     return {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]}
 
 
-#: The names that the programs of a page assume to exist, and the module that they need.
+#: The names that the programs of a page need, and the required module.
 GIVEN: dict[str, tuple[str, Any]] = {
     "langchain": ("langchain", langchain),
     "openai-agents": ("agents", openai_agents),
@@ -79,7 +79,7 @@ def test_the_programs_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     assert found, "a page without a program"
     for program in found:
         if "while count(messages)" in program:
-            continue  # the README shows this as a mistake
+            continue  # what the README warns of
         code = compile(program, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         result = eval(code, names)
         if inspect.iscoroutine(result):
@@ -94,7 +94,7 @@ def test_every_page_is_run() -> None:
 def test_the_notebook_runs() -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
-    # The kernel runs on this machine and is reached through a local socket.
+    # The kernel is started here and connected by a local socket.
     notebook = nbformat.read(ROOT / "bindings" / "python" / "examples" / "notebook.ipynb", 4)
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -1,4 +1,4 @@
-"""Tests with the real Haystack: an Agent of 60 turns, its CompactionHook, saved components."""
+"""Haystack with its real classes: an Agent of 60 turns, its CompactionHook, saved components."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ WIRE = [{"type": "function", "function": look.tool_spec}]
 
 @component
 class Model:
-    """Calls two tools at once for each question, then answers. Keeps its input and passes it to `last`."""
+    """A model that calls two tools at once for each question, then answers. It records its requests and
+    calls `last`.
+    """
 
     def __init__(self, window: int = 10_000, usage: bool = False, steps: int = 0) -> None:
         self.seen: list[list[ChatMessage]] = []

@@ -1,4 +1,6 @@
-"""Hermes: the engine under a simulated host like its main branch, and in the released agent if it is installed."""
+"""Hermes: the engine in a stand-in for a host of its main branch, and in the released agent if it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ TOOLS = [{"type": "function", "function": {"name": f"tool_{at}", "parameters": {
 
 
 class Released(abc.ABC):
-    """The interface of `agent.context_engine.ContextEngine` up to 0.19."""
+    """The abstract methods of `agent.context_engine.ContextEngine` up to 0.19."""
 
     @property
     @abc.abstractmethod
@@ -37,7 +39,7 @@ class Released(abc.ABC):
 
 
 class Main(Released):
-    """Additional methods of its main branch."""
+    """The additional method of its main branch."""
 
     def select_context(self, request_messages: list[Any], **_: Any) -> list[Any] | None:
         return None
@@ -52,7 +54,9 @@ class OldEngine(ContextWindowEngine, Released):  # type: ignore[misc,unused-igno
 
 
 class Host:
-    """The agent's loop: a request is the system prompt and a copy of the transcript, filtered by `select_context`."""
+    """The agent's loop. A request is the system prompt and a clone of the transcript, as `select_context`
+    receives it.
+    """
 
     def __init__(self, engine: Any, system: str = "You are brief.") -> None:
         self.engine, self.system = engine, system
@@ -91,7 +95,7 @@ def made(engine: Any, window: int = 8000) -> Any:
 def check(host: Host, budget: int) -> None:
     for sent in host.seen:
         valid_openai(sent)
-    # The size of the tools is unknown until the first answer.
+    # The size of the tools is unknown until the first answer, so the first request may exceed the budget.
     assert all(COUNT(sent, tools=TOOLS) <= budget for sent in host.seen[1:])
 
 
@@ -106,7 +110,7 @@ def test_60_turns_of_a_host_that_selects() -> None:
         assert all(any(one is own for own in given) for one in sent)
     stays = [later[: len(sent)] == sent for sent, later in zip(host.seen, host.seen[1:])]
     assert 3 < stays.count(False) < 15
-    # The last request again gives the same plan, which equals that of Rust.
+    # The last request again: the same result, and the same plan as Rust's.
     engine, budget = host.engine, host.engine.plan.prompt_budget
     assert engine.select_context(host.given[-1], budget_tokens=8000) == host.seen[-1]
     asked = {"model_context_len": 8000, "prompt_budget": budget}
@@ -126,7 +130,7 @@ def test_changes_and_two_agents() -> None:
     check(one, BUDGET)
     check(other, BUDGET)
     assert one.seen[-1][0]["content"] == "Changed." and len(other.seen[-1]) < 60
-    # Without a budget, the model's window applies. A request that fits is unchanged.
+    # Without a budget, the model's window counts. A request that fits stays unchanged.
     wide = made(Engine(), 4000)
     assert wide.select_context([{"role": "user", "content": "Hi."}], budget_tokens=4000) is None
     assert wide.plan.prompt_budget < 4000 and wide.plan.model == "gpt-4o"
@@ -146,7 +150,7 @@ def test_60_turns_of_a_host_that_compacts() -> None:
     kept = host.engine.compress(host.transcript)
     assert host.transcript == before and all(any(one is own for own in host.transcript) for one in kept)
     assert COUNT(kept) <= 0.6 * COUNT(host.transcript)
-    # Other tokens counted by the host reduce the room.
+    # Tokens that only the host counts also reduce the budget.
     kept = host.engine.compress(host.transcript, current_tokens=COUNT(host.transcript) + 900)
     assert COUNT(kept) <= 0.6 * (1500 - 900)
 

@@ -1,4 +1,4 @@
-"""The basis of all adapters: a framework's list of messages, synchronised with the planner's log."""
+"""The common base of all adapters: a framework's list, synchronized with the planner's log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_only_new_messages_are_handed_over() -> None:
 
 
 def test_any_list_gives_the_plan_of_a_new_history() -> None:
-    """A history is edited, cut and continued in any order. Its plan equals that of a new history."""
+    """Changes a history in random ways. Its plan must equal that of a new history with the same messages."""
     chance, manager = random.Random(7), Manager("gpt-4o")
     history: History[Message] = History(manager, wired)
     messages = said("a", "b", "c")
@@ -64,7 +64,9 @@ def test_any_list_gives_the_plan_of_a_new_history() -> None:
 
 
 def test_two_conversations_that_begin_alike_are_not_mixed() -> None:
-    """Two conversations share their newest message, and the second is planned between requests of the first."""
+    """Both conversations end with the same message, and the second is read into the first one's history in
+    between.
+    """
     all = histories()
     one, two = (said(name * 20, "yes", f"{name} asks", f"{name} is told", "go on") for name in ("first", "second"))
     all.of(one).sync(one)

@@ -1,4 +1,4 @@
-"""Tests with the real LangChain: an agent with tools, its own middlewares, the drop-in replacements."""
+"""LangChain with its real classes: an agent with tools, its own middlewares, the drop-in replacements."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def look(what: str) -> str:
 
 
 class Fake(BaseChatModel):
-    """Calls two tools at once for each question, then answers. Refuses more than `window` messages."""
+    """A model that calls two tools at once for each question, then answers. It rejects more than `window`
+    messages.
+    """
 
     seen: list[list[BaseMessage]] = []
     window: int = 10_000
@@ -69,7 +71,9 @@ def wire(messages: list[BaseMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Fake, history: list[BaseMessage], manager: Manager, budget: int, fewest: int) -> None:
-    """Checks that every request is valid and within the budget, drops messages, and sends the history's own objects."""
+    """Checks that requests are valid and within the budget, that messages were dropped, and that the
+    history's objects were sent.
+    """
     own = {id(one) for one in history}
     sizes = []
     for sent in model.seen:
@@ -112,7 +116,7 @@ def test_plans_are_those_of_rust() -> None:
     compared = []
 
     class Compare(ContextWindowMiddleware):
-        """Compares each plan before its reply is stored."""
+        """A middleware that compares each plan with Rust's before its reply is stored."""
 
         def _turn(self, request: Any) -> Any:
             turn = super()._turn(request)
@@ -256,9 +260,9 @@ def test_an_invalid_summary_stops_nothing() -> None:
 
 
 def test_requests_are_valid_for_anthropic_too() -> None:
-    """Checks the requests that LangChain's own integration builds."""
+    """Formats the requests with LangChain's own integration."""
     claude = pytest.importorskip("langchain_anthropic.chat_models")
-    # Invented usage reports would calibrate the counter, which is an estimate for this model.
+    # Synthetic usage reports would calibrate the counter, which is an estimate for this model.
     model, middleware = Fake(seen=[], reports=False), ContextWindowMiddleware("claude-sonnet-4-5", prompt_budget=BUDGET)
     agent = create_agent(model, [look], middleware=[middleware], system_prompt="You are brief.")
     history: list[AnyMessage] = []

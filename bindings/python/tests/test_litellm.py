@@ -1,4 +1,4 @@
-"""LiteLLM: the hook in the real SDK and router, the same prompt for the same messages, and `trim_messages`."""
+"""LiteLLM: the hook in the real SDK and router, equal prompts for equal messages, and `trim_messages`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def registered(**settings: Any) -> Any:
 
 
 async def agent(messages: list[Any], turns: int, call: Any, first: int = 0) -> None:
-    """Runs `turns` turns: a question, a call, its result, an answer. The reply objects are sent back unchanged."""
+    """Runs `turns` turns: a question, a call, its result, an answer. Replies stay objects in the history."""
     for turn in range(first, first + turns):
         messages.append({"role": "user", "content": f"Question {turn}: what is number {turn}?"})
         reply = (await call(messages)).choices[0].message
@@ -113,10 +113,10 @@ async def test_an_agent_of_60_turns(fake: Fake) -> None:
     assert len(fake.seen) == 120 and len(messages) == 241 and plain(messages)[: len(before)] == before
     check_sent(fake)
     assert len(fake.seen[-1]) < 60
-    # The caller's own objects are sent; LiteLLM itself converts them to dicts after the hook.
+    # The hook returns the caller's own objects; LiteLLM itself converts them to dicts afterwards.
     planned = made.messages(MODEL, messages[:-1], [TOOL])
     assert all(any(one is own for own in messages) for one in planned) and plain(planned) == plain(fake.seen[-1])
-    # The window moves sometimes, not with every request.
+    # The window moves occasionally, not with every request.
     heads = [json.dumps(plain(sent)[1]) for sent in fake.seen]
     assert 3 < sum(one != other for one, other in zip(heads, heads[1:])) < 20
 
@@ -128,7 +128,8 @@ async def test_the_same_messages_are_the_same_prompt(fake: Fake) -> None:
     requests, fake.seen = fake.seen, []
     told = [json.dumps(plain(sent)) for sent in requests]
     ends = [at for at, one in enumerate(plain(messages)) if one["role"] == "assistant"]
-    # Again in the same process, in reverse; then by new hooks, as dicts like in a proxy.
+    # Plans the requests again in reverse order in the same process, then with new hooks. The messages are
+    # dicts, as in a proxy.
     for at in reversed(ends):
         await sdk(plain(messages)[:at])
     assert [json.dumps(sent) for sent in reversed(fake.seen)] == told
@@ -137,7 +138,7 @@ async def test_the_same_messages_are_the_same_prompt(fake: Fake) -> None:
         registered()
         await sdk(plain(messages)[:at])
     assert [json.dumps(sent) for sent in fake.seen] == told[::7]
-    # Each request begins with the one before, unless the window moved.
+    # If the window does not move, the next request begins with the whole previous one.
     stays = [plain(later)[: len(sent)] == plain(sent) for sent, later in zip(requests, requests[1:])]
     assert stays.count(False) < 10 and len(stays) == 59
 
@@ -157,7 +158,7 @@ async def test_a_router_and_its_retries_send_the_same_bytes(fake: Fake) -> None:
     await call(messages)
     assert len(fake.seen) == 3 and len({json.dumps(plain(sent)) for sent in fake.seen}) == 1
     check_sent(fake)
-    # At this point the deployment is chosen.
+    # At this point, the deployment is chosen.
     assert made.plan.model == MODEL and len(fake.seen[0]) < len(messages)
 
 
@@ -170,7 +171,7 @@ async def test_changed_histories_and_two_conversations(fake: Fake) -> None:
     check_sent(fake)
     texts = [json.dumps(plain(sent)) for sent in fake.seen]
     assert all(("One." in text) != ("Other." in text) for text in texts)
-    # Edited in place: the same objects with other texts. The earlier texts must not be sent.
+    # The same objects are edited in place. Their earlier plans must have no effect.
     asked = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
     for messages, at in ((one, 0), *((other, turn) for turn in range(5, 60, 4)), (asked, 150)):
         messages.append({"role": "user", "content": "And?"})
@@ -198,7 +199,7 @@ async def test_the_hook_gets_model_and_messages(fake: Fake) -> None:
 
     made = registered(manager_for=manager_for)
     long = [{"role": "user", "content": f"Question {at}"} for at in range(200)]
-    # The model may be a positional argument, but positional messages cannot be replaced.
+    # The model may be passed by position. Messages passed by position cannot be replaced.
     await litellm.acompletion(MODEL, messages=long)
     await litellm.acompletion(MODEL, long)
     assert asked == [MODEL] and len(fake.seen[0]) < 200 and len(fake.seen[1]) == 200
@@ -212,14 +213,14 @@ async def test_the_hook_gets_model_and_messages(fake: Fake) -> None:
     class Hook(ContextWindowHook, CustomLogger):
         pass
 
-    # The proxy's own condition, which ignores inherited methods.
+    # The proxy's own condition: it ignores inherited methods.
     made_so = (early, Hook(prompt_budget=BUDGET, before_routing=True))
     assert all("async_pre_call_hook" in vars(type(one)) and issubclass(type(one), CustomLogger) for one in made_so)
     planned = await early.async_pre_call_hook(user_api_key_dict=None, cache=None, data=data, call_type="acompletion")
     assert len(planned["messages"]) < 200 and data["messages"] is long
     assert await early.async_pre_call_deployment_hook(planned, "acompletion") is None
 
-    # Without a budget, the window reserves tokens for the completion.
+    # Without a budget, the window keeps room for the completion.
     wide = Hook()
     await wide.async_pre_call_deployment_hook({**data, "model": "gpt-4o", "max_tokens": 4096}, "acompletion")
     assert wide.plan is not None and 115_000 < wide.plan.prompt_budget <= 128_000 - 4096 and wide.message_logging
@@ -254,7 +255,7 @@ def test_trim_messages_returns_the_shapes_of_litellm() -> None:
     kept, left = trim_messages(asked, "gpt-4o", return_response_tokens=True, max_tokens=400)
     assert kept == ours and left == 400 - COUNT(ours)
     assert isinstance(theirs(asked, "gpt-4o", return_response_tokens=True, max_tokens=400), tuple)
-    # Messages that fit are unchanged, and so are those without a limit.
+    # Messages that fit, or that have no limit, stay complete.
     given: list[dict[str, Any]] = [{"model": "gpt-4o"}, {"max_tokens": 90_000}, {}, {"model": "nobody-knows-it"}]
     assert all(trim_messages(asked, **one) == theirs(asked, **one) == asked for one in given)
     assert trim_messages([], max_tokens=100) == theirs([], max_tokens=100) == []

@@ -1,4 +1,6 @@
-"""Tests with the real LlamaIndex: a FunctionAgent of 60 turns, a chat engine, the memory, the postprocessor."""
+"""LlamaIndex with its real classes: a FunctionAgent of 60 turns, a chat engine, the memory, the
+postprocessor.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ TOOLS = [LOOK.metadata.to_openai_tool()]
 
 
 class Model:
-    """Calls two tools at once for each question, then answers. Keeps its input and passes it to `last`."""
+    """A model that calls two tools at once for each question, then answers. It records its requests and
+    calls `last`.
+    """
 
     def __init__(self, window: int = 10_000) -> None:
         self.seen: list[list[ChatMessage]] = []
@@ -63,7 +67,9 @@ def wire(messages: list[ChatMessage]) -> list[dict[str, Any]]:
 
 
 def check(model: Model, history: list[ChatMessage], fewest: int, tools: Any = TOOLS) -> None:
-    """Checks that every request is valid and within the budget, drops messages, and sends the history's own objects."""
+    """Checks that requests are valid and within the budget, that most messages were dropped, and that the
+    history's objects were sent.
+    """
     assert len(model.seen) >= fewest
     own = {id(one) for one in history}
     for sent in model.seen:

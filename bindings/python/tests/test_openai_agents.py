@@ -24,7 +24,7 @@ MANAGER, BUDGET = Manager("gpt-6-sol"), 2000
 
 
 class Answers(Model):
-    """Calls two lookups for each question, then answers."""
+    """A model that requests two lookups for a question, then answers."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str | None, list[Any]]] = []

@@ -41,7 +41,9 @@ OPENAI = OpenAIChatModel("gpt-4o", provider=OpenAIProvider(api_key="none"))
 
 
 class Answers:
-    """Calls two lookups for each question, then answers. Checks each request in OpenAI's form."""
+    """A model that requests two lookups for a question, then answers. It checks each request in the format
+    of OpenAI.
+    """
 
     def __init__(self, result: str = "found it " * 30, **request: Any) -> None:
         self.planned = ContextWindow(MANAGER, prompt_budget=BUDGET, **request)
@@ -102,7 +104,7 @@ def test_an_agent_of_sixty_turns(sync: bool) -> None:
     assert len(history) == 60 * 4 and len(model.seen) == 120 and len(model.seen[-1]) < 60
     own = {id(one) for one in history}
     for seen in model.seen:
-        # Only the first message is split: its system prompt stays, its question is dropped.
+        # Only the first request is split: its system prompt stays, its question is dropped.
         assert all(id(one) in own for one in seen[1:]) and seen[0].parts[0] is history[0].parts[0]
     assert model.planned.plan and model.planned.plan.repeated and len(model.planned._histories._all) == 1
 
@@ -155,7 +157,8 @@ async def test_documents_files_and_a_run_without_a_prompt() -> None:
         return [("refunds", 0.9, "Refunds take 5 days.")]
 
     model = Answers(documents=found)
-    # A page and a picture of one pixel. A picture behind a URL has no known size and counts the maximum.
+    # A page, and a picture of one pixel. A picture at a URL would have an unknown size and count as the
+    # largest.
     picture = base64.b64decode(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
     )
@@ -178,7 +181,7 @@ def test_additional_tool_content_keeps_the_log() -> None:
         history = model.agent.run_sync("And?", message_history=history, conversation_id="one").all_messages()
         if n == 0:
             log = model.planned.conversation("one")
-    # A continued run puts results first. These are the same messages, so the log is not rebuilt.
+    # When the run continues, it puts results first. These are the same messages, so the history is not reset.
     assert model.planned.conversation("one") is log
 
 
@@ -229,7 +232,7 @@ async def test_a_store_that_another_process_wrote(tmp_path: Path) -> None:
     for writer, expected in ((StoreConversations(late), record.revision), (one, None), (one, "other")):
         with pytest.raises(ConversationConflict):
             await writer.write_record(record, expected_revision=expected)
-    # A process that ends before its delete leaves stored data of a conversation that no longer exists.
+    # A process that ends before the deletion leaves a conversation that counts as missing.
     ended: Any = SimpleNamespace(load_or_new=store.load_or_new, save=store.save, delete=lambda id: None)
     await StoreConversations(ended).delete(record.conversation_id)
     assert await one.load(record.conversation_id) is None and store.list()

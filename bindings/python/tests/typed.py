@@ -1,4 +1,4 @@
-"""Uses of the module in an application, for type checkers; nothing here is run."""
+"""An application's use of the module, for type checkers only. Nothing here is run."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-//! What a model answered, and whether that is a text at all.
+//! The text of a model's answer, or the reason why the answer is not a summary.
 
 use super::Failure;
 use context_window::text::plain::{grouped, short};
 use genai::chat::{ChatResponse, StopReason};
 
-/// The longest answer, in bytes: many times what a summary has. None of a longer one is kept.
+/// The maximum length of an answer in bytes, far longer than any summary. A longer answer is dropped.
 const LONGEST: usize = 4_194_304;
 
-/// The text of an answer that came with a good status: it may be an error all the same.
+/// Returns the text of an answer that came with a success status. Returns an error if the body contains an
+/// error, or if the answer was withheld, is empty, is a tool call or is too long.
 pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
     if let Some(failure) = answer.captured_raw_body.as_ref().and_then(Failure::of_body) {
         return Err(failure);
@@ -17,6 +18,7 @@ pub(super) fn text(answer: &ChatResponse) -> Result<String, Failure> {
     if matches!(stop, Some(StopReason::ContentFilter(_))) {
         return Err(Failure::new(format!("the reply was held back{why}")));
     }
+    // Anthropic ends a reply this way if the prompt leaves too little room. A smaller request can mend it.
     let window_full = stop.is_some_and(|stop| stop.raw() == "model_context_window_exceeded");
     if window_full {
         return Err(Failure::overflow(format!("the window was full before the reply was complete{why}")));

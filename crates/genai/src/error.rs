@@ -1,8 +1,8 @@
-//! The error of this crate.
+//! The error type of this crate.
 
 use context_window::text::plain::short;
 
-/// An error of a compaction over a model. Nothing was archived.
+/// An error of a compaction with a model. Nothing was archived.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Repr>);
@@ -11,11 +11,11 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The caller cancelled the compaction.
+    /// A compaction that the caller cancelled.
     Cancelled,
-    /// The model failed: an HTTP error, a time-out, a missing key.
+    /// A failure of the model: an HTTP error, a time-out, a missing key.
     Model,
-    /// The compaction was not made for another reason: [`Error::core`] returns it.
+    /// Any other reason; [`Error::core`] returns the underlying error.
     Compaction,
 }
 
@@ -40,7 +40,8 @@ impl Error {
         }
     }
 
-    /// Returns whether nothing was archived, so that a compaction without a summary can take its place.
+    /// Returns true if nothing was archived, so that a compaction without a summary can take its
+    /// place.
     pub(crate) fn leaves_the_log(&self) -> bool {
         match &*self.0 {
             Repr::Cancelled | Repr::Summariser { .. } => true,
@@ -50,7 +51,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of `context-window` that this one passes on, if it does.
+    /// Returns the error of `context-window` that this error passes on, or `None` if it has another cause.
     #[must_use]
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {

@@ -1,26 +1,27 @@
-//! Why there is no answer, said without a key and without any text of the prompt.
+//! The reasons for a failed attempt, as messages without API keys and without text of the prompt.
 
 use context_window::{Message, usage::is_context_overflow};
 use genai::{resolver, webc};
 use serde_json::Value;
 use std::error::Error as _;
 
-/// The most of a provider's own words that an error repeats, in characters.
+/// The maximum length in characters of a provider's message in an error.
 const SAID: usize = 200;
-/// As many words in a row that stand in the prompt too are taken from it.
+/// The number of consecutive words that count as a quotation if they also occur in the prompt.
 const ECHO_WORDS: usize = 4;
-/// So is one word that is this long, in bytes.
+/// The minimum length in bytes of a single word that counts as a quotation.
 const ECHO_BYTES: usize = 20;
-/// A shorter key is none ("none", "ollama").
+/// The minimum length in bytes of a real key. Shorter ones are placeholders ("none", "ollama").
 const KEY: usize = 8;
 
-/// One attempt that failed.
+/// A failed attempt.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// What happened, in our own words.
+    /// The failure in this crate's own words.
     what: String,
-    /// What the provider said, as it came: it may repeat anything that was sent.
+    /// The provider's message, unchanged. It may quote anything that was sent.
     said: String,
+    /// True if the prompt is too long, so that a smaller request is worth sending.
     overflow: bool,
 }
 
@@ -29,17 +30,19 @@ impl Failure {
         Self { what: what.into(), said: String::new(), overflow: false }
     }
 
-    /// The prompt is too long, in any of the providers' wordings.
+    /// Creates a failure because the prompt is too long.
     pub(super) fn overflow(what: impl Into<String>) -> Self {
         Self { overflow: true, ..Self::new(what) }
     }
 
-    pub(super) fn of(error: genai::Error) -> Self {
+    /// Converts an error of the client library. Its own texts are used only if they cannot contain the
+    /// prompt.
+    pub(super) fn from_error(error: genai::Error) -> Self {
         match error {
             genai::Error::WebModelCall { webc_error, .. }
             | genai::Error::WebAdapterCall { webc_error, .. } => Self::of_call(webc_error),
             genai::Error::HttpError { status, body, .. } => Self::of_status(status.as_u16(), &status, &body),
-            // The library's own words for it repeat the whole request.
+            // The library's message for this error contains the whole request.
             genai::Error::ChatResponseGeneration { response_body, .. } => Self::of_body(&response_body)
                 .unwrap_or_else(|| Self::new("the reply is not in the wire format of this provider")),
             genai::Error::ChatResponse { body, .. } => {
@@ -54,6 +57,7 @@ impl Failure {
         }
     }
 
+    /// Converts an error of the key lookup. It names the environment variable, never a value.
     pub(super) fn of_key(error: resolver::Error) -> Self {
         Self::new(match error {
             resolver::Error::ApiKeyEnvNotFound { env_name } => {
@@ -63,6 +67,7 @@ impl Failure {
         })
     }
 
+    /// Converts an error of the HTTP layer.
     fn of_call(error: webc::Error) -> Self {
         match error {
             webc::Error::ResponseFailedStatus { status, body, .. } => {
@@ -75,9 +80,11 @@ impl Failure {
             webc::Error::Reqwest(error) => {
                 let decoded = error.is_body() || error.is_decode();
                 let what = if decoded { "the reply was cut off" } else { "the connection failed" };
-                // A URL may bear a key.
+                // The URL may contain a key.
                 let error = error.without_url();
                 let mut said = error.to_string();
+                // The outer error only names the operation; the reason, such as a refused connection, is in
+                // its sources.
                 let mut source = error.source();
                 while let Some(cause) = source {
                     said = format!("{said}: {cause}");
@@ -89,21 +96,23 @@ impl Failure {
         }
     }
 
+    /// Converts an HTTP error status and its body.
     fn of_status(code: u16, status: &impl ToString, body: &str) -> Self {
         let json: Option<Value> = serde_json::from_str(body).ok();
         let said = match &json {
             Some(json) => message(json).unwrap_or_default(),
-            // A page for people.
+            // An HTML page for people, not a message.
             None if body.trim_start().starts_with('<') => String::new(),
             None => body.to_owned(),
         };
-        // 413: the request is too large, for the provider or for a proxy.
+        // 413: the request is too large for the provider or for a proxy.
         let overflow = is_context_overflow(body) || code == 413;
         Self { what: format!("HTTP {}", status.to_string()), said, overflow }
     }
 
-    /// The error in the body of an answer, if there is one.
+    /// Returns the error in the body of an answer, or `None` if the body has none.
     pub(super) fn of_body(body: &Value) -> Option<Self> {
+        // Some gateways report a failure inside of a choice, with HTTP status 200.
         let error = ["/error", "/choices/0/error"]
             .into_iter()
             .find_map(|at| body.pointer(at).filter(|error| is_error(error)))?;
@@ -116,7 +125,8 @@ impl Failure {
         self.overflow
     }
 
-    /// What happened, for people: the provider's own words only where they repeat nothing that was sent.
+    /// Returns the message for people. It contains the provider's message only if that does not quote the
+    /// prompt.
     pub(super) fn detail(&self, key: &str, prompt: &[Message]) -> String {
         let what = &self.what;
         let said = without_keys(&self.said, key);
@@ -130,20 +140,22 @@ impl Failure {
     }
 }
 
-/// Whether this says that there is an error.
+/// Returns true if the value of an `error` field is an error. Some servers send it as null, false or empty.
 fn is_error(error: &Value) -> bool {
     !matches!(error, Value::Null | Value::Bool(false)) && *error != Value::String(String::new())
 }
 
-/// The message of an error's body, at the keys that providers use.
+/// Returns the message in the body of an error. It looks at the keys that providers use.
 fn message(body: &Value) -> Option<String> {
+    // The most specific place first: `/error` is an object at most providers and a string at some.
     let places = ["/error/message", "/error", "/message", "/detail", ""];
     let text = places.into_iter().find_map(|at| body.pointer(at).and_then(Value::as_str));
     text.map(str::to_owned)
 }
 
-/// A text on one line, its beginning, without anything that looks like a key.
+/// Returns the beginning of a text on one line. Words that look like keys are replaced by `[key]`.
 fn without_keys(said: &str, key: &str) -> String {
+    // Replaces the caller's key before the split into words: it may be part of a longer word.
     let said = if key.len() < KEY { said.to_owned() } else { said.replace(key, "[key]") };
     let bare = |word: &str| {
         let start = word.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -157,8 +169,10 @@ fn without_keys(said: &str, key: &str) -> String {
     }
 }
 
-/// Whether a text repeats some of a prompt.
+/// Returns true if a provider's message quotes the prompt: 4 words in a row, or one word of 20 bytes or more.
 fn repeats(said: &str, prompt: &[Message]) -> bool {
+    // White space is normalized on both sides: providers quote prompts with other line breaks. Complexity:
+    // the runs of a message times the length of the prompt.
     let said: Vec<&str> = said.split_whitespace().collect();
     let mut runs: Vec<String> = said.windows(ECHO_WORDS).map(|words| words.join(" ")).collect();
     runs.extend(said.iter().filter(|word| word.len() >= ECHO_BYTES).map(|word| (*word).to_owned()));

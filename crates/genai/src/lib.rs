@@ -1,5 +1,5 @@
-//! Summaries by a real model, over the crate `genai`: it sends a job and returns the summary (rules C3, C5,
-//! C8).
+//! Summaries by a real model, through the crate `genai`. It sends a compaction request to the model's
+//! provider and returns the summary. Rules: the request (C3), failures (C5), the size of the request (C8).
 
 use crate::error::Repr;
 use context_window::{
@@ -24,7 +24,7 @@ use failure::Failure;
 /// The default timeout of one request.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A model that makes summaries: takes a [`CompactionRequest`] to its provider and brings the text back.
+/// A model that writes summaries. It sends a [`CompactionRequest`] to its provider and returns the text.
 ///
 /// ```no_run
 /// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
@@ -44,8 +44,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// A job is made for the model of its manager. For a summary by another one, convert it first, so that it is
-/// in that model's wire format and fits its window:
+/// A job is made for the model of its manager. If another model summarizes, convert the job first. It then
+/// has that model's wire format and fits its context window:
 ///
 /// ```no_run
 /// # use context_window::{*, compaction::CompactionRequest};
@@ -59,17 +59,18 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// # }
 /// ```
 ///
-/// No redirect is followed: a key goes to the URL that is asked, and nowhere else.
+/// The client follows no redirects: a key is sent only to the requested URL.
 ///
-/// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless
-/// [`Summariser::with_api_key`] gives one. Every request is awaited inside a Tokio runtime with I/O and time
+/// Keys come from the environment (`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`) unless you set
+/// one with [`Summariser::with_api_key`]. Await every request inside a Tokio runtime with I/O and time
 /// enabled.
 ///
-/// The request has system texts, messages, calls with their results, and the tools (with an instruction not
-/// to use them), the instruction last, and [`CompactionRequest::max_tokens`] as the longest answer. Images
-/// and parts that are no text are replaced by a few words; reasoning and tools that a provider runs itself
-/// are left out. A reasoning model spends that length on its reasoning too: raise
-/// `compaction.summary.max_tokens` for one. An answer that was cut at that length is taken as it is.
+/// The request consists of system texts, messages, tool calls with their results, the tools, and the
+/// instruction at the end. The model may not call the tools. The maximum answer length is
+/// [`CompactionRequest::max_tokens`]. Images and other parts without text are replaced by a short
+/// description. Reasoning and provider-run tools are left out. The reasoning of a reasoning model counts
+/// towards the answer length: raise `compaction.summary.max_tokens` for such a model. An answer that was cut
+/// at that length is accepted.
 #[derive(Clone)]
 pub struct Summariser {
     provider: Provider,
@@ -80,55 +81,55 @@ pub struct Summariser {
 }
 
 impl Summariser {
-    /// Creates a summariser with a model of `OpenAI`, by Chat Completions.
+    /// Creates a summariser with an `OpenAI` model, over Chat Completions.
     #[must_use]
     pub fn openai(model: impl Into<String>) -> Self {
-        Self::of(Provider::OpenAi, model)
+        Self::with_provider(Provider::OpenAi, model)
     }
 
-    /// Creates a summariser with a model of Anthropic, by Messages.
+    /// Creates a summariser with an Anthropic model, over the Messages API.
     #[must_use]
     pub fn anthropic(model: impl Into<String>) -> Self {
-        Self::of(Provider::Anthropic, model)
+        Self::with_provider(Provider::Anthropic, model)
     }
 
-    /// Creates a summariser with a model of Google, by the Gemini API.
+    /// Creates a summariser with a Google model, over the Gemini API.
     #[must_use]
     pub fn gemini(model: impl Into<String>) -> Self {
-        Self::of(Provider::Gemini, model)
+        Self::with_provider(Provider::Gemini, model)
     }
 
-    /// Creates a summariser with a model of an Ollama server, `http://localhost:11434` unless
-    /// [`Summariser::with_url`] names another. It takes no key. Ollama cuts a prompt that is longer than its
-    /// own context length (`OLLAMA_CONTEXT_LENGTH`) without an error: set that length to at least the window
-    /// of the job.
+    /// Creates a summariser with a model of an Ollama server. The URL is `http://localhost:11434` unless you
+    /// set another with [`Summariser::with_url`]. It needs no key. Ollama truncates a prompt without an error
+    /// if it is longer than its context length (`OLLAMA_CONTEXT_LENGTH`). Set that length to at least the
+    /// window of the job.
     #[must_use]
     pub fn ollama(model: impl Into<String>) -> Self {
-        Self::of(Provider::Ollama, model)
+        Self::with_provider(Provider::Ollama, model)
     }
 
-    /// Creates a summariser for any URL with `OpenAI`'s Chat Completions (vLLM, llama.cpp, a gateway). The
-    /// URL is the part before `chat/completions`, such as `http://localhost:8000/v1`. No key from the
-    /// environment is ever sent there.
+    /// Creates a summariser for any server with `OpenAI`'s Chat Completions API, such as vLLM, llama.cpp or a
+    /// gateway. The URL is the part before `chat/completions`, such as `http://localhost:8000/v1`. Keys from
+    /// the environment are never sent there.
     #[must_use]
     pub fn compatible(url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self::of(Provider::Compatible, model).with_url(url)
+        Self::with_provider(Provider::Compatible, model).with_url(url)
     }
 
-    fn of(provider: Provider, model: impl Into<String>) -> Self {
+    fn with_provider(provider: Provider, model: impl Into<String>) -> Self {
         Self { provider, model: model.into(), url: None, key: None, timeout: TIMEOUT }
     }
 
-    /// Sets the base URL, for a proxy or a gateway: the part before `chat/completions` (`OpenAI`), `messages`
-    /// (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key, also one from the environment, is
-    /// sent to this URL.
+    /// Sets the base URL, for a proxy or a gateway. It is the part before `chat/completions` (`OpenAI`),
+    /// `messages` (Anthropic), `models/` (Gemini) or `api/chat` (Ollama). The API key is sent to this URL,
+    /// even if it comes from the environment.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.url = Some(url.into());
         self
     }
 
-    /// Sets the API key. It is shown in no error and no debug output.
+    /// Sets the API key. Errors and debug output never contain it.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
@@ -136,35 +137,41 @@ impl Summariser {
     }
 
     /// Sets the time limit of one request, from connecting to the last byte of the answer (default: 60
-    /// seconds). A shorter request that is sent in its place has the whole time again.
+    /// seconds). If a smaller request replaces it, that one has the full time limit again.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Asks the model for the summary of a job, and returns its text without the reasoning around it. If the
-    /// provider refuses the prompt as too long, [`CompactionRequest::smaller`] is sent instead, until that
-    /// returns `None`: at most six requests. Nothing else is sent twice.
+    /// Requests a summary of a job from the model and returns its text without reasoning. If the provider
+    /// refuses the prompt as too long, sends [`CompactionRequest::smaller`] instead, at most six requests in
+    /// all. Repeats no request after any other error.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Model` for a request without room for the earlier summaries (rule C8), a time-out, an HTTP
-    /// error, a connection that fails or is cut, an error inside of an answer, an answer that was held back,
-    /// is empty, is a tool call or has more than 4,194,304 bytes, a missing key, and outside of a Tokio
-    /// runtime. The message has the status and the beginning of the provider's answer, never a key, and
-    /// nothing of the prompt. As [`CompactionRequest::smaller`] otherwise.
+    /// Returns `ErrorKind::Model` in these cases:
+    ///
+    /// - the request has no room for the earlier summaries (the size of the request, rule C8);
+    /// - the request times out, the connection fails or breaks, or the status is an HTTP error;
+    /// - the answer contains an error, was withheld, is empty, is a tool call or has more than 4,194,304
+    ///   bytes;
+    /// - the API key is missing, or there is no Tokio runtime.
+    ///
+    /// The message has the status and the beginning of the provider's answer. It never contains a key or any
+    /// text of the prompt. Otherwise returns the errors of [`CompactionRequest::smaller`].
     pub async fn summarise(&self, job: &CompactionRequest) -> Result<String, Error> {
         if job.messages().is_empty() {
             let what = "the request does not fit its context window";
             return Err(self.error(&Failure::new(what), "", job));
         }
-        // A provider's own summary is no text, and this client sends texts only.
+        // A provider's own summary may be opaque data, and this client sends only texts.
         let in_text = job.with_summaries_as_text()?;
         let job = &in_text;
         let (client, target, key) =
             self.connection().await.map_err(|failure| self.error(&failure, "", job))?;
         let mut smaller: Option<CompactionRequest> = None;
+        // `smaller` halves the request and returns `None` after five steps, so the loop ends.
         loop {
             let sent = smaller.as_ref().unwrap_or(job);
             let failure = match self.attempt(&client, target.clone(), sent).await {
@@ -172,33 +179,37 @@ impl Summariser {
                 Err(failure) => failure,
             };
             let next = if failure.is_overflow() { sent.smaller()? } else { None };
+            // The provider may quote any request, and the original job contains the texts of all of them.
             let Some(next) = next else { return Err(self.error(&failure, &key, job)) };
             smaller = Some(next);
         }
     }
 
-    /// Compacts by the strategy of the job's options: with `summary` it asks the model and applies its
-    /// summary ([`Compactor::apply_summary`]), with any other one it asks no model
-    /// ([`Compactor::compact_without_model`]). If the model fails, or its answer is refused as a summary, it
-    /// compacts without one ([`Compactor::compact_without_model`]); the record's kind is that of the method
-    /// used, and a warning of `tracing` has the reason.
+    /// Compacts by the strategy in the options of the job. With the strategy `summary`, requests a summary
+    /// from the model and applies it ([`Compactor::apply_summary`]). Any other strategy calls no model
+    /// ([`Compactor::compact_without_model`]).
     ///
-    /// The log changes only when the answer is there: if you drop the future before, it stays as it was. For
-    /// a log that has to grow meanwhile, call [`Summariser::summarise`] and apply its text afterwards.
+    /// If the model fails or its answer is refused as a summary, compacts without a model as well. The record
+    /// contains the kind of the method that was used, and a `tracing` warning gives the reason.
+    ///
+    /// The log changes only after the answer has arrived. If you drop the future before, the log is
+    /// unchanged. If the log has to grow in the meantime, call [`Summariser::summarise`] and apply its text
+    /// afterwards.
     ///
     /// [`Compactor::apply_summary`]: context_window::compaction::Compactor::apply_summary
     /// [`Compactor::compact_without_model`]: context_window::compaction::Compactor::compact_without_model
     ///
     /// # Errors
     ///
-    /// As [`Compactor::compact_without_model`]; a job that is stale already is not sent. Nothing changes
-    /// then.
+    /// Returns the errors of [`Compactor::compact_without_model`]. A stale job is not sent. On an error the
+    /// log is unchanged.
     pub async fn compact(
         &self,
         manager: &ContextWindowManager,
         log: &mut Conversation,
         job: &CompactionRequest,
     ) -> Result<Compaction, Error> {
+        // Checked before the request: a stale job could not be applied, and its summary would cost money.
         job.check(log)?;
         if job.strategy() != CompactionStrategy::Summary {
             return Ok(manager.compactor().compact_without_model(log, job)?);
@@ -207,13 +218,14 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// [`Summariser::compact`], unless `cancel` is done first: a token, a key press, the application's end.
-    /// The request is dropped then, and the log holds what it held; the attempt is noted
-    /// ([`Conversation::compaction_failed`]), so that repeated failures stop further requests.
+    /// Compacts like [`Summariser::compact`], unless the future `cancel` completes first, such as a token, a
+    /// key press or the shutdown of the application. On cancellation the request is dropped and the log keeps
+    /// its contents. The attempt is recorded ([`Conversation::compaction_failed`]), so that repeated failures
+    /// stop further requests.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Cancelled` if it is cancelled; otherwise as [`Summariser::compact`].
+    /// Returns `ErrorKind::Cancelled` on cancellation, and otherwise the errors of [`Summariser::compact`].
     pub async fn compact_unless(
         &self,
         manager: &ContextWindowManager,
@@ -226,6 +238,7 @@ impl Summariser {
             return Ok(manager.compactor().compact_without_model(log, job)?);
         }
         let answer = tokio::select! {
+            // `biased` polls `cancel` first: a compaction that is already cancelled sends nothing.
             biased;
             () = cancel => None,
             answer = self.summarise(job) => Some(answer),
@@ -237,8 +250,8 @@ impl Summariser {
         self.settle(manager, log, job, answer)
     }
 
-    /// Applies an answer, or compacts without one. A compaction that is made in the end is no failure, so no
-    /// earlier failure of it is recorded.
+    /// Applies a summary, or compacts without one. A compaction without a summary is a success, so the
+    /// failure of the model is not recorded in the log.
     fn settle(
         &self,
         manager: &ContextWindowManager,
@@ -258,18 +271,18 @@ impl Summariser {
         }
     }
 
-    /// Returns a client, the model to call, and the key.
+    /// Returns a client, the target to call, and the API key.
     async fn connection(&self) -> Result<(Client, ServiceTarget, String), Failure> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(Failure::new("there is no Tokio runtime"));
         }
-        // A redirect would take the key, in a header of the provider's own, and the prompt to another server.
-        // Without a provider of its own, `reqwest` takes the one of the process; an application's choice
-        // stays.
+        // `reqwest` is built without a TLS provider and uses the one of the process. This call fails, and is
+        // ignored, if the application has already chosen one.
         drop(rustls::crypto::ring::default_provider().install_default());
+        // A redirect would send the prompt, and the key in the provider's own header, to another server.
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|error| Failure::new(format!("no HTTP client could be made: {error}")))?;
-        let client = Client::builder().with_reqwest(http).build().map_err(Failure::of)?;
+        let client = Client::builder().with_reqwest(http).build().map_err(Failure::from_error)?;
         let target =
             self.provider.target(&client, &self.model, self.url.as_deref(), self.key.as_deref()).await?;
         let key = target.auth.single_key_value().map_err(Failure::of_key)?;
@@ -287,7 +300,7 @@ impl Summariser {
         let options = wire::options(job, self.provider);
         let sent = client.exec_chat(target, request, Some(&options));
         match tokio::time::timeout(self.timeout, sent).await {
-            Ok(answer) => answer::text(&answer.map_err(Failure::of)?),
+            Ok(answer) => answer::text(&answer.map_err(Failure::from_error)?),
             Err(_) => Err(Failure::new(format!("no whole answer within {:?}", self.timeout))),
         }
     }

@@ -1,4 +1,4 @@
-//! Who is called, where, and with which key.
+//! The providers, with their base URLs and API keys.
 
 use super::Failure;
 use context_window::WireFormat;
@@ -8,14 +8,14 @@ use genai::{
     resolver::{AuthData, Endpoint},
 };
 
-/// A provider, and its wire format.
+/// A provider with its wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     OpenAi,
     Anthropic,
     Gemini,
     Ollama,
-    /// Whoever speaks as `OpenAI` does.
+    /// A server with the API of `OpenAI`.
     Compatible,
 }
 
@@ -37,13 +37,14 @@ impl Provider {
         }
     }
 
-    /// Whether the client library reads an effort off the end of a model's name ("qwen-max" as "qwen" with the effort
-    /// "max") unless one is set. An effort that is a number keeps the name whole, and is not sent in this wire format.
+    /// Returns true if the client library reads a reasoning effort from the end of the model's name. It then
+    /// reads "qwen-max" as "qwen" with the effort "max", unless an effort is set. A numeric effort keeps the
+    /// name whole and is not sent in this wire format.
     pub(super) fn reads_efforts(self) -> bool {
         matches!(self, Self::OpenAi | Self::Compatible)
     }
 
-    /// The names that the client library takes for tools which the provider runs itself.
+    /// Returns the tool names that the client library treats as tools of the provider.
     pub(super) fn reserved_tools(self) -> &'static [&'static str] {
         match self {
             Self::Anthropic => &["web_search"],
@@ -52,6 +53,7 @@ impl Provider {
         }
     }
 
+    /// Returns the address, the model and the key of a request.
     pub(super) async fn target(
         self,
         client: &Client,
@@ -59,8 +61,9 @@ impl Provider {
         url: Option<&str>,
         key: Option<&str>,
     ) -> Result<ServiceTarget, Failure> {
+        // The adapter is given explicitly: the library would otherwise guess it from the model's name.
         let named = ModelIden::new(self.adapter(), model);
-        let mut target = client.resolve_service_target(named).await.map_err(Failure::of)?;
+        let mut target = client.resolve_service_target(named).await.map_err(Failure::from_error)?;
         if let Some(url) = url {
             target.endpoint = Endpoint::from_owned(base(url));
         }
@@ -74,8 +77,9 @@ impl Provider {
     }
 }
 
-/// A base URL as it is joined to: with a slash at the end of its path.
+/// Returns a base URL with a slash at the end of its path. The library appends to it.
 fn base(url: &str) -> String {
+    // The query stays at the end of the URL: some gateways need one, such as an API version.
     let (path, query) = url.split_once('?').map_or((url, None), |(path, query)| (path, Some(query)));
     let path = path.trim_end_matches('/');
     match query {

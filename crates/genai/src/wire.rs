@@ -1,5 +1,6 @@
-//! A job as a request of the crate `genai`. Provider constraints are applied in `provider::conform`, as for every
-//! prompt (rules H3 to H7); here its messages only change their types.
+//! The conversion of a job to a request of the crate `genai`. `provider::conform` has already applied the
+//! constraints of the provider, as for every prompt (dropped messages to unsupported fields, rules H3 to H7).
+//! Here the messages only change their types.
 
 use crate::Provider;
 use context_window::{
@@ -12,7 +13,7 @@ use genai::chat::{
 };
 use serde_json::Value;
 
-/// The messages and tools of a job.
+/// Converts the messages and tools of a job.
 pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatRequest {
     let prompt = normalized(job.as_ref(), provider.wire_format());
     let head = prompt.messages.iter().take_while(|message| message.role().instructs()).count();
@@ -21,7 +22,8 @@ pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatReques
         match message.role() {
             Role::Tool => push_result(&mut sent, message, provider),
             Role::Assistant => sent.extend(said(message, provider)),
-            // The library moves every instruction to the head for these two.
+            // For these two providers the library moves every instruction to the front. A later one keeps its
+            // place as a note of the user.
             role if role.instructs()
                 && at >= head
                 && matches!(provider, Provider::Anthropic | Provider::Gemini) =>
@@ -34,23 +36,26 @@ pub(super) fn request(job: &CompactionRequest, provider: Provider) -> ChatReques
     }
     let tools = declared(&prompt.tools, provider);
     let request = ChatRequest::new(sent);
+    // An empty list of tools is an error at some providers.
     if tools.is_empty() { request } else { request.with_tools(tools) }
 }
 
-/// The length of the answer, and that no tool is to be called.
+/// Returns the options of the request: the maximum length of the answer, and no tool calls.
 pub(super) fn options(job: &CompactionRequest, provider: Provider) -> ChatOptions {
     let longest = u32::try_from(job.max_tokens()).unwrap_or(u32::MAX);
     let mut options = ChatOptions::default().with_max_tokens(longest).with_capture_raw_body(true);
+    // The effort 0 stops the library from cutting the model's name; it is not sent.
     if provider.reads_efforts() {
         options = options.with_reasoning_effort(chat::ReasoningEffort::Budget(0));
     }
+    // `tool_choice` without any declared tool is an error.
     if job.tools().iter().any(|tool| tool.hosted.is_none()) {
         options = options.with_tool_choice(ToolChoice::None);
     }
     options
 }
 
-/// What the assistant said and called; none where that is nothing.
+/// Converts an assistant message. Returns `None` if it has neither text nor calls.
 fn said(message: &Message, provider: Provider) -> Option<ChatMessage> {
     let text = text_of(message);
     let text = (!text.is_empty()).then_some(ContentPart::Text(text));
@@ -59,6 +64,7 @@ fn said(message: &Message, provider: Provider) -> Option<ChatMessage> {
     (!parts.is_empty()).then(|| ChatMessage::assistant(MessageContent::from_parts(parts)))
 }
 
+/// Converts a tool call. Invalid JSON is sent as a string, so that the model still sees its arguments.
 fn called(call: &ToolCall, provider: Provider) -> chat::ToolCall {
     let arguments = match serde_json::from_str(&call.arguments) {
         Ok(arguments) => arguments,
@@ -69,7 +75,7 @@ fn called(call: &ToolCall, provider: Provider) -> chat::ToolCall {
         call_id: call.id.clone(),
         fn_name: function(&call.name, provider),
         fn_arguments: arguments,
-        // Elsewhere a signature belongs to reasoning, which is not sent.
+        // At other providers a signature belongs to reasoning, which is not sent.
         thought_signatures: call
             .signature
             .clone()
@@ -78,10 +84,11 @@ fn called(call: &ToolCall, provider: Provider) -> chat::ToolCall {
     }
 }
 
-/// Anthropic wants the results of one message's calls in one message; Ollama takes one result in each.
+/// Adds a tool result. Anthropic requires the results of one message's calls in one message; the others take
+/// one message per result.
 fn push_result(sent: &mut Vec<ChatMessage>, message: &Message, provider: Provider) {
     let text = text_of(message);
-    // The library has no field for it.
+    // The library has no field for a failed call.
     let text = if message.is_failed() { format!("[the call failed] {text}") } else { text };
     let result = ToolResponse::new(message.answers().unwrap_or_default(), text);
     match sent.last_mut() {
@@ -92,12 +99,12 @@ fn push_result(sent: &mut Vec<ChatMessage>, message: &Message, provider: Provide
     }
 }
 
-/// The tools that a model may call; those that a provider runs itself are not declared.
+/// Converts the tools that the application runs. Tools that the provider runs are not declared.
 fn declared(tools: &[Tool], provider: Provider) -> Vec<chat::Tool> {
     let own = tools.iter().filter(|tool| tool.hosted.is_none());
     own.map(|tool| {
         let schema = serde_json::from_str(&tool.schema).ok().filter(Value::is_object);
-        // Anthropic requires one.
+        // Anthropic requires a schema.
         let schema = schema.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
         let declared = chat::Tool::new(function(&tool.name, provider)).with_schema(schema);
         if tool.description.is_empty() { declared } else { declared.with_description(&tool.description) }
@@ -105,12 +112,12 @@ fn declared(tools: &[Tool], provider: Provider) -> Vec<chat::Tool> {
     .collect()
 }
 
-/// A function's name; another one where the library would take it for a tool of the provider.
+/// Returns the name of a function, changed if the library would take it for a tool of the provider.
 fn function(name: &str, provider: Provider) -> String {
     if provider.reserved_tools().contains(&name) { format!("{name}_function") } else { name.to_owned() }
 }
 
-/// A user message, with who speaks: the library has no field for it.
+/// Returns the text of a user message with its author's name, because the library has no field for names.
 fn named(message: &Message) -> String {
     let text = text_of(message);
     match message.name() {
@@ -119,7 +126,7 @@ fn named(message: &Message) -> String {
     }
 }
 
-/// Every text of a message, and a few words for what is none.
+/// Returns all texts of a message, with a short description for each part without text.
 fn text_of(message: &Message) -> String {
     let texts = [message.text()].into_iter().chain(message.as_texts());
     texts.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n")

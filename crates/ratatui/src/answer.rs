@@ -6,45 +6,49 @@ use context_window::{
 };
 use context_window_report as report;
 
-/// An action that a user can take on a notice. The widget only names it; [`NoticeAction::apply`] performs it.
+/// An action that a user can take on a notice. The widgets only offer actions; [`NoticeAction::apply`]
+/// performs them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoticeAction {
-    /// Pin the item again, without a TTL or with this one: `Conversation::pin_message` for a message,
-    /// `Conversation::pin` for a note, `Conversation::set_ttl` where there is a TTL.
+    /// A new pin with the TTL `ttl`, or without a TTL. Uses `Conversation::pin_message` for a message,
+    /// `Conversation::pin` for a note, and `Conversation::set_ttl` if `ttl` is present.
     RePin {
-        /// The message or note.
+        /// The id of the message or note.
         id: ItemId,
-        /// The priority among pins.
+        /// The item's priority among pins.
         priority: Priority,
-        /// Its TTL; [`Ttl::Unlimited`] makes it required.
+        /// The new TTL. [`Ttl::Unlimited`] makes the item required.
         ttl: Option<Ttl>,
     },
-    /// Let the item live for some turns more: `Conversation::set_ttl`.
+    /// A TTL of `turns` more turns (`Conversation::set_ttl`).
     Keep {
-        /// The message or note.
+        /// The id of the message or note.
         id: ItemId,
-        /// Completed turns, 1 or more.
+        /// The number of completed turns, 1 or more.
         turns: u32,
     },
-    /// Leave the item out from now on: `Conversation::unpin`, and an expired message is not asked about
-    /// again.
+    /// The removal of the item's pin (`Conversation::unpin`). If the item is an expired message, later plans
+    /// do not ask about it again.
     Drop {
-        /// The message or note.
+        /// The id of the message or note.
         id: ItemId,
     },
 }
 
 impl NoticeAction {
-    /// Returns the actions for a notice of this plan, in the order in which they are shown: for an expired
-    /// item ([`NoticeCode::TtlQuestion`]) re-pin, keep and drop; for a pin that does not fit
-    /// ([`NoticeCode::PinDropped`]) re-pin before other pins, re-pin as required, and drop. The tokens that
-    /// the pin needs are in the notice's text. Other notices have no actions.
+    /// Returns the actions for a notice of this plan, in display order. Other notices than these two have no
+    /// actions:
     ///
-    /// `turns` is how many turns "keep" means.
+    /// - For an expired item ([`NoticeCode::TtlQuestion`]): re-pin, keep, and drop.
+    /// - For a pin that does not fit ([`NoticeCode::PinDropped`]): re-pin with high priority, re-pin as
+    ///   required, and drop. The notice's text contains the tokens that the pin needs.
+    ///
+    /// `turns` is the number of turns of the "keep" action; 0 counts as 1.
     #[must_use]
     pub fn for_notice(plan: &ContextPlan, notice: &Notice, turns: u32) -> Vec<Self> {
         let turns = turns.max(1);
+        // The qualified id comes first: a document may share its id with a message or note (rule O5).
         let priority = |id: &ItemId| match plan.find(&format!("item:{id}")).or_else(|| plan.find(id.as_str()))
         {
             Some(Decision::Included(item)) => item.priority,
@@ -59,6 +63,7 @@ impl NoticeAction {
                     vec![pin(priority, None), Self::Keep { id: id.clone(), turns }, Self::Drop { id }]
                 }
                 NoticeCode::PinDropped => {
+                    // A pin that already has high priority gets no action to raise it.
                     let first = (priority != Priority::High).then(|| pin(Priority::High, None));
                     let required = pin(Priority::High, Some(Ttl::Unlimited));
                     first.into_iter().chain([required, Self::Drop { id }]).collect()
@@ -69,7 +74,7 @@ impl NoticeAction {
         notice.ids.iter().flat_map(of_one).collect()
     }
 
-    /// Returns the item that it is about.
+    /// Returns the id of the item that the action changes.
     #[must_use]
     pub fn id(&self) -> &ItemId {
         match self {
@@ -77,7 +82,7 @@ impl NoticeAction {
         }
     }
 
-    /// Returns its effect in a word or two.
+    /// Returns a label of a few words, such as `keep 3 turns`.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -91,7 +96,7 @@ impl NoticeAction {
         }
     }
 
-    /// Does it: changes the conversation, so that the next plan has it.
+    /// Performs the action on the conversation. The next plan includes the change.
     ///
     /// ```
     /// use context_window::*;
@@ -116,13 +121,13 @@ impl NoticeAction {
     ///
     /// # Errors
     ///
-    /// `context_window::ErrorKind::NotFound` where the conversation has no such message or note.
+    /// Returns `context_window::ErrorKind::NotFound` if the conversation has no message or note with this id.
     pub fn apply(&self, log: &mut Conversation) -> Result<(), Error> {
         let note = |id: &ItemId, log: &Conversation| log.notes().find(|note| note.id() == id).cloned();
         match self {
             Self::RePin { id, priority, ttl } => {
                 match note(id, log) {
-                    // Pinned without a TTL: the one that ran out is forgotten.
+                    // The new pin replaces the expired TTL, also if `ttl` is `None`.
                     Some(mut item) => {
                         item.ttl = *ttl;
                         log.pin(item.with_priority(*priority));
@@ -139,7 +144,8 @@ impl NoticeAction {
             Self::Keep { id, turns } => log.set_ttl(id, Ttl::turns(*turns)),
             Self::Drop { id } => {
                 log.unpin(id);
-                // An expired message that nobody pins would be asked about once more.
+                // Without this mark, the next plan would ask once more about an expired message that has no
+                // pin.
                 match log.lifetime(id) {
                     Some(left) if left.left == Ttl::NoneRemaining => {
                         log.restore_ttl(id.clone(), Ttl::NoneRemaining, true)

@@ -1,4 +1,4 @@
-//! A warning that the conversation outgrows its window, and the two ways out.
+//! A warning for a conversation that approaches its limit, with the two remedies.
 
 use super::{Theme, detail::folded, status::conversation_level};
 use context_window::usage::{ContextUsage, Level};
@@ -13,19 +13,19 @@ use ratatui_core::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BannerAction {
-    /// Compact the conversation: [`context_window::compaction::Compactor::now`] hands out the request for a
-    /// summary, and [`context_window::compaction::Compactor::apply_summary`] takes the summary back;
-    /// [`context_window::compaction::Compactor::compact_without_model`] does without a model.
+    /// Compaction of the conversation. [`context_window::compaction::Compactor::now`] returns the request for
+    /// a summary, and [`context_window::compaction::Compactor::apply_summary`] accepts the finished summary.
+    /// [`context_window::compaction::Compactor::compact_without_model`] needs no model.
     CompactNow,
-    /// Archive everything without a summary: [`context_window::Conversation::start_fresh`].
+    /// Archiving of every message without a summary: [`context_window::Conversation::start_fresh`].
     StartFresh,
 }
 
 impl BannerAction {
-    /// Every action, in the order in which they are shown.
+    /// All actions, in display order.
     pub const ALL: [Self; 2] = [Self::CompactNow, Self::StartFresh];
 
-    /// Returns its effect in words.
+    /// Returns the action's label.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl BannerAction {
     }
 }
 
-/// Which action of a [`Banner`] is selected, and whether the user closed it.
+/// The selected action of a [`Banner`], and the usage level at which the user closed it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BannerState {
     action: usize,
@@ -43,41 +43,42 @@ pub struct BannerState {
 }
 
 impl BannerState {
-    /// Selects the next action; after the last one the first.
+    /// Selects the next action. The first action follows the last one.
     pub fn next_action(&mut self) {
         self.action = (self.action + 1) % BannerAction::ALL.len();
     }
 
-    /// Closes it until the level rises above this one.
+    /// Closes the banner until the usage level rises above that of `usage`.
     pub fn close(&mut self, usage: &ContextUsage) {
         self.closed = usage.level;
     }
 
-    /// Returns true if it is shown: from the level `Approaching` on, unless the user closed it at this level.
+    /// Returns true if the banner is shown. The level must be at least `Approaching`, and higher than the
+    /// level at which the user closed the banner.
     #[must_use]
     pub fn is_shown(&self, usage: &ContextUsage) -> bool {
         usage.level > self.closed
     }
 
-    /// Returns the selected action, whether the banner is shown or not.
+    /// Returns the selected action, even if the banner is hidden.
     #[must_use]
     pub fn chosen(&self) -> BannerAction {
         BannerAction::ALL[self.action % BannerAction::ALL.len()]
     }
 
-    /// Returns the selected action, to be performed when the user confirms it, or `None` if the banner is not
-    /// shown.
+    /// Returns the selected action, or `None` if the banner is hidden. Call it when the user confirms the
+    /// selection.
     #[must_use]
     pub fn action(&self, usage: &ContextUsage) -> Option<BannerAction> {
         self.is_shown(usage).then(|| self.chosen())
     }
 }
 
-/// `! conversation at 81 % of its limit; prompt fits  [compact now]  start fresh`, from the level
-/// `Approaching` on. It is red only if the prompt is over its budget.
+/// A warning about the conversation's usage: `! conversation at 81 % of its limit; prompt fits  [compact now]
+/// start fresh`.
 ///
-/// A banner of one row, or of more if it does not fit into one; none below that level. [`Banner::height`]
-/// returns the number.
+/// It is shown from the level `Approaching` on, and is red only if the prompt exceeds its budget. It takes
+/// one row, or more if the text does not fit into one. [`Banner::height`] returns the number of rows.
 ///
 /// ```
 /// use context_window::*;
@@ -111,21 +112,21 @@ pub struct Banner<'a> {
 }
 
 impl<'a> Banner<'a> {
-    /// Creates the banner of these figures: [`context_window::ContextPlan::usage`], or those of
+    /// Creates the banner for these figures, from [`context_window::ContextPlan::usage`] or
     /// [`context_window::ContextWindowManager::usage`].
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the rows that it takes at a width in columns: 0 where it is not shown.
+    /// Returns the height in rows at a width in columns. Returns 0 if the banner is hidden.
     #[must_use]
     pub fn height(&self, columns: u16, state: &BannerState) -> u16 {
         u16::try_from(self.lines(columns, *state).len()).unwrap_or(u16::MAX)
@@ -134,7 +135,7 @@ impl<'a> Banner<'a> {
     fn lines(&self, columns: u16, state: BannerState) -> Vec<Line<'static>> {
         let Some(said) = conversation_level(self.usage) else { return Vec::new() };
         let Some(chosen) = state.action(self.usage) else { return Vec::new() };
-        // Red is for a prompt that cannot be sent.
+        // Red is reserved for a prompt that exceeds its budget and cannot be sent.
         let (said, style) = if self.usage.prompt_tokens > self.usage.budget {
             (format!("!! {said}"), self.theme.alarm)
         } else {
@@ -151,6 +152,7 @@ impl<'a> Banner<'a> {
         let said = Span::styled(said, style);
         let [first, second] = BannerAction::ALL.map(action);
         let actions = vec![Span::raw("  "), first, Span::raw(" "), second];
+        // Only the text can be wrapped: the actions then get a row of their own.
         let whole: Line<'static> = [said.clone()].into_iter().chain(actions.clone()).collect();
         if whole.width() <= usize::from(columns) {
             return vec![whole];
@@ -165,7 +167,7 @@ impl StatefulWidget for Banner<'_> {
     type State = BannerState;
 
     fn render(self, area: Rect, buffer: &mut Buffer, state: &mut BannerState) {
-        // A level that was left may warn again.
+        // If the level has fallen since the user closed the banner, a new rise shows the banner again.
         state.closed = state.closed.min(self.usage.level);
         super::draw_lines(area, buffer, &self.lines(area.width, *state));
     }

@@ -1,4 +1,4 @@
-//! A bar of how full the window is.
+//! A bar of the context window's usage.
 
 use super::{Theme, draw_bar};
 use context_window::{
@@ -8,8 +8,9 @@ use context_window::{
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// A bar of the full conversation's tokens, of its limit, in the style of its level; and in a second row, if
-/// there is one, a bar of the last plan's tokens, of its budget. Two figures, never one (rule U2).
+/// A usage bar of up to two rows. The first row has the tokens of the full conversation against its limit, in
+/// the style of its level. The second row, if the area has one, has the tokens of the last plan against its
+/// budget. The two figures are never merged into one (two figures, rule U2).
 ///
 /// ```
 /// # use context_window::*;
@@ -22,7 +23,7 @@ use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 /// # let plan = manager.build_plan(&PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(40)))?;
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
-/// UsageBar::new(&plan.usage).render(area, &mut buffer); // two rows: all of the conversation, and what is sent
+/// UsageBar::new(&plan.usage).render(area, &mut buffer); // two rows: conversation and prompt
 /// # let line: String = (0..60).map(|x| buffer[(x, 1)].symbol()).collect();
 /// assert!(line.starts_with("sent "));
 /// # Ok::<(), Error>(())
@@ -40,7 +41,7 @@ impl<'a> UsageBar<'a> {
         Self { usage, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
@@ -56,12 +57,13 @@ impl Widget for UsageBar<'_> {
         if area.is_empty() {
             return;
         }
-        // Without colour the level still shows.
+        // The sign shows the level on screens without colour.
         let sign = match level {
             Level::Normal => "",
             Level::Approaching => " !",
             Level::AtLimit => " !!",
         };
+        // A limit of 0 has no percentage.
         let all = match limit {
             0 => report::tokens(conversation_tokens),
             _ => {
@@ -69,14 +71,14 @@ impl Widget for UsageBar<'_> {
                 format!("{tokens} / {} {percent}{sign}", grouped(limit))
             }
         };
-        // If there is little space, the bar is worth more than the context length.
+        // In a narrow area, the bar is more useful than the model's context length.
         let sent = if area.width < LONG_LABELS {
             format!("{} / {}", grouped(prompt_tokens), grouped(budget))
         } else {
             usage.to_string()
         };
         let sent = format!("{sent} {}", report::percent(prompt_tokens, budget));
-        // Both bars are drawn to one scale.
+        // Equal text widths give both bars the same length, so that they can be compared.
         let width = all.len().max(sent.len());
         let style = self.theme.level(level);
         let [full, of_plan] = if area.width < LONG_LABELS {

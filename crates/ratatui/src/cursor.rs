@@ -1,6 +1,6 @@
-//! Steps of a selection or of a scrolled text, as an application names them when a key is pressed.
+//! Steps of a selection or of scrolled text.
 
-/// A step in a list or a text. Which key means which step is the application's business.
+/// A step in a list or text. The application decides which key means which step.
 ///
 /// ```
 /// use context_window_ratatui::{DetailState, Move};
@@ -11,25 +11,26 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Move {
-    /// To the row or line before.
+    /// To the previous row or line.
     Up,
-    /// To the row or line after.
+    /// To the next row or line.
     Down,
-    /// By the height of the last picture, back.
+    /// Back by the height of the last drawn area.
     PageUp,
-    /// By the height of the last picture, on.
+    /// Forward by the height of the last drawn area.
     PageDown,
-    /// To the first.
+    /// To the first row or line.
     First,
-    /// To the last.
+    /// To the last row or line.
     Last,
-    /// By a number of rows or lines; below zero it goes back.
+    /// By a number of rows or lines; a negative number moves back.
     By(isize),
 }
 
 impl Move {
-    /// Returns the position after the move; the caller limits it to the list.
+    /// Returns the position after the step, not limited to the length of the list: the caller does that.
     pub(super) fn from(self, at: usize, page: usize) -> usize {
+        // The height is 0 before the first draw; a page is at least one row.
         let page = page.max(1);
         match self {
             Self::Up => at.saturating_sub(1),
@@ -43,9 +44,10 @@ impl Move {
     }
 }
 
-/// Returns the first line in sight, so that this range of lines is: its beginning where all of it has no
-/// room.
+/// Returns the first visible line so that the lines `from..to` are visible. If they need more than `height`
+/// lines, their beginning is visible.
 pub(super) fn in_sight(offset: usize, from: usize, to: usize, height: usize, len: usize) -> usize {
+    // `max` shows the end of the range. `min` comes second, so the beginning wins if the range is too long.
     let offset = offset.max(to.saturating_sub(height)).min(from);
     offset.min(len.saturating_sub(height))
 }

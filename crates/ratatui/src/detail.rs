@@ -1,4 +1,4 @@
-//! One item: its kind, its reason, the budgets that would change that, and its text.
+//! The details of one item: its kind, its reason, the budgets that would change its decision, and its text.
 
 use super::{ItemTexts, Move, RowExplanation, Theme, cursor::in_sight};
 use context_window::{ContextPlan, ItemId, Section, Source, Ttl, plan::Decision};
@@ -6,27 +6,27 @@ use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
-/// The most of a text that is shown, in characters.
+/// The maximum length of a shown text, in characters.
 const SHOWN: usize = 20_000;
 
-/// The part of an [`ItemDetail`] about the budgets that would change an item's place.
+/// The explanation in an [`ItemDetail`]: the budgets that would change the decision about the item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ItemExplanation<'a> {
-    /// Nothing.
+    /// No explanation.
     #[default]
     None,
-    /// That it is being worked out: an explanation plans several times.
+    /// An explanation that is still being computed, because it plans several times.
     Pending,
-    /// This one: [`RowExplanation`]. Nothing is said of any other row.
+    /// A finished explanation ([`RowExplanation`]). It is shown only for the row that it explains.
     Text {
-        /// The row that it is about: [`Decision::qualified_id`].
+        /// The id of the explained row: [`Decision::qualified_id`].
         item_id: &'a str,
-        /// `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its first line,
-        /// which repeats the row, is left out.
+        /// The text of `report::explanation(&manager.explainer(&request).explain(of)?).to_string()`. Its
+        /// first line repeats the row and is not drawn.
         text: &'a str,
     },
-    /// That there is none, and why.
+    /// The error of an explanation that failed.
     Failed(&'a str),
 }
 
@@ -36,32 +36,33 @@ impl<'a> From<&'a RowExplanation> for ItemExplanation<'a> {
     }
 }
 
-/// The scroll position of an [`ItemDetail`]. Another item starts at the top.
+/// The scroll position of an [`ItemDetail`]. It returns to the top when another item is shown.
 #[derive(Debug, Clone, Default)]
 pub struct DetailState {
     offset: usize,
     of: Option<(ItemId, bool)>,
-    /// Rows of the last picture, and lines that there were.
+    /// The height in rows of the last drawn area.
     height: usize,
+    /// The number of all lines at the last draw.
     lines: usize,
 }
 
 impl DetailState {
-    /// Scrolls.
+    /// Scrolls by a step.
     pub fn apply_move(&mut self, step: Move) {
         let most = self.lines.saturating_sub(self.height);
         self.offset = step.from(self.offset, self.height).min(most);
     }
 
-    /// Returns the first line in sight.
+    /// Returns the first visible line.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 }
 
-/// One row of a plan in full: `out: dropped: too large; 30 tokens left, >=31 tokens`, its section and source,
-/// an explanation where the application has one, and the whole text where it is known.
+/// The details of one row of a plan: `out: dropped: too large; 30 tokens left, >=31 tokens`. The section, the
+/// source, the explanation if the application has one, and the item's text if it is known follow.
 ///
 /// ```
 /// use context_window::*;
@@ -96,40 +97,40 @@ pub struct ItemDetail<'a> {
 }
 
 impl<'a> ItemDetail<'a> {
-    /// This row of this plan.
+    /// Creates the details of this row of this plan.
     #[must_use]
     pub fn new(plan: &'a ContextPlan, row: Decision<'a>) -> Self {
         Self { plan, row, texts: None, explanation: ItemExplanation::None, theme: Theme::default() }
     }
 
-    /// Sets the source of the texts of excluded items. Included items have their text in the plan.
+    /// Sets the source of texts of excluded items. The plan itself contains the texts of included items.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Sets the explanation of the budgets that would change its place.
+    /// Sets the explanation of the budgets that would change the decision.
     #[must_use]
     pub fn with_explanation(mut self, explanation: impl Into<ItemExplanation<'a>>) -> Self {
         self.explanation = explanation.into();
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns a title for the frame around it: `Detail` and the id. Printable.
+    /// Returns a printable title for the surrounding frame: `Detail` and the id.
     #[must_use]
     pub fn title(&self) -> String {
         format!("Detail {}", report::brief(self.row.id().as_str()))
     }
 
-    /// Returns its lines at a width in columns, all of them. Printable.
+    /// Returns all lines at a width in columns. They are printable.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -145,6 +146,7 @@ impl<'a> ItemDetail<'a> {
         say(&what_it_is(self.row), self.theme.faint);
         match self.explanation {
             ItemExplanation::Text { item_id, text } if item_id == self.row.qualified_id() => {
+                // The first line of an explanation repeats the row, which is drawn already.
                 text.lines().skip(1).for_each(|line| say(&report::shown(line), Style::new()));
             }
             ItemExplanation::Failed(error) => say(&report::printable(error), self.theme.alarm),
@@ -170,14 +172,15 @@ impl<'a> ItemDetail<'a> {
         lines
     }
 
-    /// Scrolls as drawing in this area would: so that there is no blank after the last line, and from the top
-    /// where the item is another one.
+    /// Scrolls as drawing in this area would: no blank rows follow the last line, and another item starts at
+    /// the top.
     pub fn scroll_into(&self, area: Rect, state: &mut DetailState) {
         self.scroll(self.lines(area.width).len(), area, state);
     }
 
     fn scroll(&self, lines: usize, area: Rect, state: &mut DetailState) {
         let shown = Some((self.row.id().clone(), self.row.is_document()));
+        // A document and a message may share an id (rule O5), so the id alone does not identify the item.
         if state.of != shown {
             (state.of, state.offset) = (shown, 0);
         }
@@ -196,18 +199,19 @@ impl StatefulWidget for ItemDetail<'_> {
     }
 }
 
-/// Returns a line in lines of so many columns; further ones are indented as the first one is.
+/// Wraps a line to `columns` columns. The following lines get the indentation of the first one.
 pub(super) fn folded(line: &str, columns: usize) -> Vec<String> {
     if line.width() <= columns {
         return vec![line.to_owned()];
     }
     let words = line.trim_start_matches(' ');
+    // At most half of the columns, so that deeply indented text keeps room for words.
     let indent = (line.len() - words.len()).min(columns / 2);
     let lines = report::wrapped(words, columns.saturating_sub(indent).max(1));
     lines.into_iter().map(|line| " ".repeat(indent) + &line).collect()
 }
 
-/// Section, source, role, priority and what is left of its life.
+/// Returns the section, source, role, priority and remaining TTL of a row.
 fn what_it_is(row: Decision<'_>) -> String {
     let ttl = |ttl: Option<Ttl>| ttl.map(|ttl| format!(" · {}", report::ttl(ttl))).unwrap_or_default();
     match row {
@@ -230,7 +234,7 @@ fn what_it_is(row: Decision<'_>) -> String {
     }
 }
 
-/// Checks if the source adds nothing to the section.
+/// Checks if the source repeats the section's name.
 fn same(section: Section, source: Source) -> bool {
     section.name() == source.name()
 }

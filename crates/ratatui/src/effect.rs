@@ -1,23 +1,23 @@
-//! What changes that are tried bring.
+//! The effect of a trial ([`WhatIf`](super::WhatIf)) on the plan.
 
 use context_window::{ContextPlan, ItemId};
 use std::collections::BTreeSet;
 
-/// What a plan under changes has that the one without them has not.
+/// The differences between a plan under changes and the plan without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WhatIfEffect {
-    /// Items that came in, in the order of their ids.
+    /// Ids of items that only the plan under changes includes, sorted.
     pub came: Vec<ItemId>,
-    /// Items that dropped out, in the order of their ids.
+    /// Ids of items that only the plan without changes includes, sorted.
     pub went: Vec<ItemId>,
-    /// Tokens of the prompt without the changes that the one with them begins with, and how many it had; none where it is not
-    /// known.
+    /// The tokens of the original prompt that the changed prompt repeats as its beginning, and the total
+    /// tokens of the original prompt. `None` if they cannot be compared.
     pub kept: Option<(u64, u64)>,
 }
 
 impl WhatIfEffect {
-    /// From the plan without changes to the one with them.
+    /// Computes the effect from the plan without changes and the plan with them.
     #[must_use]
     pub fn between(base: &ContextPlan, plan: &ContextPlan) -> Self {
         let ids = |plan: &ContextPlan| -> BTreeSet<ItemId> {

@@ -1,22 +1,22 @@
-//! Which rows of a plan are shown: `reason:cap section:rag >500 kettle`. Terms are joined by "and".
+//! Filters for the rows of a plan, such as `reason:cap section:rag >500 kettle`. All terms must match.
 
 use super::ItemTexts;
 use context_window::{ContextPlan, ExcludedItem, ExcludedReason, plan::Decision};
 use context_window_report as report;
 use std::{error, fmt, str::FromStr};
 
-/// A filter of rows. Terms that all have to hold, divided by blanks:
+/// A filter for rows. Its terms are separated by spaces, and a row must match all of them:
 ///
-/// | term | holds for |
+/// | term | matches |
 /// | --- | --- |
-/// | `section:documents` | rows of a section, by the name that people or JSON use, or a part of it |
-/// | `reason:cap` | rows that are in or out for a reason; of dropped ones, what held them back |
+/// | `section:documents` | rows of a section, by its display name, its JSON name, or a part of either |
+/// | `reason:cap` | rows with this reason; for rows dropped by the budget, the limit that excluded them |
 /// | `source:tool`, `role:user` | rows of a source or role |
-/// | `id:m1` | ids with that part; of a run also the whole id of a message inside |
+/// | `id:m1` | ids that contain this text; for a run also the whole id of a message inside it |
 /// | `>500` `>=500` `<100` `<=100` | rows of more or fewer tokens |
-/// | `kettle` | that text in the id, in why the row is in or out, or in what it says, as far as texts are known |
+/// | `kettle` | this text in the id, in the reason, or in the item's text if it is known |
 ///
-/// Capitals do not matter. Without any term it holds for every row.
+/// Matching ignores case. A filter without terms matches every row.
 ///
 /// ```
 /// use context_window_ratatui::Filter;
@@ -33,7 +33,7 @@ pub struct Filter {
     terms: Vec<Term>,
 }
 
-/// A term that cannot be read, and what was expected.
+/// An error for a term that cannot be parsed, with the expected form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     term: String,
@@ -41,14 +41,14 @@ pub struct FilterError {
 }
 
 impl FilterError {
-    /// Returns the term as it was typed; it may hold anything.
+    /// Returns the term as the user typed it. It may contain unprintable characters.
     #[must_use]
     pub fn term(&self) -> &str {
         &self.term
     }
 }
 
-/// Returns the fault and the expected form, in a printable line.
+/// Writes the error and the expected form as one printable line.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.said)
@@ -65,18 +65,19 @@ enum Term {
     Id(Wanted),
     More(u64),
     Less(u64),
-    /// Anything else: in the id, in the row's reason, or in its text.
+    /// Any other text, searched in the id, the reason and the item's text.
     Text(Wanted),
 }
 
-/// A part of an id or text in lower case, and as it was typed: a whole id inside of a row is that id alone.
+/// A part of an id or text in lower case, and the form that the user typed. The typed form matches a message
+/// inside a run only as a whole id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
     part: String,
     typed: String,
 }
 
-/// The keys that may come before a colon.
+/// The keys that are allowed before a colon.
 const KEYS: &str = "reason, section, source or id";
 
 impl FromStr for Filter {
@@ -89,21 +90,21 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Returns true if it holds for every row.
+    /// Returns true if the filter matches every row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Checks if it holds for a row of this plan. `texts` finds messages inside of a run by their ids and by
-    /// their texts; without a conversation ([`ItemTexts::new`]) a run is known by the ids of its first and
-    /// last message.
+    /// Checks if a row of this plan matches. `texts` finds messages inside a run by id and by text. Without a
+    /// conversation ([`ItemTexts::new`]), only the first and last id of a run are known.
     #[must_use]
     pub fn matches(&self, plan: &ContextPlan, row: Decision<'_>, texts: &ItemTexts<'_>) -> bool {
         self.matches_after(plan, row, texts, &mut LastWhy::default())
     }
 
-    /// As [`Filter::matches`], for one row after another.
+    /// Checks a row like [`Filter::matches`]. `why` caches the reason's text between calls for successive
+    /// rows.
     pub(super) fn matches_after<'p>(
         &self,
         plan: &'p ContextPlan,
@@ -114,8 +115,9 @@ impl Filter {
         self.terms.iter().all(|term| term.matches(plan, row, texts, why))
     }
 
-    /// Returns a text in a line of so many columns, from shortly before the first thing in it that is looked
-    /// for, where its beginning does not show that.
+    /// Returns an excerpt of `text` as one line that starts shortly before the first match of a text term.
+    /// `columns` is the width available. Returns `None` if `beginning`, the visible start of the text,
+    /// contains the match already, or if no text term matches.
     pub(super) fn excerpt(&self, beginning: &str, text: &str, columns: usize) -> Option<String> {
         const SHOWN: usize = 400;
         let found = self.terms.iter().filter_map(|term| match term {
@@ -124,8 +126,11 @@ impl Filter {
             Term::Text(Wanted { part, .. }) => Needle::new(part).find(text).map(Some),
             _ => None,
         });
+        // The first text term that matches decides. An inner `None` means that `beginning` shows its match
+        // already.
         let at = found.into_iter().next()??;
         let (before, _) = text.split_at(at);
+        // A fourth of the line is context before the match, so that the match itself stays visible.
         let from =
             before.char_indices().rev().take((columns / 4).min(20)).last().map_or(at, |(from, _)| from);
         let shown: String = text[from..].chars().take(SHOWN).collect();
@@ -143,7 +148,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
     };
     if let Some(digits) = word.strip_prefix('>') {
         return match digits.strip_prefix('=') {
-            // 0 or more is every row.
+            // `>=0` matches every row, and so does an empty text.
             Some(digits) => number(digits).map(|least| match least.checked_sub(1) {
                 Some(below) => Term::More(below),
                 None => Term::Text(Wanted { part: String::new(), typed: String::new() }),
@@ -153,6 +158,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
     }
     if let Some(digits) = word.strip_prefix('<') {
         return match digits.strip_prefix('=') {
+            // A saturated bound only misses rows of exactly `u64::MAX` tokens, which do not exist.
             Some(digits) => number(digits).map(|most| most.saturating_add(1)).map(Term::Less),
             None => number(digits).map(Term::Less),
         };
@@ -164,7 +170,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
         Some(("section", value)) => Term::Section(text(value)),
         Some(("source" | "role", value)) => Term::Source(text(value)),
         Some(("id", value)) => Term::Id(wanted(value)),
-        // Ids may hold a colon: only what looks like a key is one.
+        // Ids may contain a colon. Only words that look like a mistyped key are rejected.
         Some((key, _)) if ["tokens", "why", "in", "out", "state", "ttl", "priority"].contains(&key) => {
             return Err(wrong(format!(
                 "`{key}:` is not a filter key; expected {KEYS}, >500, <500, or a text"
@@ -174,8 +180,8 @@ fn term(word: &str) -> Result<Term, FilterError> {
     })
 }
 
-/// The reason of the last excluded row, in words: neighbouring rows mostly have one reason, and words take
-/// time.
+/// A cache with the text of the last excluded row's reason. Neighbouring rows mostly share a reason, and its
+/// text is slow to build.
 #[derive(Debug, Default)]
 pub(super) struct LastWhy<'p> {
     reason: Option<&'p ExcludedReason>,
@@ -183,7 +189,8 @@ pub(super) struct LastWhy<'p> {
 }
 
 impl<'p> LastWhy<'p> {
-    fn of(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
+    fn find_reason(&mut self, plan: &'p ContextPlan, row: Decision<'p>) -> &str {
+        // These texts depend on the row itself and not only on its reason, so they are never reused.
         let reason = match row {
             Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { .. }, .. })
             | Decision::Included(_) => None,
@@ -227,14 +234,16 @@ impl Term {
             Self::Text(Wanted { part, typed }) => {
                 ids(row).any(|id| has(id, part))
                     || texts.represents(row, typed)
+                    // The cheapest test comes first; the text of the reason is the most expensive.
                     || texts.any_text(row, |text| has(text, part))
-                    || has(why.of(plan, row), part)
+                    || has(why.find_reason(plan, row), part)
             }
         }
     }
 }
 
-/// Returns the name of the reason; of what is held back, that of what holds it.
+/// Returns the name of the reason. For a row dropped by the budget, returns the name of the limit that
+/// excluded it.
 pub(super) fn reason(row: Decision<'_>) -> &'static str {
     match row {
         Decision::Included(item) => item.reason.name(),
@@ -250,15 +259,17 @@ fn ids(row: Decision<'_>) -> impl Iterator<Item = &str> {
         Decision::Included(item) => &item.id,
         Decision::Excluded(item) => &item.id,
     };
+    // The first id and the last id of a run; they are equal for a single item.
     [first, row.id()].into_iter().map(context_window::ItemId::as_str)
 }
 
-/// Returns a text in lower case, letter by letter: the Greek sigma that ends a word is the one inside of it.
+/// Returns the text in lower case, character by character. The Greek final sigma becomes the ordinary one,
+/// because case conversion of single characters does not know word ends.
 fn small(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
-/// A text in lower case that is looked for in texts of any case.
+/// A lower-case text to search for in texts of any case.
 #[derive(Debug, Clone, Copy)]
 struct Needle<'a> {
     part: &'a str,
@@ -269,9 +280,10 @@ impl<'a> Needle<'a> {
         Self { part }
     }
 
-    /// Returns the byte offset of its first occurrence.
+    /// Returns the byte offset of the first match. An empty needle matches at 0.
     fn find(self, text: &str) -> Option<usize> {
         let Some(first) = self.part.chars().next() else { return Some(0) };
+        // Matches are compared without a lower-case copy of the whole text, which may be long.
         let is_here = |at: usize| {
             let mut rest = small(&text[at..]);
             self.part.chars().all(|wanted| rest.next() == Some(wanted))
@@ -280,8 +292,10 @@ impl<'a> Needle<'a> {
             return text.char_indices().map(|(at, _)| at).find(|at| is_here(*at));
         }
         let (lower, upper) = (first as u32 as u8, first.to_ascii_uppercase() as u32 as u8);
-        // Of the letters beyond ASCII, `İ` and the Kelvin sign have an ASCII letter first in lower case.
+        // Two characters beyond ASCII, `İ` and the Kelvin sign, have a lower case that begins with an ASCII
+        // letter.
         let also = text.char_indices().filter(|(_, c)| matches!(c, 'İ' | '\u{212a}')).map(|(at, _)| at);
+        // The byte search is safe in UTF-8: ASCII bytes never occur inside longer characters.
         let near = memchr::memchr2_iter(lower, upper, text.as_bytes()).find(|at| is_here(*at));
         let far = if matches!(first, 'i' | 'k') && !text.is_ascii() {
             also.into_iter().find(|at| is_here(*at))
@@ -301,7 +315,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Letter by letter in lower case, which is what is looked for too.
+        /// The text is converted to lower case character by character, as the needle is.
         #[test]
         fn search_text_is_found_by_lower_case(text in "[aAkKiIİ\u{212a}sßéÉ ]{0,12}", part in "[akisé]{1,3}") {
             let found = Needle::new(&part).find(&text);
@@ -326,8 +340,8 @@ mod tests {
         }
     }
 
-    /// Checks if it begins with a letter of the text: no occurrence begins inside of the lower case of one
-    /// letter.
+    /// Checks if a match begins at a character of the text. Matches that begin inside the lower case of a
+    /// single character do not count.
     fn starts(text: &str, part: &str) -> bool {
         text.char_indices().any(|(at, _)| {
             text[at..].chars().flat_map(char::to_lowercase).collect::<String>().starts_with(part)

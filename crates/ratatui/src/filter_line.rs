@@ -1,4 +1,4 @@
-//! The line in which a user types a filter.
+//! The input line for a filter.
 
 use super::{FilterError, ItemListState, Theme};
 use context_window_report as report;
@@ -10,8 +10,8 @@ use ratatui_core::{
 };
 use unicode_segmentation::UnicodeSegmentation;
 
-/// A filter while it is typed. Every letter filters at once; what cannot be read yet leaves the rows as they
-/// were.
+/// A filter while the user types it. Every keystroke applies the filter at once. An invalid filter leaves the
+/// rows unchanged.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLineState, ItemListState};
@@ -29,38 +29,39 @@ pub struct FilterLineState {
 }
 
 impl FilterLineState {
-    /// Goes on from the filter of this list.
+    /// Starts with the filter of this list.
     #[must_use]
     pub fn from_list(list: &ItemListState) -> Self {
         Self { text: list.filter().to_owned(), error: None }
     }
 
-    /// Adds a letter.
+    /// Appends a character.
     pub fn insert(&mut self, letter: char, list: &mut ItemListState) {
         self.text.push(letter);
         self.filter(list);
     }
 
-    /// Takes the last letter away.
+    /// Removes the last character.
     pub fn erase(&mut self, list: &mut ItemListState) {
+        // A grapheme cluster, so that an accent or emoji of several code points disappears as one.
         let before = self.text.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
         self.text.truncate(before);
         self.filter(list);
     }
 
-    /// Takes everything away: every row is shown.
+    /// Removes the whole text, so that every row is shown.
     pub fn clear(&mut self, list: &mut ItemListState) {
         self.text.clear();
         self.filter(list);
     }
 
-    /// Returns the typed text; it may hold anything.
+    /// Returns the typed text. It may contain unprintable characters.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the part of it that cannot be read.
+    /// Returns the error of the typed text, or `None` if it is a valid filter.
     #[must_use]
     pub fn error(&self) -> Option<&FilterError> {
         self.error.as_ref()
@@ -71,8 +72,8 @@ impl FilterLineState {
     }
 }
 
-/// `filter: section:documents`, and behind it what cannot be read. One row; of a text that is too long its
-/// end.
+/// A row such as `filter: section:documents`, followed by the error if there is one. If the text is too long,
+/// its end is shown.
 ///
 /// ```
 /// use context_window_ratatui::{FilterLine, FilterLineState, ItemListState};
@@ -98,7 +99,7 @@ impl FilterLine {
         Self::default()
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
@@ -113,7 +114,7 @@ impl StatefulWidget for FilterLine {
         const LABEL: &str = "filter: ";
         let room = usize::from(area.width).saturating_sub(LABEL.len() + 1);
         let text = report::printable(&state.text);
-        // Letters are typed at the end: that is in sight.
+        // Characters are typed at the end, so the end is visible.
         let start =
             text.grapheme_indices(true).map(|(at, _)| at).find(|at| Span::raw(&text[*at..]).width() <= room);
         let shown = &text[start.unwrap_or(text.len())..];

@@ -1,14 +1,15 @@
-//! A bar of one section of the budget.
+//! A bar for one section of the budget.
 
 use super::{Theme, draw_bar};
 use context_window::{plan::SectionUse, text::plain::grouped};
 use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
 
-/// A gauge of the tokens that a section uses of its budget:
-/// `Conversation ████░░ 31,004 / 60,000 52 % 61 in 153 out`.
+/// A gauge of the tokens that a section uses of its budget: `Conversation ████░░ 31,004 / 60,000 52 % 61 in
+/// 153 out`.
 ///
-/// More than 100 % is correct, and has a `^`: a section may use what another one leaves (rule B6).
+/// More than 100 % is valid and is marked with `^`: a section may use tokens that other sections leave free
+/// (free tokens, rule B6).
 ///
 /// ```
 /// # use context_window::*;
@@ -35,13 +36,13 @@ pub struct SectionGauge<'a> {
 }
 
 impl<'a> SectionGauge<'a> {
-    /// Creates the gauge of this section: one of [`context_window::ContextPlan::sections`].
+    /// Creates the gauge of a section, one of [`context_window::ContextPlan::sections`].
     #[must_use]
     pub fn new(section: &'a SectionUse) -> Self {
         Self { section, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
@@ -56,6 +57,7 @@ impl Widget for SectionGauge<'_> {
         if area.is_empty() {
             return;
         }
+        // The counts would leave no room for the bar in a narrow area.
         let counts = match area.width {
             COUNTS_FROM.. => format!(" {:>5} in {:>6} out", grouped(included), grouped(excluded)),
             _ => String::new(),
@@ -66,7 +68,7 @@ impl Widget for SectionGauge<'_> {
             grouped(budget),
             report::percent(used, budget)
         );
-        // A section that uses tokens of others has a sign too, not only a colour (rule B6).
+        // A section that uses tokens of others also has a sign, because colour may be missing (rule B6).
         let borrowed = if used > budget { "^" } else { " " };
         let text = text + borrowed;
         let style = if used > budget { self.theme.warning } else { self.theme.section(section) };

@@ -1,4 +1,4 @@
-//! The composition of the prompt as a grid of cells, with a legend of the signs, and the largest items.
+//! The composition of the prompt as a grid of cells, with a legend and the largest items.
 
 use super::Theme;
 use context_window::{ContextPlan, plan::Kind};
@@ -6,11 +6,11 @@ use context_window_report as report;
 use context_window_report::{cut, cut_ids, fitted, grouped, palette};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, widgets::Widget};
 
-/// The prompt budget and the reply reserve as cells, each with the sign and the colour of what fills it;
-/// beside them the tokens by kind; and where there is room the largest items, below or at the right.
+/// The prompt budget and the reply reserve as cells, each with the sign and colour of its kind of tokens. A
+/// legend lists the tokens by kind. If there is room, the largest items follow below or at the right.
 ///
-/// 10 rows of 10 cells; 20 where the model's context length is 1,000,000 tokens or more and there is room, 5
-/// where there is little.
+/// The grid has 10 rows and usually 10 columns. For a context length of at least 1,000,000 tokens, a wide
+/// area has 20 columns. A narrow area has 5 columns.
 ///
 /// ```
 /// # use context_window::*;
@@ -36,12 +36,13 @@ pub struct PromptGrid<'a> {
 
 const ROWS: u16 = PromptGrid::ROWS;
 
-/// Columns of what is said of a kind, and of the largest items at the right of it.
+/// The columns of the legend.
 const LEGEND: u16 = 30;
+/// The columns of the largest items, if they are at the right of the legend.
 const LARGEST: u16 = 24;
 
 impl PromptGrid<'_> {
-    /// Rows of cells: in an area of fewer lines the last of them are cut off.
+    /// The number of cell rows. A lower area cuts off the last rows.
     pub const ROWS: u16 = 10;
 }
 
@@ -52,14 +53,14 @@ impl<'a> PromptGrid<'a> {
         Self { plan, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the columns of cells in so many columns of the screen.
+    /// Returns the number of cells in a row for an area of `width` screen columns.
     fn columns(&self, width: u16) -> u16 {
         match (width, report::grid_columns(self.plan.limits.model_context_len)) {
             (..51, _) => 5,
@@ -82,6 +83,7 @@ impl Widget for PromptGrid<'_> {
         let rest = [(palette::FREE, divided.free), (palette::REPLY, divided.reply)];
         let rest =
             rest.into_iter().flat_map(|(sign, count)| std::iter::repeat_n((sign, self.theme.faint), count));
+        // Each cell takes two screen columns: a blank and its sign.
         for (at, (sign, style)) in (0..).zip(kinds.chain(rest)) {
             let (x, y): (u16, u16) = (at % columns, at / columns);
             if y < area.height && 2 * x + 1 < area.width {
@@ -94,7 +96,7 @@ impl Widget for PromptGrid<'_> {
         let kinds = groups.kinds.iter().zip(percents).map(|((kind, tokens), percent)| {
             (Some(palette::sign(kind)), kind.text(), *tokens, percent, self.theme.kind(kind))
         });
-        // Shares are of the prompt; free tokens and the reply reserve are no part of it.
+        // Shares are shares of the prompt. Free tokens and the reply reserve are not part of it.
         let none = String::new;
         let rest = [
             (Some(palette::FREE), "free".to_owned(), groups.free, none(), self.theme.faint),
@@ -103,8 +105,9 @@ impl Widget for PromptGrid<'_> {
         let right = beside + LEGEND + 2;
         let has_right = area.right() >= right + LARGEST;
         let mut legend: Vec<_> = kinds.chain(rest).filter(|(_, _, tokens, ..)| *tokens > 0).collect();
-        // Tools and sources by name, in what is left beside the largest items.
+        // Rows that remain list single tools and sources by name.
         let mut spare = usize::from(ROWS).saturating_sub(legend.len());
+        // Three rows stay free for the largest items, which are drawn below the legend here.
         if !has_right && area.height <= ROWS + 1 {
             spare = spare.saturating_sub(3).min(2);
         }
@@ -133,7 +136,7 @@ impl Widget for PromptGrid<'_> {
         {
             let mark = sign.unwrap_or(' ');
             let x = buffer.set_stringn(beside, y, format!("{mark} "), left, style).0;
-            // Only names of tools and sources may share their beginning.
+            // Only names of tools and sources need shortening: only they may begin alike.
             let name = fitted(if sign.is_some() { &whole } else { &name }, names);
             let said = format!("{name} {:>7} {percent:>5}", grouped(tokens));
             buffer.set_stringn(x, y, said, left.saturating_sub(2), Style::new());
@@ -143,19 +146,20 @@ impl Widget for PromptGrid<'_> {
         } else if area.height > ROWS + 1 {
             Rect { y: area.y + ROWS + 1, height: area.height - ROWS - 1, ..area }
         } else {
-            // In what the legend leaves.
+            // The rows below the legend.
             let below = listed + 1;
             let height = area.height.min(ROWS).saturating_sub(below);
             Rect { x: beside, y: area.y + below, width: area.right().saturating_sub(beside), height }
         };
         let ids: Vec<String> =
             composition.largest.iter().map(|item| report::printable(item.id.as_str())).collect();
+        // Numbers make cut ids unique if they would look the same.
         let ids = cut_ids((1..).zip(ids.iter().map(String::as_str)), 7);
         for ((item, id), y) in composition.largest.iter().zip(ids).zip(largest.top()..largest.bottom()) {
             let style = self.theme.kind(&item.kind);
             let id = fitted(&id, 7) + " ";
             let x = buffer.set_stringn(largest.x, y, id, largest.width.into(), style).0;
-            // The kind is worth more than another number.
+            // In a narrow area, the kind is more useful than another number.
             let tokens = match largest.width {
                 ..45 => String::new(),
                 _ => format!("{:>8} ", report::tokens(item.tokens)),

@@ -1,4 +1,4 @@
-//! A plan's rows as a list that a user filters, sorts and moves in.
+//! A list of a plan's rows that a user filters, sorts and moves in.
 
 use super::{
     ContextPreview, Filter, FilterError, ItemTexts, ListRow, Move, PreviewState, Theme, WhatIfEffect, filter,
@@ -9,16 +9,16 @@ use context_window_report as report;
 use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
 use std::{fmt::Write as _, sync::Arc};
 
-/// The rows that are shown, in addition to the filter.
+/// The rows that the list shows, in addition to the filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shown {
-    /// All of them.
+    /// All rows.
     #[default]
     All,
-    /// Included rows.
+    /// Included rows only.
     In,
-    /// Excluded rows.
+    /// Excluded rows only.
     Out,
 }
 
@@ -26,29 +26,29 @@ pub enum Shown {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SortBy {
-    /// The prompt's order, and the order in which things were left out.
+    /// Included rows in prompt order, then excluded rows in the order of their exclusion.
     #[default]
     Order,
-    /// The session's order: what is out where it would be, and a line wherever messages were archived or
-    /// taken back, as long as no filter is set. Without a conversation ([`ItemTexts::with_log`]) the same as
-    /// [`SortBy::Order`].
+    /// The order of the session. Excluded rows are at their original position. If no filter is set, markers
+    /// show compactions, undone compactions and rewinds. Without a conversation ([`ItemTexts::with_log`]),
+    /// the same as [`SortBy::Order`].
     Session,
-    /// The most tokens first.
+    /// By tokens, the largest first.
     Tokens,
-    /// By id, in the order of its bytes.
+    /// By id, in byte order.
     Id,
-    /// By section.
+    /// By section name.
     Section,
-    /// By the reason's name.
+    /// By the name of the reason.
     Reason,
 }
 
 impl SortBy {
-    /// Every order, as [`ItemListState::sort_next`] goes through them.
+    /// All orders, in the sequence of [`ItemListState::sort_next`].
     pub const ALL: [Self; 6] =
         [Self::Order, Self::Tokens, Self::Id, Self::Section, Self::Reason, Self::Session];
 
-    /// Returns its name for people.
+    /// Returns the display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,11 +62,11 @@ impl SortBy {
     }
 }
 
-/// The user's choices in an [`ItemList`]: filter, order, selected row. It outlives plans: a row that is in
-/// the next plan too stays selected.
+/// The user's choices in an [`ItemList`]: filter, order and selected row. It is valid across plans: a
+/// selected item stays selected if the next plan has a row for it.
 ///
-/// The rows are found once, not for every picture. Setters have them found again; for another plan or another
-/// conversation the application calls [`ItemListState::refresh_rows`].
+/// The state caches the rows of the list, so drawing does not filter and sort again. Setters clear the cache.
+/// The application calls [`ItemListState::refresh_rows`] for another plan or another conversation.
 #[derive(Debug, Clone, Default)]
 pub struct ItemListState {
     place: PreviewState,
@@ -76,26 +76,28 @@ pub struct ItemListState {
     shown: Shown,
     sort: SortBy,
     reversed: bool,
-    /// The numbers of included and excluded rows of the plan that `rows` is of; `None` if they have to be
-    /// found.
+    /// The numbers of included and excluded rows of the plan that `rows` belongs to. `None` if `rows` is out
+    /// of date.
     of: Option<(usize, usize)>,
-    /// The selected row's id, and whether it is a document.
+    /// The id of the selected row, and true for a document.
     selected: Option<(ItemId, bool)>,
-    /// Rows of the last picture.
+    /// The height in rows of the last drawn list, without its heading.
     height: usize,
 }
 
 impl ItemListState {
-    /// Creates every row in the plan's order, the first one selected.
+    /// Creates a state that shows every row in the plan's order and selects the first one.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Finds the rows of this plan; to be called when the plan is another one. The selected row stays
-    /// selected where it is still there, alone or in a run.
+    /// Computes the rows of this plan. Call it for every new plan. The selected item stays selected if it has
+    /// a row of its own or is part of a run.
     pub fn refresh_rows(&mut self, plan: &ContextPlan, texts: &ItemTexts<'_>) {
         let included = plan.included.len();
+        // An index makes lookups of texts O(1). It is built only for a filter, because only a filter reads
+        // all texts.
         let index = if self.filter.is_empty() { TextIndex::default() } else { texts.index() };
         let indexed = texts.with_index(&index);
         let texts = if self.filter.is_empty() { texts } else { &indexed };
@@ -108,7 +110,7 @@ impl ItemListState {
         let mut matches = |at: usize| {
             plan.row_at(at).is_some_and(|row| self.filter.matches_after(plan, row, texts, &mut why))
         };
-        // A part of the rows does not show the events between them.
+        // Markers are events between consecutive rows, so they make sense only if all rows are shown.
         let markers = self.shown == Shown::All && self.filter.is_empty();
         let all = match self.sort {
             SortBy::Session => order::of_session(plan, texts, markers),
@@ -124,28 +126,33 @@ impl ItemListState {
             rows.extend(left_out(plan, texts));
         }
         if let Some((id, document)) = &self.selected {
-            let row = |row: &ListRow| row.of(plan);
+            let row = |row: &ListRow| row.decision(plan);
             let is_it =
                 |at: &ListRow| row(at).is_some_and(|row| row.id() == id && row.is_document() == *document);
-            // An item that is now inside a run is selected by the row of the run.
+            // An item that became part of a run is selected through the row of the run.
             let holds =
                 |at: &ListRow| !document && row(at).is_some_and(|row| texts.represents(row, id.as_str()));
             let left_out = |at: &ListRow| match at {
                 ListRow::LeftOut(nth) => texts.left_out().nth(*nth as usize) == Some((id, *document)),
                 _ => false,
             };
+            // An own row is preferred, then a run that contains the item, then the row of an item that a
+            // trial removed.
             let place = rows.iter().position(is_it).or_else(|| rows.iter().position(holds));
             let place = place.or_else(|| rows.iter().position(left_out));
             self.place.selected = place.unwrap_or(self.place.selected);
         }
         self.rows = rows.into();
         self.of = Some((included, plan.excluded.len()));
+        // The new list may be shorter than the selected index.
         self.place.selected = self.place.selected.min(self.rows.len().saturating_sub(1));
         self.remember_plan(plan);
     }
 
     fn sort_rows(&self, plan: &ContextPlan, rows: &mut [ListRow]) {
-        let row = |row: &ListRow| row.of(plan);
+        let row = |row: &ListRow| row.decision(plan);
+        // Keys are cached because computing them clones ids and looks up rows. The sorts are stable, so rows
+        // with equal keys keep the plan's order, or its reverse.
         match self.sort {
             SortBy::Order | SortBy::Session => {}
             SortBy::Tokens => {
@@ -162,12 +169,13 @@ impl ItemListState {
         }
     }
 
-    /// Notes which item of this plan is selected, so that it is found in the next one. Drawing does it too:
-    /// only who moves and refreshes without a picture between has to call it.
+    /// Remembers the selected item of this plan, so that the next plan selects it again. Drawing calls it.
+    /// Call it yourself only if you move the selection and refresh without drawing in between.
     pub fn remember_plan(&mut self, plan: &ContextPlan) {
         match self.selected_row() {
             Some(ListRow::Item(_)) => {
                 let row = self.row(plan);
+                // If the plan no longer has this row, the earlier selection is kept.
                 self.selected = row.map(|row| (row.id().clone(), row.is_document())).or(self.selected.take());
             }
             Some(ListRow::LeftOut(_)) | None => {}
@@ -175,11 +183,11 @@ impl ItemListState {
         }
     }
 
-    /// Shows only rows that a filter holds for; all of them for an empty text.
+    /// Shows only rows that match a filter. An empty text shows all rows.
     ///
     /// # Errors
     ///
-    /// A term that cannot be read; the last filter stays.
+    /// Returns an error if a term cannot be parsed. The previous filter stays active.
     pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
         self.filter = text.parse()?;
         text.clone_into(&mut self.typed);
@@ -187,43 +195,43 @@ impl ItemListState {
         Ok(())
     }
 
-    /// Returns the filter as it was typed; it may hold anything.
+    /// Returns the filter as the user typed it. It may contain unprintable characters.
     #[must_use]
     pub fn filter(&self) -> &str {
         &self.typed
     }
 
-    /// Shows what is in, what is out, or both.
+    /// Shows included rows, excluded rows, or both.
     pub fn set_shown(&mut self, shown: Shown) {
         self.shown = shown;
         self.of = None;
     }
 
-    /// Returns the rows that are shown: included ones, excluded ones, or both.
+    /// Returns the kind of rows that is shown.
     #[must_use]
     pub fn shown(&self) -> Shown {
         self.shown
     }
 
-    /// Sorts by something.
+    /// Sorts the rows.
     pub fn sort_by(&mut self, sort: SortBy) {
         self.sort = sort;
         self.of = None;
     }
 
-    /// Sorts by the next of [`SortBy::ALL`].
+    /// Sorts by the next order of [`SortBy::ALL`]. The first order follows the last one.
     pub fn sort_next(&mut self) {
         let at = SortBy::ALL.iter().position(|sort| *sort == self.sort).unwrap_or_default();
         self.sort_by(SortBy::ALL[(at + 1) % SortBy::ALL.len()]);
     }
 
-    /// Returns the order.
+    /// Returns the current order.
     #[must_use]
     pub fn sorted_by(&self) -> SortBy {
         self.sort
     }
 
-    /// Turns the order round.
+    /// Reverses the order.
     pub fn reverse_order(&mut self) {
         self.reversed = !self.reversed;
         self.of = None;
@@ -235,26 +243,27 @@ impl ItemListState {
         self.reversed
     }
 
-    /// Moves the selection.
+    /// Moves the selection by a step.
     pub fn apply_move(&mut self, step: Move) {
         self.select(step.from(self.place.selected, self.height));
     }
 
-    /// Selects a row of the list by its index from 0; past the last one it means the last.
+    /// Selects a row of the list by its index from 0. An index past the end selects the last row.
     pub fn select(&mut self, place: usize) {
         self.place.selected = place.min(self.rows.len().saturating_sub(1));
+        // The index wins over an item that the next refresh would select.
         self.selected = None;
     }
 
-    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or picture; a document where
-    /// `document` is true.
+    /// Selects an item by its id at the next [`ItemListState::refresh_rows`] or draw. `document` is true for
+    /// the id of a document.
     pub fn select_id(&mut self, id: impl Into<ItemId>, document: bool) {
         self.selected = Some((id.into(), document));
         self.of = None;
     }
 
-    /// Selects the row that the last picture showed in this line, counted from the top of the area; the
-    /// heading is line 0. Returns whether there is one.
+    /// Selects the row in a line of the last drawn list, as for a mouse click. Lines count from the top of
+    /// the area, and line 0 is the heading. Returns false if the line has no row.
     pub fn select_line(&mut self, line: u16) -> bool {
         let Some(below) = usize::from(line).checked_sub(1) else { return false };
         let place = self.place.offset + below;
@@ -265,8 +274,8 @@ impl ItemListState {
         is_there
     }
 
-    /// Scrolls so that the selected row is in sight in an area of this many lines, the heading's among them.
-    /// Drawing does it too.
+    /// Scrolls to make the selected row visible in an area of `lines` lines, including the heading. Drawing
+    /// calls it.
     pub fn scroll_into(&mut self, lines: u16) {
         self.height = usize::from(lines.saturating_sub(1));
         let (len, height) = (self.rows.len(), self.height);
@@ -278,10 +287,10 @@ impl ItemListState {
     /// Returns the selected row of this plan, or `None` if a marker is selected.
     #[must_use]
     pub fn row<'p>(&self, plan: &'p ContextPlan) -> Option<Decision<'p>> {
-        self.selected_row()?.of(plan)
+        self.selected_row()?.decision(plan)
     }
 
-    /// Returns the selected row, a marker among them.
+    /// Returns the selected row, which may be a marker.
     #[must_use]
     pub fn selected_row(&self) -> Option<ListRow> {
         self.rows.get(self.place.selected).copied()
@@ -299,29 +308,32 @@ impl ItemListState {
         self.place.selected
     }
 
-    /// Returns the index of the first row in sight.
+    /// Returns the index of the first visible row.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.place.offset
     }
 }
 
-/// Returns the rows of items that what is tried leaves out of the request, as far as the plan has none for
-/// them.
+/// Returns a row for each item that the trial removes from the request and that has no row in the plan.
 fn left_out(plan: &ContextPlan, texts: &ItemTexts<'_>) -> Vec<ListRow> {
+    // Linear in the rows for each removed item; a user removes few items.
     let has_row = |id: &ItemId, document: bool| {
         let rows = (0..plan.row_count()).filter_map(|at| plan.row_at(at));
         rows.into_iter().any(|row| row.is_document() == document && row.id() == id)
     };
     let is_left_out = |(id, document): (&ItemId, bool)| {
+        // A message stays in the conversation without its pin, so only notes and documents can lose their
+        // row.
         !has_row(id, document) && (document || texts.message(id.as_str()).is_none())
     };
     let all = (0..).zip(texts.left_out());
     all.filter(|(_, item)| is_left_out(*item)).map(|(nth, _)| ListRow::LeftOut(nth)).collect()
 }
 
-/// The rows of a plan, as [`ItemListState`] chooses them: a heading and a row for each item, with its sign,
-/// tokens, reason, and where [`ItemList::with_texts`] is given and there is room, the beginning of its text.
+/// A list of a plan's rows, as chosen by an [`ItemListState`]. A heading comes first, then one row for each
+/// item with its sign, tokens and reason. With [`ItemList::with_texts`] and enough room, a row also shows the
+/// beginning of its text.
 ///
 /// ```
 /// use context_window::*;
@@ -362,14 +374,14 @@ impl<'a> ItemList<'a> {
         Self { plan, texts: None, effect: None, empty: "no matches", theme: Theme::default() }
     }
 
-    /// Shows texts beside the rows, and finds messages inside of runs by their ids.
+    /// Shows texts in the rows, and finds messages inside runs by id.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Marks what came in and what dropped out with what is tried.
+    /// Marks the items that the trial added or dropped.
     #[must_use]
     pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
         self.effect = Some(effect);
@@ -383,17 +395,18 @@ impl<'a> ItemList<'a> {
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns a title for the frame around it: `Items · in 13 · out 2 · filter section:documents`.
-    /// Printable.
+    /// Returns a printable title for the surrounding frame: `Items · in 13 · out 2 · filter
+    /// section:documents`.
     #[must_use]
     pub fn title(&self, state: &ItemListState) -> String {
+        // A row of excluded messages may be a run, so counts are added up.
         let out: u64 = self.plan.excluded.iter().map(|row| row.count).sum();
         let held = report::grouped(self.plan.included.len() as u64);
         let mut title = format!("Items · in {held} · out {}", report::grouped(out));
@@ -418,6 +431,8 @@ impl StatefulWidget for ItemList<'_> {
 
     fn render(self, area: Rect, buffer: &mut Buffer, state: &mut ItemListState) {
         let (plan, none) = (self.plan, ItemTexts::new());
+        // Equal numbers of rows do not prove that the plan is the same; the application refreshes for a new
+        // plan.
         if state.of != Some((plan.included.len(), plan.excluded.len())) {
             state.refresh_rows(plan, self.texts.unwrap_or(&none));
         }

@@ -1,14 +1,15 @@
-//! Widgets for applications on ratatui: the composition of the prompt, the rows of a plan with their reasons,
-//! budgets and pins to try, questions to the user, the conversation with its compactions.
+//! Widgets for applications on ratatui. They show the composition of the prompt, a plan's rows with their
+//! reasons, and the conversation with its compactions. They also let users try budgets and pins, and answer
+//! questions.
 //!
-//! Each needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record of the
-//! log; [`ItemTexts`] adds texts of excluded items. They draw in 16 colours, or in none ([`Theme::plain`]);
-//! signs and words repeat each colour's meaning.
+//! Each widget needs a [`context_window::ContextPlan`], a [`context_window::usage::ContextUsage`] or a record
+//! of the log. [`ItemTexts`] adds the texts of excluded items. Widgets draw in 16 colours or without colour
+//! ([`Theme::plain`]). Signs and words repeat the meaning of each colour.
 //!
-//! A widget that the user moves in has a state that outlives the picture: [`ItemListState`], [`DetailState`],
-//! [`WhatIfState`], [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget knows a key, and
-//! none changes a conversation: the application calls the state when a key is pressed, and performs the
-//! action that the state names ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
+//! An interactive widget has a state that you keep between draws: [`ItemListState`], [`DetailState`],
+//! [`WhatIfState`], [`NoticeListState`], [`BannerState`], [`TranscriptState`]. No widget handles keys, and
+//! none changes a conversation. Your application calls the state when a key is pressed, and performs the
+//! action that the state returns ([`NoticeAction`], [`BannerAction`], [`WhatIf`]).
 //!
 //! ```
 //! use context_window::*;
@@ -33,7 +34,7 @@
 //! # }
 //! ```
 //!
-//! A list with an explanation, and a budget that a user tries:
+//! A list with an explanation, and a budget that the user tries:
 //!
 //! ```
 //! use context_window::*;
@@ -61,7 +62,8 @@
 //!
 //! let mut tried = WhatIfState::from_plan(&plan);
 //! let explained: RowExplanation = tried.changes().explain(&manager, &request, row)?;
-//! assert!(matches!(ItemExplanation::from(&explained), ItemExplanation::Text { item_id: "rag:refunds", .. }));
+//! let explanation = ItemExplanation::from(&explained);
+//! assert!(matches!(explanation, ItemExplanation::Text { item_id: "rag:refunds", .. }));
 //! let attempt: Attempt = tried.exclude(row, &texts);
 //! assert!(attempt.changed());
 //! let (_, effect): (ContextPlan, WhatIfEffect) = tried.plan(&manager, &request)?;
@@ -125,12 +127,13 @@ pub use what_if::WhatIf;
 /// Returns the columns for `part` of `whole`: at least one if `part` is not 0, and at most `columns`.
 fn columns_of(part: u64, whole: u64, columns: u16) -> u16 {
     let some = u16::from(part > 0 && columns > 0);
+    // In 128 bits the product cannot overflow.
     let share = u128::from(part) * u128::from(columns) / u128::from(whole.max(1));
     u16::try_from(share).unwrap_or(columns).clamp(some, columns)
 }
 
-/// A full part in its style, an empty part, and a text: `████░░░░  61 of 100`. The bar gives way where there
-/// is no room.
+/// Draws a label, a bar with a filled and an empty part, and a text: `████░░░░  61 of 100`. The bar is left
+/// out if fewer than 4 columns remain for it.
 fn draw_bar(
     area: Rect,
     buffer: &mut Buffer,
@@ -153,7 +156,7 @@ fn draw_bar(
     buffer.set_stringn(x, area.y, text, left.into(), style);
 }
 
-/// A way of drawing that returns its end.
+/// A drawing operation that returns the column after the drawn text.
 trait Draw {
     fn set_string_at(&mut self, x: u16, y: u16, text: &str, style: Style) -> u16;
 }
@@ -164,7 +167,7 @@ impl Draw for Buffer {
     }
 }
 
-/// Lines from the top of an area, as many as it holds.
+/// Draws lines from the top of an area, as many as the area has rows.
 fn draw_lines(area: Rect, buffer: &mut Buffer, lines: &[Line<'_>]) {
     for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
         buffer.set_line(area.x, y, line, area.width);

@@ -1,4 +1,4 @@
-//! A line across a transcript where messages were archived; it unfolds into the details.
+//! A line in a transcript at each compaction; it expands into the details.
 
 use super::{Theme, draw_lines};
 use context_window::{conversation::Compaction, text::plain::grouped};
@@ -7,14 +7,15 @@ use context_window_report::{fitted, wrapped};
 use ratatui_core::{buffer::Buffer, layout::Rect, text::Line, widgets::Widget};
 use unicode_width::UnicodeWidthStr;
 
-/// `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`; expanded, what was
-/// archived, what it came to, and its summary.
+/// A marker of a compaction: `── Context compacted #1: 45 messages archived, ~142,000 tokens freed ── [+]`.
+/// Expanded, it lists the archived messages, the tokens before and after, and the summary.
 ///
 /// ```
 /// # use context_window::{*, conversation::HistoryRow};
 /// # use context_window_ratatui::CompactionMarker;
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::Widget};
-/// # let mut log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
+/// # let messages = [Message::user("How long do refunds take?"), Message::assistant("5 days.")];
+/// # let mut log = Conversation::from(messages);
 /// # log.start_fresh();
 /// # let area = Rect::new(0, 0, 60, 2);
 /// # let mut buffer = Buffer::empty(area);
@@ -34,40 +35,41 @@ pub struct CompactionMarker<'a> {
 }
 
 impl<'a> CompactionMarker<'a> {
-    /// Creates the marker of a compaction: [`context_window::conversation::HistoryRow::Compaction`] of
+    /// Creates the marker of a compaction, from a [`context_window::conversation::HistoryRow::Compaction`] of
     /// [`context_window::Conversation::history`].
     #[must_use]
     pub fn new(record: &'a Compaction) -> Self {
         Self { record, expanded: false, theme: Theme::default() }
     }
 
-    /// Sets if the details are shown (default: no).
+    /// Shows or hides the details (default: hidden).
     #[must_use]
     pub fn with_expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the number of rows at a width in columns.
+    /// Returns the height in rows at a width in columns.
     #[must_use]
     pub fn height(&self, columns: u16) -> u16 {
         u16::try_from(self.lines(columns).len()).unwrap_or(u16::MAX)
     }
 
-    /// Returns its lines at a width in columns, for a transcript.
+    /// Returns the lines at a width in columns, for a transcript.
     #[must_use]
     pub fn lines(&self, columns: u16) -> Vec<Line<'static>> {
         let columns = usize::from(columns);
         let (sign, record) = (if self.expanded { " [-]" } else { " [+]" }, self.record);
         let said = format!("── {} ", report::compaction(record));
         let room = columns.saturating_sub(sign.width());
+        // The rule fills the line, so that the sign is always in the last columns.
         let rule = "─".repeat(room.saturating_sub(said.width()));
         let head = fitted(&format!("{said}{rule}"), room) + sign;
         let mut lines = vec![Line::styled(head, self.theme.warning)];
@@ -86,6 +88,7 @@ impl<'a> CompactionMarker<'a> {
                 count => say(&format!("archived {first} to {last} ({})", grouped(count))),
             }
         }
+        // Records without token counts have 0 here.
         if record.tokens_before > 0 {
             say(&format!(
                 "{} tokens before, {} after",

@@ -1,4 +1,4 @@
-//! The notices of a plan, and what a user can do about each.
+//! The notices of a plan, and the actions that a user can take on each.
 
 use super::{Move, NoticeAction, Theme, cursor::in_sight, detail::folded};
 use context_window::{
@@ -14,7 +14,7 @@ use ratatui_core::{
     widgets::StatefulWidget,
 };
 
-/// Which notice and which of its actions is selected.
+/// The selected notice and the selected action of a [`NoticeList`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeListState {
     selected: usize,
@@ -22,11 +22,11 @@ pub struct NoticeListState {
     offset: usize,
     height: usize,
     turns: u32,
-    /// The subject of the selected notice in the last picture: an action is chosen for that one and no other.
+    /// The identity of the selected notice at the last draw. The selected action belongs to this notice only.
     of: Option<(NoticeCode, Vec<ItemId>)>,
 }
 
-/// The first notice; "keep" means one turn.
+/// Selects the first notice. "keep" means one turn.
 impl Default for NoticeListState {
     fn default() -> Self {
         Self { selected: 0, action: 0, offset: 0, height: 0, turns: 1, of: None }
@@ -34,35 +34,35 @@ impl Default for NoticeListState {
 }
 
 impl NoticeListState {
-    /// Sets the first notice; "keep" means so many turns, 1 or more.
+    /// Creates a state that selects the first notice. "keep" means `turns` turns; 0 counts as 1.
     #[must_use]
     pub fn with_turns(turns: u32) -> Self {
         Self { turns: turns.max(1), ..Self::default() }
     }
 
-    /// Selects another entry of the list.
+    /// Selects another entry of the list by a step.
     pub fn apply_move(&mut self, step: Move) {
         (self.selected, self.action, self.of) = (step.from(self.selected, self.height), 0, None);
     }
 
-    /// Selects the next action of the notice; after the last one the first.
+    /// Selects the next action of the notice. The first action follows the last one.
     pub fn next_action(&mut self) {
         self.action = self.action.saturating_add(1);
     }
 
-    /// Selects the action before; before the first one there is none.
+    /// Selects the previous action. The first action stays selected.
     pub fn previous_action(&mut self) {
         self.action = self.action.saturating_sub(1);
     }
 
-    /// Returns the selected entry of the list, from 0.
+    /// Returns the index of the selected entry, from 0.
     #[must_use]
     pub fn selected(&self) -> usize {
         self.selected
     }
 
-    /// Returns the selected action, to be applied when the user confirms it, or `None` if the selected notice
-    /// has none.
+    /// Returns the selected action, or `None` if the selected notice has no actions. Call it when the user
+    /// confirms the selection.
     #[must_use]
     pub fn action(&self, plan: &ContextPlan) -> Option<NoticeAction> {
         let entries = entries(plan);
@@ -70,14 +70,17 @@ impl NoticeListState {
             return None;
         };
         let actions = NoticeAction::for_notice(plan, notice, self.turns);
+        // The plan may have changed since the last draw. An action that the user chose for one notice must
+        // not apply to
+        // another one at the same index.
         let is_another = self.of.as_ref().is_some_and(|of| *of != identity(notice));
         let at = if is_another { 0 } else { self.action.checked_rem(actions.len())? };
         actions.into_iter().nth(at)
     }
 }
 
-/// A list of a plan's notices; before them, if the minimum does not fit, the remedies. Under the selected
-/// notice are its actions, the selected one in brackets.
+/// A list of a plan's notices. If the required items exceed the budget, the remedies come first. The selected
+/// notice shows its actions, with the selected one in brackets.
 ///
 /// ```
 /// use context_window::*;
@@ -111,7 +114,7 @@ pub struct NoticeList<'a> {
     theme: Theme,
 }
 
-/// One entry of the list.
+/// One entry of the list: a line of text, or a notice.
 enum Entry<'a> {
     Text(String, Tone),
     Notice(&'a Notice),
@@ -125,7 +128,7 @@ enum Tone {
     Good,
 }
 
-/// Returns the identity of a notice, from one plan to the next.
+/// Returns a key that identifies a notice across plans.
 fn identity(notice: &Notice) -> (NoticeCode, Vec<ItemId>) {
     (notice.code, notice.ids.clone())
 }
@@ -150,26 +153,26 @@ fn entries(plan: &ContextPlan) -> Vec<Entry<'_>> {
 }
 
 impl<'a> NoticeList<'a> {
-    /// Creates the notices of this plan.
+    /// Creates the list of this plan's notices.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the number of entries that can be selected; at least one.
+    /// Returns the number of selectable entries, at least 1.
     #[must_use]
     pub fn len(&self) -> usize {
         entries(self.plan).len()
     }
 
-    /// Returns true if there are no notices and the prompt fits.
+    /// Returns true if there are no notices and the prompt fits its budget.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plan.notices.is_empty() && self.plan.overflow.is_none()
@@ -201,7 +204,7 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
-    /// Returns the actions of a notice, as many in a line as have room.
+    /// Returns the actions of a notice, wrapped to lines of `columns` columns.
     fn actions(&self, notice: &Notice, columns: usize, state: &NoticeListState) -> Vec<Line<'static>> {
         const INDENT: usize = 4;
         let actions = NoticeAction::for_notice(self.plan, notice, state.turns);
@@ -209,6 +212,7 @@ impl<'a> NoticeList<'a> {
         let (mut lines, mut spans, mut used) = (Vec::new(), vec![Span::raw(" ".repeat(INDENT))], INDENT);
         for (at, action) in actions.iter().enumerate() {
             let mut label = action.label();
+            // With several items, a label without an id would be ambiguous.
             if notice.ids.len() > 1 {
                 label = format!("{label} {}", report::brief(action.id().as_str()));
             }
@@ -217,6 +221,7 @@ impl<'a> NoticeList<'a> {
             let style = if is_it { self.theme.heading } else { self.theme.faint };
             let span = Span::styled(text, style);
             let width = span.width();
+            // An action is never split; one that is wider than the line still gets a line of its own.
             if used > INDENT && used + width > columns {
                 lines.push(Line::from(std::mem::replace(&mut spans, vec![Span::raw(" ".repeat(INDENT))])));
                 used = INDENT;
@@ -231,25 +236,27 @@ impl<'a> NoticeList<'a> {
         lines
     }
 
-    /// Returns the number of lines at a width in columns, with the actions of the selected entry.
+    /// Returns the height in rows at a width in columns, including the actions of the selected entry.
     #[must_use]
     pub fn height(&self, columns: u16, state: &NoticeListState) -> u16 {
         let area = Rect { x: 0, y: 0, width: columns, height: u16::MAX };
+        // A clone, because measuring must not scroll the state.
         u16::try_from(self.scroll(area, &mut state.clone()).len()).unwrap_or(u16::MAX)
     }
 
-    /// Scrolls as drawing in this area would: so that the selected entry is in sight.
+    /// Scrolls to make the selected entry visible in this area. Drawing calls it.
     pub fn scroll_into(&self, area: Rect, state: &mut NoticeListState) {
         self.scroll(area, state);
     }
 
-    /// Returns all lines, and the state that shows the selected entry.
+    /// Builds all lines, and scrolls the state to make the selected entry visible.
     fn scroll(&self, area: Rect, state: &mut NoticeListState) -> Vec<Line<'static>> {
         let entries = entries(self.plan);
         state.selected = state.selected.min(entries.len().saturating_sub(1));
         state.height = area.height.into();
         if let Some(Entry::Notice(notice)) = entries.get(state.selected) {
             let now = Some(identity(notice));
+            // Another notice is now at this index, so the chosen action no longer applies.
             if state.of.is_some() && state.of != now {
                 state.action = 0;
             }

@@ -1,4 +1,4 @@
-//! A plan's rows in the order of the session, with a line wherever messages were archived or taken back.
+//! The rows of a plan in session order, with markers for compactions, undone compactions and rewinds.
 
 use super::{CompactionMarker, ItemTexts, Theme};
 use context_window::{
@@ -7,33 +7,34 @@ use context_window::{
 use context_window_report as report;
 use ratatui_core::text::Line;
 
-/// One line of an [`super::ItemList`].
+/// A line of an [`super::ItemList`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ListRow {
-    /// A row of the plan, by its number ([`ContextPlan::row_at`]).
+    /// A row of the plan, by its index ([`ContextPlan::row_at`]).
     Item(u32),
-    /// The compaction of this number archived messages here.
+    /// The position at which the compaction with this number archived messages.
     Compaction(u32),
-    /// The compaction of this number was undone here.
+    /// The position at which the compaction with this number was undone.
     CompactionUndone(u32),
-    /// The conversation went on from before the message at this position.
+    /// The position at which the conversation was rewound to before the message at this log position.
     Rewound(u32),
-    /// The what-if leaves this item out of the request: its number among those of
+    /// An item that the trial removes from the request, by its index in
     /// [`WhatIf::left_out`](super::WhatIf::left_out).
     LeftOut(u32),
 }
 
 impl ListRow {
-    /// Returns the row of the plan, where it is one.
-    pub(super) fn of(self, plan: &ContextPlan) -> Option<Decision<'_>> {
+    /// Returns the row of the plan, or `None` for a marker.
+    pub(super) fn decision(self, plan: &ContextPlan) -> Option<Decision<'_>> {
         match self {
             Self::Item(at) => plan.row_at(at as usize),
             _ => None,
         }
     }
 
-    /// Returns the line of what is no row of a plan.
+    /// Returns the line of a marker. The line is empty for other rows, and for records that the conversation
+    /// does not have.
     pub(super) fn marker(self, log: &Conversation, theme: Theme, columns: u16) -> Line<'static> {
         let said = match self {
             Self::Compaction(number) => {
@@ -52,23 +53,25 @@ impl ListRow {
     }
 }
 
-/// The sort key of a line: before the conversation, in it, or after it; then by the position in the log; then
-/// archived messages up to there, their summary, and the message that follows.
+/// The sort key of a line. The first number is 0 before the conversation, 1 inside it, and 2 after it. The
+/// second number is the position in the log. The third number orders lines at one position: markers, a
+/// summary, the message.
 type Place = (u8, u32, u8);
 
-/// Returns every row of the plan in the order of the session, with its markers where they are asked for.
-/// Without a conversation, the plan's own order.
+/// Returns every row of the plan in session order, with the markers if `markers` is true. Without a
+/// conversation, returns the plan's own order.
 pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: bool) -> Vec<ListRow> {
     let rows = (0..u32::try_from(plan.row_count()).unwrap_or(u32::MAX)).map(ListRow::Item);
     let Some(log) = texts.log() else { return rows.collect() };
     let all = markers_of(log);
+    // A summary belongs at the marker of the compaction that wrote it.
     let summary = |number: u32| {
         let is_it = |(_, marker): &&(Place, ListRow)| *marker == ListRow::Compaction(number);
         all.iter().find(is_it).map(|((part, position, _), _)| (*part, *position, 1))
     };
     let mut placed: Vec<(Place, ListRow)> = rows
         .filter_map(|row| {
-            let decision = row.of(plan)?;
+            let decision = row.decision(plan)?;
             let first = match decision {
                 Decision::Included(item) => &item.id,
                 Decision::Excluded(item) => &item.id,
@@ -79,6 +82,7 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
             };
             let position = |id: &ItemId| log.position_of(id).map(|at| (1, at, 2));
             let place = match decision.kind() {
+                // Items without a position in the log come before or after the conversation.
                 ItemKind::Summary { compaction } => summary(*compaction),
                 ItemKind::Note | ItemKind::Document | ItemKind::State | ItemKind::FocusHint => None,
                 _ => position(first),
@@ -89,11 +93,13 @@ pub(super) fn of_session(plan: &ContextPlan, texts: &ItemTexts<'_>, markers: boo
     if markers {
         placed.extend(all);
     }
+    // The sort is stable: rows with equal keys keep the plan's order.
     placed.sort_by_key(|(place, _)| *place);
     placed.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns the events of a conversation between messages, each after the messages that were there.
+/// Returns the events of a conversation that occur between messages. The key's position is the number of
+/// messages before the event.
 fn markers_of(log: &Conversation) -> Vec<(Place, ListRow)> {
     let mut messages = 0;
     let mut markers = Vec::new();

@@ -1,4 +1,4 @@
-//! The rows of a plan, included and excluded, as a list to move in.
+//! A list of a plan's rows, included and excluded.
 
 use super::{Filter, ItemTexts, ListRow, Theme, WhatIfEffect};
 use context_window::{
@@ -11,10 +11,11 @@ use context_window_report::{RowText, cut_ids, fitted, fitted_id};
 use ratatui_core::{buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::StatefulWidget};
 use unicode_width::UnicodeWidthStr;
 
-/// Every row of a plan with its sign, its tokens and its reason: what is in, in prompt order, and after it
-/// what is out.
+/// A list of all rows of a plan, with sign, tokens and reason. Included rows come first in prompt order,
+/// excluded rows follow.
 ///
-/// A heading of one row, then the rows; only what is in sight is drawn, so a plan of any size costs the same.
+/// The first line is a heading. Only visible rows are drawn, so the cost does not depend on the size of the
+/// plan.
 ///
 /// ```
 /// # use context_window::*;
@@ -44,26 +45,26 @@ pub struct ContextPreview<'a> {
     theme: Theme,
 }
 
-/// Which row is selected, and which is the first in sight.
+/// The selected row, and the first visible row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PreviewState {
-    /// The selected row, from 0; past the last one it means the last.
+    /// The index of the selected row, from 0. An index past the end selects the last row.
     pub selected: usize,
-    /// The first row in sight; drawing moves it so that the selected one is.
+    /// The index of the first visible row. Drawing changes it to make the selected row visible.
     pub offset: usize,
 }
 
-/// Returns the state of a row, in a character.
+/// The state of a row as one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Sign {
-    /// `+`: in.
+    /// `+`: included.
     In,
-    /// `^`: in because it is pinned.
+    /// `^`: included because it is pinned.
     Pinned,
-    /// `~`: in, in place of something longer (a summary), or a placeholder.
+    /// `~`: included as a replacement for longer content, such as a summary, or as a placeholder.
     Instead,
-    /// `-`: out.
+    /// `-`: excluded.
     Out,
 }
 
@@ -94,50 +95,50 @@ impl Sign {
 }
 
 impl<'a> ContextPreview<'a> {
-    /// Creates the rows of this plan.
+    /// Creates the list of this plan's rows.
     #[must_use]
     pub fn new(plan: &'a ContextPlan) -> Self {
         Self { plan, rows: None, texts: None, sought: None, effect: None, theme: Theme::default() }
     }
 
-    /// Only these rows, in this order: what a filter left, or another order. Markers are drawn where
-    /// [`ContextPreview::with_texts`] knows the conversation.
+    /// Sets the rows to show and their order, for a filtered or sorted list. Markers need the conversation
+    /// from [`ContextPreview::with_texts`].
     #[must_use]
     pub fn with_rows(mut self, rows: &'a [ListRow]) -> Self {
         self.rows = Some(rows);
         self
     }
 
-    /// Shows texts from shortly before what this filter looks for.
+    /// Starts the text of a row shortly before the match of this filter.
     pub(super) fn with_sought(mut self, sought: &'a Filter) -> Self {
         self.sought = Some(sought);
         self
     }
 
-    /// Shows the beginning of each row's text, if there is space for it. Texts of included rows are in the
-    /// plan.
+    /// Shows the beginning of each row's text, if there is room. The plan itself contains the texts of
+    /// included rows.
     #[must_use]
     pub fn with_texts(mut self, texts: &'a ItemTexts<'a>) -> Self {
         self.texts = Some(texts);
         self
     }
 
-    /// Marks what came in (`+*`) and what dropped out (`-*`) with what is tried; a run where any of its
-    /// messages did.
+    /// Marks rows that the trial added (`+*`) or dropped (`-*`). A run is marked if any of its messages was
+    /// dropped.
     #[must_use]
     pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
         self.effect = Some(effect);
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the number of rows that can be selected.
+    /// Returns the number of selectable rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.map_or_else(|| self.plan.row_count(), <[ListRow]>::len)
@@ -149,16 +150,17 @@ impl<'a> ContextPreview<'a> {
         self.len() == 0
     }
 
-    /// Returns the row at this index of the list; none of a marker.
+    /// Returns the row at this index of the list, or `None` for a marker.
     #[must_use]
     pub fn row(&self, place: usize) -> Option<Decision<'a>> {
         match self.rows {
-            Some(rows) => rows.get(place)?.of(self.plan),
+            Some(rows) => rows.get(place)?.decision(self.plan),
             None => self.plan.row_at(place),
         }
     }
 
-    /// Returns the line of a marker at this index of the list.
+    /// Returns the line of the marker at this index of the list, or `None` for a row of the plan. Also
+    /// returns `None` if the texts or the conversation are unknown.
     fn marker(&self, place: usize, columns: u16, ids: usize) -> Option<Line<'static>> {
         let texts = self.texts?;
         match self.rows?.get(place)? {
@@ -176,18 +178,21 @@ impl<'a> ContextPreview<'a> {
     }
 }
 
-/// Columns that are given to what is said of a row before anything else is left out, and those that long ids
-/// leave it.
+/// The columns of the reason, before any other column is dropped.
 const WHY: usize = 34;
+/// The minimum columns of the reason next to long ids.
 const LEAST_WHY: usize = 22;
+/// The columns of the token count.
 const TOKENS: usize = 11;
+/// The columns of the section.
 const SECTION: usize = 15;
 
-/// The columns of what is said of a row beside its text, and the fewest of a text.
+/// The columns of the reason next to a text.
 const WHY_BESIDE: usize = 24;
+/// The minimum columns of a text.
 const LEAST_TEXT: usize = 12;
 
-/// The columns of ids and of sections; and where texts are shown too, those of what is said of a row.
+/// The columns of ids and sections. If texts are shown, also those of the reason.
 #[derive(Clone, Copy)]
 struct Widths {
     ids: usize,
@@ -196,16 +201,19 @@ struct Widths {
 }
 
 impl Widths {
-    /// In so many columns, where the longest id in sight takes so many.
-    fn of(columns: usize, longest: usize) -> Self {
+    /// Returns the widths for `columns` columns if the longest visible id has `longest` columns.
+    fn fit_columns(columns: usize, longest: usize) -> Self {
+        // Sign and mark take two columns, and two spaces follow the tokens.
         let rest = columns.saturating_sub(2 + TOKENS + 2);
         let section = if rest >= WHY + 12 + SECTION { SECTION } else { 0 };
+        // Ids get the columns that the reason leaves. Long ids may narrow the reason to its minimum.
         let usual = rest.saturating_sub(section + WHY).clamp(8.min(rest), 24);
         let most = rest.saturating_sub(section + LEAST_WHY).min(40);
         Self { ids: usual.max(longest.min(most)), section, why: None }
     }
 
-    /// With a column for texts: a text is worth more than the section.
+    /// Returns the widths with a column for texts. A text is more useful than the section. If there is no
+    /// room for a text, returns the widths without texts.
     fn with_texts(columns: usize, longest: usize, longest_why: usize) -> Self {
         const FULL: usize = 120;
         const WIDE: usize = 100;
@@ -218,9 +226,10 @@ impl Widths {
             _ => WHY_BESIDE,
         };
         let why = longest_why.clamp(12, most);
+        // A shorter text would be of no use.
         match rest.checked_sub(ids + section + why + 2) {
             Some(text) if text >= LEAST_TEXT => Self { ids, section, why: Some(why) },
-            _ => Self::of(columns, longest),
+            _ => Self::fit_columns(columns, longest),
         }
     }
 }
@@ -265,8 +274,8 @@ impl ContextPreview<'_> {
         fitted(&text, columns)
     }
 
-    /// Returns the text of a row, in a line: from its beginning, or from the match of the filter if that is
-    /// further on.
+    /// Returns the text of a row as one line. It starts at the beginning, or near the filter's match if the
+    /// match is not visible from there.
     fn said(&self, row: Decision<'_>, texts: &ItemTexts<'_>, columns: usize) -> Option<String> {
         let start = texts.first_line(row)?;
         let Some(sought) = self.sought.filter(|filter| !filter.is_empty()) else { return Some(start) };
@@ -274,7 +283,7 @@ impl ContextPreview<'_> {
         further().or(Some(start))
     }
 
-    /// Checks if the what-if included it or excluded it.
+    /// Checks if the trial added or dropped the item of this row.
     fn is_changed(&self, row: Decision<'_>) -> bool {
         let Some(effect) = self.effect else { return false };
         let none = ItemTexts::new();
@@ -288,7 +297,7 @@ impl ContextPreview<'_> {
         }
     }
 
-    /// Returns the style of a row, and that of its sign and id.
+    /// Returns the style of a row, and the style of its sign and id.
     fn styles(&self, row: Decision<'_>) -> [Style; 2] {
         match (row, self.is_changed(row)) {
             (Decision::Included(_), true) => [self.theme.good; 2],
@@ -308,10 +317,12 @@ impl StatefulWidget for ContextPreview<'_> {
         }
         let (columns, height) = (usize::from(area.width), usize::from(area.height - 1));
         state.selected = state.selected.min(self.len().saturating_sub(1));
+        // The selected row must be visible, and no blank rows follow the last row if there are enough rows.
         let earliest = (state.selected + 1).saturating_sub(height.max(1));
         state.offset = state.offset.clamp(earliest, state.selected).min(self.len().saturating_sub(height));
         let places = (state.offset..self.len()).take(height);
         let top = area.top() + 1;
+        // Only the visible rows are formatted: the widths depend on them alone.
         let rows = places.clone().filter_map(|place| Some((place, self.row(place)?)));
         let rows: Vec<_> = rows.map(|(place, row)| (place, row, report::row(self.plan, row))).collect();
         let longest = rows.iter().map(|(.., words)| words.id.width()).max();
@@ -319,7 +330,7 @@ impl StatefulWidget for ContextPreview<'_> {
         let why = rows.iter().map(|(.., words)| words.why.width()).max().unwrap_or_default();
         let widths = match self.texts {
             Some(_) => Widths::with_texts(columns, longest, why),
-            None => Widths::of(columns, longest),
+            None => Widths::fit_columns(columns, longest),
         };
         for (place, y) in places.zip(top..area.bottom()) {
             if let Some(line) = self.marker(place, area.width, widths.ids) {
@@ -331,6 +342,7 @@ impl StatefulWidget for ContextPreview<'_> {
         }
         let heading = self.heading(columns, widths, *state);
         buffer.set_stringn(area.x, area.y, heading, columns, self.theme.heading);
+        // Row numbers make ids unique that would look the same when cut.
         let ids = cut_ids(rows.iter().map(|(place, _, words)| (place + 1, words.id.as_str())), widths.ids);
         for ((place, row, words), id) in rows.into_iter().zip(ids) {
             let y = top + u16::try_from(place - state.offset).unwrap_or(u16::MAX);

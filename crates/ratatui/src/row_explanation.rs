@@ -1,6 +1,6 @@
 //! Explanations of rows as text.
 
-/// The explanation of a row as text, with the row's id ([`WhatIf::explain`](super::WhatIf::explain)).
+/// An explanation of a row as text, with the row's id ([`WhatIf::explain`](super::WhatIf::explain)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowExplanation {
     pub(super) item_id: String,
@@ -8,13 +8,13 @@ pub struct RowExplanation {
 }
 
 impl RowExplanation {
-    /// Returns the row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
+    /// Returns the id of the row: [`Decision::qualified_id`](context_window::plan::Decision::qualified_id).
     #[must_use]
     pub fn item_id(&self) -> &str {
         &self.item_id
     }
 
-    /// Returns the explanation, its first line naming the row. Printable.
+    /// Returns the printable explanation. Its first line names the row.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text

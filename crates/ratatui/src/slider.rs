@@ -1,4 +1,4 @@
-//! The budget to try: a slider, and what the changes bring.
+//! A slider for the budget, with the effect of the changes.
 
 use super::{Theme, WhatIfEffect, WhatIfState};
 use context_window::ItemId;
@@ -13,11 +13,12 @@ use std::fmt::Write as _;
 
 const LABEL: &str = "what-if ";
 
-/// `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68 %`: the budget that is tried
-/// (`●`), the session's own (`│`), up to twice that as far as the model goes; and what came in and dropped
-/// out.
+/// A slider for the tried budget: `what-if ├──────●─│─────────┤ 320 (session 400)  +1 -2, cached prefix 68
+/// %`.
 ///
-/// One row; what has no room is left out.
+/// `●` is the tried budget, and `│` is the session's own. The right end is twice the session's budget,
+/// limited by the model. The added and dropped items follow. The slider takes one row, and parts that do not
+/// fit are left out.
 ///
 /// ```
 /// use context_window::*;
@@ -49,39 +50,41 @@ pub struct BudgetSlider<'a> {
 }
 
 impl<'a> BudgetSlider<'a> {
-    /// Creates the slider of this what-if.
+    /// Creates the slider of this trial.
     #[must_use]
     pub fn new(state: &'a WhatIfState) -> Self {
         Self { state, effect: None, theme: Theme::default() }
     }
 
-    /// Says what the changes bring, where there are changes.
+    /// Shows the effect of the changes, if there are changes.
     #[must_use]
     pub fn with_effect(mut self, effect: &'a WhatIfEffect) -> Self {
         self.effect = Some(effect);
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the budget in tokens at this column of the screen, if the slider is drawn in this area.
-    /// Returns `None` outside of the slider.
+    /// Returns the budget in tokens at this screen column, if the slider is drawn in this area. Returns
+    /// `None` outside the slider.
     #[must_use]
     pub fn budget_at(&self, area: Rect, x: u16) -> Option<u64> {
         let (from, width) = track(area);
         let at = u128::from(x.checked_sub(from).filter(|at| *at < width)?);
+        // The products are computed in 128 bits and cannot overflow.
         let budget = u128::from(self.end()) * at / u128::from(width - 1);
         Some(u64::try_from(budget).unwrap_or(self.end()).max(1))
     }
 
-    /// Returns the budget at the right end.
+    /// Returns the budget in tokens at the right end.
     fn end(&self) -> u64 {
         let (own, budget) = (self.state.own_budget(), self.state.budget());
+        // Both marks must be on the track, even if a budget is larger than the model allows.
         self.state.largest_budget().min(own.saturating_mul(2)).max(own).max(budget)
     }
 
@@ -95,12 +98,13 @@ impl<'a> BudgetSlider<'a> {
         line[0] = '├';
         line[width - 1] = '┤';
         line[at(self.state.own_budget())] = '│';
+        // The tried budget comes last, so that it stays visible on top of the session's own.
         line[at(self.state.budget())] = '●';
         line.into_iter().collect()
     }
 }
 
-/// Returns the slider's first column and its columns, ends included.
+/// Returns the first column of the slider and its width, including both ends.
 fn track(area: Rect) -> (u16, u16) {
     let from = area.x.saturating_add(u16::try_from(LABEL.len()).unwrap_or_default());
     (from, (area.width / 4).clamp(10, 40))
@@ -145,7 +149,7 @@ impl Widget for BudgetSlider<'_> {
             spans.push(Span::styled(step, self.theme.faint));
         }
         let mut line = Line::from(spans);
-        // A part that fits whole is worth more than a longer one that is cut.
+        // A part that fits completely is more useful than a longer one that is cut.
         while line.spans.len() > 1 && line.width() > usize::from(area.width) {
             line.spans.pop();
         }

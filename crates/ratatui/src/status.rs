@@ -1,4 +1,4 @@
-//! One line with the use of the window.
+//! A status line with the use of the context window.
 
 use super::{Theme, draw_lines};
 use context_window::{
@@ -12,10 +12,11 @@ use ratatui_core::{
     widgets::Widget,
 };
 
-/// `ctx tokens: 61,204 / 112,000 (54 % of budget)`: the tokens of the last plan and its budget. If the
-/// conversation as a whole comes near its limit, the percentage of that limit follows (rule V2).
+/// A status line: `ctx tokens: 61,204 / 112,000 (54 % of budget)`. It shows the tokens and the budget of the
+/// last plan. If the full conversation approaches its limit, the percentage of that limit follows (two
+/// figures, rule V2).
 ///
-/// One row; what has no room is left out.
+/// The line takes one row. Parts that do not fit are left out.
 ///
 /// ```
 /// # use context_window::*;
@@ -40,27 +41,27 @@ pub struct StatusLine<'a> {
 }
 
 impl<'a> StatusLine<'a> {
-    /// Creates the line of these figures: [`context_window::ContextPlan::usage`], or those of
+    /// Creates the line for these figures, from [`context_window::ContextPlan::usage`] or
     /// [`context_window::ContextWindowManager::usage`].
     #[must_use]
     pub fn new(usage: &'a ContextUsage) -> Self {
         Self { usage, theme: Theme::default() }
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the line, to be put somewhere else.
+    /// Returns the line, for use in another widget.
     #[must_use]
     pub fn line(&self) -> Line<'static> {
         let ContextUsage { prompt_tokens, budget, level, .. } = *self.usage;
         let over = prompt_tokens > budget && budget > 0;
         let own = self.theme.fill(prompt_tokens, budget);
-        // A conversation at its limit is no reason for red while the prompt fits.
+        // A conversation at its limit is not an alarm while the prompt fits.
         let style = if own == self.theme.good && level > Level::Normal { self.theme.warning } else { own };
         let mut spans = vec![Span::styled(
             format!("ctx tokens: {} / {}", grouped(prompt_tokens), grouped(budget)),
@@ -78,8 +79,8 @@ impl<'a> StatusLine<'a> {
     }
 }
 
-/// Returns how near the full conversation is to its limit, in words: `conversation at 79 % of its limit`.
-/// Returns `None` below the level `Approaching`.
+/// Returns the usage of the full conversation in words: `conversation at 79 % of its limit`. Returns `None`
+/// below the level `Approaching`.
 pub(super) fn conversation_level(usage: &ContextUsage) -> Option<String> {
     let percent = context_window_report::usage_percent(usage);
     match usage.level {
@@ -92,7 +93,7 @@ pub(super) fn conversation_level(usage: &ContextUsage) -> Option<String> {
 impl Widget for StatusLine<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let mut line = self.line();
-        // A part that fits whole is worth more than a longer one that is cut.
+        // A part that fits completely is more useful than a longer one that is cut.
         while line.spans.len() > 1 && line.width() > usize::from(area.width) {
             line.spans.pop();
         }

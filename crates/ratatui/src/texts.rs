@@ -1,4 +1,4 @@
-//! The texts of a plan's items, for the widgets that show texts.
+//! A lookup of the texts of a plan's items.
 
 use super::WhatIf;
 use context_window::{
@@ -8,9 +8,9 @@ use context_window_report as report;
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
-/// A lookup of texts. A plan holds the texts of what is in; for what is out the conversation and the
-/// documents of the request are needed. Without them a widget shows what it has, and a filter knows a run by
-/// its two ends only.
+/// A lookup of item texts. A plan contains the texts of included items. The texts of excluded items come from
+/// the conversation and the documents of the request. Without them, widgets show only the texts in the plan,
+/// and filters match a run only by its first and last id.
 ///
 /// ```
 /// use context_window::*;
@@ -21,7 +21,8 @@ use std::borrow::Cow;
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
 /// let log = Conversation::from([Message::user("How long do refunds take?")]);
 /// let documents = [RagItem::new("hours", 0.1, "We are open from 9 to 18, and on Saturdays from 9 to 13.")];
-/// let request = PlanRequest::new(&log).with_rag(documents.clone()).with_limits(RequestLimits::prompt_budget(20));
+/// let limits = RequestLimits::prompt_budget(20);
+/// let request = PlanRequest::new(&log).with_rag(documents.clone()).with_limits(limits);
 /// let plan = manager.build_plan(&request)?;
 /// let hours = plan.find("hours").unwrap();
 /// assert_eq!(ItemTexts::new().text(hours), None); // it is out
@@ -39,7 +40,7 @@ pub struct ItemTexts<'a> {
     index: Option<&'a TextIndex<'a>>,
 }
 
-/// Documents and notes by their ids, for who asks about all of them.
+/// Documents and notes by id, for callers that look up many of them.
 #[derive(Debug, Default)]
 pub(super) struct TextIndex<'a> {
     documents: IndexMap<&'a str, &'a RagItem>,
@@ -47,13 +48,13 @@ pub(super) struct TextIndex<'a> {
 }
 
 impl<'a> ItemTexts<'a> {
-    /// Nothing but what a plan holds itself.
+    /// Creates a lookup without any texts beyond those in the plan.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything that this request holds.
+    /// Creates a lookup of all texts of this request.
     #[must_use]
     pub fn from_request(request: &'a PlanRequest<'_>) -> Self {
         Self {
@@ -66,21 +67,21 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// Messages, notes, system texts and summaries of this conversation.
+    /// Sets the conversation: its messages, notes, system texts and summaries.
     #[must_use]
     pub fn with_log(mut self, log: &'a Conversation) -> Self {
         self.log = Some(log);
         self
     }
 
-    /// Retrieved documents, in any order; of several with one id the first.
+    /// Sets the retrieved documents, in any order. If several have the same id, the first one counts.
     #[must_use]
     pub fn with_documents(mut self, documents: &'a [RagItem]) -> Self {
         self.documents = documents;
         self
     }
 
-    /// Pieces of state by their ids.
+    /// Sets the state entries with their ids.
     #[must_use]
     pub fn with_state(mut self, state: &'a [(ItemId, String)]) -> Self {
         self.state = state;
@@ -94,25 +95,25 @@ impl<'a> ItemTexts<'a> {
         self
     }
 
-    /// Sets the changes that are tried: items that they take out of the request keep a row in a list.
+    /// Sets the changes of a trial. Items that they remove from the request keep a row in lists.
     #[must_use]
     pub fn with_changes(mut self, changes: &'a WhatIf) -> Self {
         self.changes = Some(changes);
         self
     }
 
-    /// Returns the items that are left out by what is tried, and whether each is a document.
+    /// Returns the items that the trial removes from the request. The flag is true for a document.
     pub(super) fn left_out(&self) -> impl Iterator<Item = (&'a ItemId, bool)> {
         self.changes.into_iter().flat_map(WhatIf::left_out)
     }
 
-    /// Returns the conversation, where there is one.
+    /// Returns the conversation, if there is one.
     #[must_use]
     pub fn log(&self) -> Option<&'a Conversation> {
         self.log
     }
 
-    /// Returns the document of this id.
+    /// Returns the document with this id.
     #[must_use]
     pub fn document(&self, id: &str) -> Option<&'a RagItem> {
         match self.index {
@@ -121,8 +122,10 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// Builds the index for [`ItemTexts::with_index`]. Of several with one id the first counts.
+    /// Builds the index for [`ItemTexts::with_index`]. If several entries have the same id, the first one
+    /// counts.
     pub(super) fn index(&self) -> TextIndex<'a> {
+        // Later entries overwrite earlier ones, so reverse order lets the first one win.
         let documents = self.documents.iter().rev().map(|item| (item.id().as_str(), item));
         let notes = self.log.into_iter().flat_map(Conversation::notes).map(|note| (note.id().as_str(), note));
         let mut notes: Vec<_> = notes.collect();
@@ -130,7 +133,8 @@ impl<'a> ItemTexts<'a> {
         TextIndex { documents: documents.collect(), notes: notes.into_iter().collect() }
     }
 
-    /// Finds documents and notes in an index of these texts.
+    /// Uses an index of these texts for documents and notes. Each lookup then takes O(1) instead of a linear
+    /// search.
     pub(super) fn with_index<'i>(self, index: &'i TextIndex<'i>) -> ItemTexts<'i>
     where
         'a: 'i,
@@ -138,15 +142,15 @@ impl<'a> ItemTexts<'a> {
         ItemTexts { index: Some(index), ..self }
     }
 
-    /// Returns the message of this id.
+    /// Returns the message with this id.
     #[must_use]
     pub fn message(&self, id: &str) -> Option<&'a Message> {
         let log = self.log?;
         log.position_of(&id.into()).map(|at| log.message(at))
     }
 
-    /// Returns the whole text of a row, as in the conversation; for a run, the text of its last message. It
-    /// is not made printable: widgets do that. Returns `None` if the text is not known.
+    /// Returns the full text of a row, as in the conversation. For a run, returns the text of its last
+    /// message. The text is not made printable; widgets do that. Returns `None` if the text is unknown.
     #[must_use]
     pub fn text<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
@@ -156,14 +160,14 @@ impl<'a> ItemTexts<'a> {
             Decision::Included(item) => Some(&item.body),
             Decision::Excluded(_) => None,
         };
-        // The text of the conversation, not the sent one: a tool result may be sent without its middle.
+        // The conversation has the full text. The prompt may contain a tool result without its middle.
         self.given(row).or_else(|| body.map(|body| Cow::Owned(report::message_lines(body).join("\n"))))
     }
 
-    /// Returns the first line with anything in it, in one line without anything that a terminal would act on.
+    /// Returns the first line that is not blank, as one printable line.
     #[must_use]
     pub fn first_line(&self, row: Decision<'_>) -> Option<String> {
-        /// A line on a screen is no longer.
+        /// The maximum number of characters that are read. No screen line is longer.
         const READ: usize = 400;
         let text = self.text(row)?;
         let line = text.lines().find(|line| !line.trim().is_empty())?;
@@ -171,7 +175,7 @@ impl<'a> ItemTexts<'a> {
         Some(report::printable(&start.split_whitespace().collect::<Vec<_>>().join(" ")))
     }
 
-    /// Checks if a row is the message with this id, or a run of messages with it inside.
+    /// Checks if a row is the message with this id, or a run that contains it.
     #[must_use]
     pub fn represents(&self, row: Decision<'_>, id: &str) -> bool {
         if row.is_document() || row.id().as_str() == id {
@@ -181,13 +185,14 @@ impl<'a> ItemTexts<'a> {
         let position = |id: &ItemId| log.position_of(id);
         let ends = (position(&run.id), position(row.id()), position(&id.into()));
         let (Some(first), Some(last), Some(at)) = ends else { return false };
+        // A run covers consecutive positions of the log.
         (first..=last).contains(&at)
     }
 
-    /// Checks if any text of a row is like that; for a run, any text of its messages.
+    /// Checks if any text of a row satisfies a predicate. For a run, checks the texts of all its messages.
     pub(super) fn any_text(&self, row: Decision<'_>, is_like_that: impl Fn(&str) -> bool) -> bool {
         let said = |message: &Message| {
-            // Most messages are one text: a search through all of them makes no list of each.
+            // Most messages are a single text. This path avoids allocating a list of lines for each of them.
             if message.parts().is_empty() && message.tool_calls().is_empty() {
                 return is_like_that(message.text());
             }
@@ -207,7 +212,7 @@ impl<'a> ItemTexts<'a> {
         }
     }
 
-    /// Returns the text that the application gave for a row.
+    /// Returns the text of a row from the request or the conversation.
     fn given<'t>(&self, row: Decision<'t>) -> Option<Cow<'t, str>>
     where
         'a: 't,

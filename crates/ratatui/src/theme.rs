@@ -1,10 +1,10 @@
-//! The styles of every widget.
+//! The styles of all widgets.
 
 use context_window::{Section, plan::Kind, usage::Level};
 use context_window_report::palette;
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// The 16 colours of a terminal by their numbers.
+/// The 16 colours of a terminal, indexed by number.
 const SIXTEEN: [Color; 16] = [
     Color::Black,
     Color::Red,
@@ -24,26 +24,26 @@ const SIXTEEN: [Color; 16] = [
     Color::White,
 ];
 
-/// Styles, from the 16 colours that every terminal has, or without any.
+/// A set of styles, in the 16 colours of every terminal or without colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
-    /// What is well: room that is used, items that are in.
+    /// The style of good states: used room, included items.
     pub good: Style,
-    /// What wants attention: a window that fills up, a section that uses more than its budget.
+    /// The style of warnings: a window that fills up, a section that uses more than its budget.
     pub warning: Style,
-    /// What is wrong: a window that is full, a prompt over its budget.
+    /// The style of alarms: a full window, a prompt over its budget.
     pub alarm: Style,
-    /// Headings.
+    /// The style of headings.
     pub heading: Style,
-    /// What is less important: items that are out, hints.
+    /// The style of less important content: excluded items, hints.
     pub faint: Style,
-    /// The selected row.
+    /// The style of the selected row.
     pub selected: Style,
 }
 
 impl Theme {
-    /// In 16 colours.
+    /// Creates a theme in 16 colours.
     #[must_use]
     pub const fn colours() -> Self {
         Self {
@@ -52,12 +52,12 @@ impl Theme {
             alarm: Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
             heading: Style::new().add_modifier(Modifier::BOLD),
             faint: Style::new().fg(Color::DarkGray),
-            // A row of its own colour would be hard to read reversed.
+            // The row's own colours are reset, because they would be hard to read in reverse.
             selected: Style::new().fg(Color::Reset).bg(Color::Reset).add_modifier(Modifier::REVERSED),
         }
     }
 
-    /// Without colour: bold, dim and reversed text only.
+    /// Creates a theme without colour. It uses bold, dim, underlined and reversed text only.
     #[must_use]
     pub const fn plain() -> Self {
         Self {
@@ -70,7 +70,8 @@ impl Theme {
         }
     }
 
-    /// The colour of a kind of tokens, the same on every surface; none where there are no colours.
+    /// Returns the colour of a kind of tokens, the same in all reports and widgets. Returns an empty style
+    /// for the theme without colour.
     #[must_use]
     pub fn kind(&self, kind: &Kind) -> Style {
         if *self == Self::plain() {
@@ -79,7 +80,7 @@ impl Theme {
         Style::new().fg(SIXTEEN[usize::from(palette::colour(kind)) % SIXTEEN.len()])
     }
 
-    /// The colour of a section; none where there are no colours.
+    /// Returns the colour of a section. Returns an empty style for the theme without colour.
     #[must_use]
     pub fn section(&self, section: Section) -> Style {
         self.kind(&match section {
@@ -89,9 +90,11 @@ impl Theme {
         })
     }
 
-    /// The style of a prompt of so many tokens under a budget: amber from nine tenths on, red above it.
+    /// Returns the style of a prompt of `tokens` tokens: a warning from 90 % of the budget on, an alarm above
+    /// the budget.
     #[must_use]
     pub fn fill(&self, tokens: u64, budget: u64) -> Style {
+        // In 128 bits the products cannot overflow.
         match u128::from(tokens) * 10 {
             full if full > u128::from(budget) * 10 => self.alarm,
             full if full >= u128::from(budget) * 9 && budget > 0 => self.warning,
@@ -99,7 +102,7 @@ impl Theme {
         }
     }
 
-    /// The style of a level: normal, amber, red.
+    /// Returns the style of a usage level.
     #[must_use]
     pub const fn level(&self, level: Level) -> Style {
         match level {

@@ -1,4 +1,4 @@
-//! A conversation as a person reads it, from its end.
+//! A conversation as a readable transcript, drawn from its end.
 
 use super::{CompactionMarker, Move, Theme, detail::folded, draw_lines};
 use context_window::{Conversation, ItemId, Message, Role, conversation::HistoryRow};
@@ -11,29 +11,32 @@ use ratatui_core::{
     widgets::StatefulWidget,
 };
 
-/// A remark of the application between messages: an error, the result of a command.
+/// A remark of the application between messages, such as an error or the result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRemark {
-    /// The number of rows that [`Conversation::history`] had then: the remark comes after them.
+    /// The number of rows of [`Conversation::history`] at the time of the remark. The remark follows these
+    /// rows.
     pub after: usize,
-    /// Its text; lines of it are lines of the transcript.
+    /// The text. Each of its lines is a line of the transcript.
     pub text: String,
     /// True for an error.
     pub is_error: bool,
 }
 
-/// A conversation as a person reads it: what the user and the model said, with its ids, archived messages in
-/// a fainter style, a line where messages were archived ([`CompactionMarker`]), remarks of the application,
-/// and a reply that is on its way. System texts and tool calls are left out.
+/// A readable transcript of a conversation. It shows the messages of the user and the model with their ids,
+/// and archived messages in a fainter style. Each compaction has a marker ([`CompactionMarker`]). Remarks of
+/// the application and a reply in progress are included. System texts and tool calls are left out.
 ///
-/// It shows the end; [`TranscriptState::apply_move`] moves back. What is drawn costs what is in sight and
-/// below it, however long the conversation is. Nothing that a terminal would act on is drawn.
+/// It shows the end at first, and [`TranscriptState::apply_move`] scrolls. Only the visible lines and the
+/// lines below are wrapped, however long the conversation is. Control characters are replaced, so that the
+/// terminal does not act on them.
 ///
 /// ```
 /// # use context_window::*;
 /// # use context_window_ratatui::{Move, Transcript, TranscriptRemark, TranscriptState};
 /// # use ratatui_core::{buffer::Buffer, layout::Rect, widgets::StatefulWidget};
-/// # let log = Conversation::from([Message::user("How long do refunds take?"), Message::assistant("5 days.")]);
+/// # let messages = [Message::user("How long do refunds take?"), Message::assistant("5 days.")];
+/// # let log = Conversation::from(messages);
 /// # let area = Rect::new(0, 0, 40, 8);
 /// # let mut buffer = Buffer::empty(area);
 /// let remarks = [TranscriptRemark { after: 2, text: "saved".into(), is_error: false }];
@@ -53,10 +56,10 @@ pub struct Transcript<'a> {
     theme: Theme,
 }
 
-/// Builds the lines of an answer from its text, the columns that there are, and the styles.
+/// A function that returns the lines of an answer from its text, the width in columns, and the styles.
 type AnswerLines = fn(&str, usize, Theme) -> Vec<Line<'static>>;
 
-/// The user's position in a [`Transcript`].
+/// The scroll position of a [`Transcript`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TranscriptState {
     below: usize,
@@ -64,9 +67,9 @@ pub struct TranscriptState {
 }
 
 impl TranscriptState {
-    /// Moves in it; [`Move::Last`] goes to the end, where it stays when something new comes.
+    /// Scrolls by a step. [`Move::Last`] goes to the end, and the transcript then follows new messages.
     pub fn apply_move(&mut self, step: Move) {
-        // It is counted from the end, so steps lead the other way.
+        // The position is counted from the end, so steps have the opposite sign.
         self.below = match step {
             Move::Up => self.below.saturating_add(1),
             Move::Down => self.below.saturating_sub(1),
@@ -78,7 +81,7 @@ impl TranscriptState {
         };
     }
 
-    /// Lines below the last picture; 0 where it shows the end.
+    /// Returns the number of lines below the visible ones. Returns 0 at the end.
     #[must_use]
     pub fn below(&self) -> usize {
         self.below
@@ -92,42 +95,43 @@ impl<'a> Transcript<'a> {
         Self { log, remarks: &[], thought: "", reply: "", answers: None, theme: Theme::default() }
     }
 
-    /// With remarks of the application, those after fewer rows first.
+    /// Sets the remarks of the application, sorted by [`TranscriptRemark::after`].
     #[must_use]
     pub fn with_remarks(mut self, remarks: &'a [TranscriptRemark]) -> Self {
         self.remarks = remarks;
         self
     }
 
-    /// Adds the received part of a reply: the model's reasoning, shown until it begins to answer, and the
-    /// answer.
+    /// Adds the received part of a reply. The model's reasoning (`thought`) is shown until the answer
+    /// (`text`) begins.
     #[must_use]
     pub fn with_reply(mut self, thought: &'a str, text: &'a str) -> Self {
         (self.thought, self.reply) = (thought, text);
         self
     }
 
-    /// Draws what the model said by this function, for an application that shows Markdown: it takes a text,
-    /// the columns that there are and the styles. The same rules hold for its lines: what a terminal would
-    /// act on is not drawn, and archived answers are faint.
+    /// Sets a function that draws answers, for an application that renders Markdown. It receives a text, the
+    /// width in columns and the styles. Control characters in its lines are still replaced, and archived
+    /// answers are still faint.
     #[must_use]
     pub fn with_answers(mut self, lines: fn(&str, usize, Theme) -> Vec<Line<'static>>) -> Self {
         self.answers = Some(lines);
         self
     }
 
-    /// Draws in these styles.
+    /// Sets the styles.
     #[must_use]
     pub fn with_theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Returns the lines in sight in an area of so many columns and rows; the state does not lead beyond the
-    /// beginning afterwards.
+    /// Returns the visible lines for this area. Limits the scroll position to the beginning of the
+    /// transcript.
     fn in_sight(&self, area: Rect, state: &mut TranscriptState) -> Vec<Line<'static>> {
         let rows = usize::from(area.height);
-        // From the end: the blocks that are far above are never wrapped.
+        // Blocks are wrapped from the end, and the loop stops at the first visible line. Blocks far above are
+        // never wrapped.
         let mut lines: Vec<Line<'static>> = Vec::new();
         for block in self.blocks().into_iter().rev() {
             lines.extend(self.lines(&block, area.width).into_iter().rev());
@@ -136,6 +140,7 @@ impl<'a> Transcript<'a> {
             }
         }
         state.page = rows;
+        // If the loop reached the beginning, `lines` is complete and limits the position.
         state.below = state.below.min(lines.len().saturating_sub(rows));
         let mut lines: Vec<_> = lines.into_iter().skip(state.below).take(rows).collect();
         lines.reverse();
@@ -198,7 +203,7 @@ enum Block<'a> {
     Reply,
 }
 
-/// Lines of one block; an empty one comes before each.
+/// The lines of one block. An empty line precedes each block.
 struct Page {
     theme: Theme,
     answers: Option<AnswerLines>,
@@ -228,9 +233,10 @@ impl Page {
         }
     }
 
-    /// The text of an answer, drawn as the application wants it.
+    /// Adds the text of an answer, drawn by the application's function if there is one.
     fn answer(&mut self, text: &str, style: Style) {
         let Some(lines) = self.answers else { return self.text(text, style, "  ") };
+        // Two columns are reserved for the indentation.
         for mut line in lines(text, self.columns - 2, self.theme) {
             for span in &mut line.spans {
                 span.content = report::printable(&span.content).into();
@@ -247,7 +253,7 @@ impl Page {
         self.text(text, style, mark);
     }
 
-    /// A text in lines that fit, with a mark before the first.
+    /// Adds a text in wrapped lines, with `mark` before the first line.
     fn text(&mut self, text: &str, style: Style, mark: &str) {
         let mut mark = mark;
         for line in text.lines() {

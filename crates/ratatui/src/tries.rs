@@ -1,4 +1,4 @@
-//! A what-if while a user builds it: steps of the budget, changes of items, undo.
+//! A trial ([`WhatIf`]) in progress: budget steps, changes of items, and undo.
 
 use super::{ItemTexts, NoticeAction, WhatIf, WhatIfEffect};
 use context_window::{
@@ -8,7 +8,7 @@ use context_window::{
 use context_window_report as report;
 use std::fmt;
 
-/// The outcome of a change that a user asked for: whether to plan again, and a sentence about it.
+/// The outcome of a change that a user requested: a flag for a new plan, and a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     changed: bool,
@@ -16,22 +16,21 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// True if the what-if changed: plan again.
+    /// Returns true if the trial changed and needs a new plan.
     #[must_use]
     pub fn changed(&self) -> bool {
         self.changed
     }
 }
 
-/// The change, or the reason why it cannot be made, in a printable line.
+/// Writes the change, or the reason for its refusal, as one printable line.
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&report::printable(&self.said))
     }
 }
 
-/// A what-if as a user builds it: the changes, what can be undone, the budget of the session, and the size of
-/// a step.
+/// A trial that a user edits: its changes, the undo history, the session's budget, and the step size.
 ///
 /// ```
 /// use context_window::*;
@@ -40,7 +39,8 @@ impl fmt::Display for Attempt {
 /// # let mut model = Model::custom("small");
 /// # model.tokenizer = Some("chars/4".into());
 /// # let manager = ContextWindowManager::configured(model, Config::default())?;
-/// let log = Conversation::from([Message::user("Hi!"), Message::assistant("Hello."), Message::user("Refunds?")]);
+/// let log =
+///     Conversation::from([Message::user("Hi!"), Message::assistant("Hello."), Message::user("Refunds?")]);
 /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(400));
 /// let plan = manager.build_plan(&request)?;
 ///
@@ -61,11 +61,11 @@ pub struct WhatIfState {
     undo: Vec<WhatIf>,
     own: u64,
     largest: u64,
-    /// One budget step, in per mille of the session's own.
+    /// The size of a budget step, in per mille of the session's own budget.
     step: u64,
 }
 
-/// The session's budget is not known yet: [`WhatIfState::set_base`] sets it.
+/// Creates a state without a session budget. [`WhatIfState::set_base`] sets it.
 impl Default for WhatIfState {
     fn default() -> Self {
         Self { changes: WhatIf::default(), undo: Vec::new(), own: 0, largest: 0, step: 10 }
@@ -73,7 +73,7 @@ impl Default for WhatIfState {
 }
 
 impl WhatIfState {
-    /// Nothing is tried with this plan, which was made without changes.
+    /// Creates a state without changes, from a plan that was built without changes.
     #[must_use]
     pub fn from_plan(base: &ContextPlan) -> Self {
         let mut state = Self::default();
@@ -81,19 +81,19 @@ impl WhatIfState {
         state
     }
 
-    /// Takes the session's own budget from a plan that was made without changes. To be called whenever that
-    /// is another one.
+    /// Sets the session's own budget from a plan that was built without changes. Call it when that budget
+    /// changes.
     pub fn set_base(&mut self, base: &ContextPlan) {
         self.own = base.prompt_budget;
         self.largest = base.limits.largest_budget().max(self.own);
     }
 
-    /// Plans a request without the changes and with them: the latter plan, and what the changes bring. To be
-    /// called when the changes are others, and when the conversation is.
+    /// Plans a request with and without the changes. Returns the plan with the changes, and their effect.
+    /// Call it when the changes or the conversation differ.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// Returns the errors of [`ContextWindowManager::build_plan`].
     pub fn plan(
         &mut self,
         manager: &ContextWindowManager,
@@ -109,13 +109,13 @@ impl WhatIfState {
         Ok((plan, effect))
     }
 
-    /// Returns the what-if.
+    /// Returns the changes.
     #[must_use]
     pub fn changes(&self) -> &WhatIf {
         &self.changes
     }
 
-    /// Returns the prompt budget in tokens: the one that is tried, or else the session's own.
+    /// Returns the tried prompt budget in tokens, or the session's own if no other is tried.
     #[must_use]
     pub fn budget(&self) -> u64 {
         self.changes.budget().unwrap_or(self.own)
@@ -127,36 +127,35 @@ impl WhatIfState {
         self.own
     }
 
-    /// Returns the largest prompt budget that the model takes, in tokens.
+    /// Returns the largest prompt budget that the model allows, in tokens.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
         self.largest
     }
 
-    /// One budget step, in per mille of the session's own budget: 1, 10 or 100.
+    /// Returns the size of a budget step, in per mille of the session's own budget: 1, 10 or 100.
     #[must_use]
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// Ten times the step, up to 100 per mille.
+    /// Multiplies the step size by ten, up to 100 per mille.
     pub fn larger_steps(&mut self) {
         self.step = (self.step * 10).min(100);
     }
 
-    /// A tenth of the step, down to 1 per mille.
+    /// Divides the step size by ten, down to 1 per mille.
     pub fn smaller_steps(&mut self) {
         self.step = (self.step / 10).max(1);
     }
 
-    /// Returns a step up, no further than the model takes. Returns whether something changed, as all of these
-    /// do.
+    /// Raises the budget by a step, up to the model's limit. Returns true if the trial changed.
     pub fn larger(&mut self) -> bool {
         let most = self.largest.max(self.own);
         self.set_budget(self.budget().saturating_add(self.tokens_of_a_step()).min(most))
     }
 
-    /// Returns a step down, no further than to one token.
+    /// Lowers the budget by a step, down to 1 token. Returns true if the trial changed.
     pub fn smaller(&mut self) -> bool {
         self.set_budget(self.budget().saturating_sub(self.tokens_of_a_step()))
     }
@@ -165,23 +164,24 @@ impl WhatIfState {
         (self.own.saturating_mul(self.step) / 1_000).max(1)
     }
 
-    /// This prompt budget in tokens, at least 1.
+    /// Sets the prompt budget in tokens, at least 1. Returns true if the trial changed.
     pub fn set_budget(&mut self, budget: u64) -> bool {
+        // The session's own budget counts as no change, so that a trial can become empty again.
         let budget = Some(budget.max(1)).filter(|budget| *budget != self.own);
         self.set_changes(self.changes.clone().with_budget(budget))
     }
 
-    /// Returns the session's own prompt budget.
+    /// Resets the prompt budget to the session's own. Returns true if the trial changed.
     pub fn reset_budget(&mut self) -> bool {
         self.set_changes(self.changes.clone().with_budget(None))
     }
 
-    /// Tries these changes instead; [`WhatIfState::undo`] takes that back.
+    /// Replaces all changes. [`WhatIfState::undo`] reverts this. Returns true if the changes differ.
     pub fn set_changes(&mut self, changes: WhatIf) -> bool {
         if changes == self.changes {
             return false;
         }
-        // A row of budget steps is undone in one.
+        // Successive budget steps are undone together.
         let sliding = self.undo.last().is_some_and(|last| last.same_items(&changes))
             && self.changes.same_items(&changes);
         let before = std::mem::replace(&mut self.changes, changes);
@@ -191,7 +191,7 @@ impl WhatIfState {
         true
     }
 
-    /// Takes the last change back.
+    /// Reverts the last change. Returns false if there is none.
     pub fn undo(&mut self) -> bool {
         let last = self.undo.pop();
         let is_there = last.is_some();
@@ -205,7 +205,7 @@ impl WhatIfState {
         self.undo.len()
     }
 
-    /// Pins or unpins an item; of a run its newest message. The same again takes it back.
+    /// Pins or unpins an item. For a run, its newest message is pinned. A second call reverts the first one.
     pub fn toggle_pin(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {
@@ -231,15 +231,17 @@ impl WhatIfState {
             (false, _) => format!("pinned {id} and its exchange"),
         };
         let mut changes = self.changes.clone();
+        // Removing the entry instead of adding its opposite keeps the number of changes exact.
         if changes.pins.remove(&id).is_none() {
             changes.pins.insert(id, !pinned);
         }
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Lets an item expire, or gives an expired one a turn. The same again takes it back, also where the item
-    /// is inside of a run since.
+    /// Sets an item to expired, or gives an expired item one turn. A second call reverts the first one, even
+    /// if the item is part of a run by then.
     pub fn toggle_expired(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
+        // An item that expired may now be inside a run, whose row has another id.
         let turned = self.changes.expired.keys().find(|id| texts.represents(row, id.as_str()));
         let id = turned.unwrap_or(row.id()).clone();
         let is_pin = texts.log().is_some_and(|log| log.is_pinned(id.as_str()));
@@ -264,8 +266,8 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Leaves an item out: a document is not in the request, a message or note expires. What is left out
-    /// already comes back with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
+    /// Excludes an item. A document is removed from the request, and a message or note expires. An excluded
+    /// item returns with [`WhatIfState::undo`], a message also with [`WhatIfState::toggle_expired`].
     pub fn exclude(&mut self, row: Decision<'_>, texts: &ItemTexts<'_>) -> Attempt {
         let id = row.id().clone();
         if row.is_document() {
@@ -281,7 +283,7 @@ impl WhatIfState {
         }
     }
 
-    /// Takes an item into the request again, by its number among those that [`WhatIf::left_out`] names.
+    /// Restores an item to the request, by its index in [`WhatIf::left_out`].
     pub fn bring_back(&mut self, nth: u32) -> Attempt {
         let mut changes = self.changes.clone();
         let Some((id, document)) = self.changes.left_out().nth(nth as usize) else {
@@ -296,7 +298,7 @@ impl WhatIfState {
         Attempt { changed: self.set_changes(changes), said }
     }
 
-    /// Tries what a notice offers.
+    /// Tries the action of a notice. Returns true if the trial changed.
     pub fn try_action(&mut self, action: &NoticeAction, log: &Conversation) -> bool {
         let (changes, id) = (self.changes.clone(), action.id().clone());
         let is_note = log.has_note(&id);

@@ -1,5 +1,5 @@
-//! What-ifs: another budget, pins, expired items, documents left out. The conversation itself does not
-//! change.
+//! Trials of a plan: another budget, changed pins, expired items, excluded documents. The conversation itself
+//! does not change.
 
 use super::RowExplanation;
 use context_window::{
@@ -9,7 +9,8 @@ use context_window::{
 use context_window_report as report;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Changes that are tried. Plain data: the application plans with it, and shows or drops what comes of it.
+/// A trial: a set of changes to try. It is plain data: the application plans with it, and shows or discards
+/// the result.
 ///
 /// ```
 /// use context_window::*;
@@ -35,34 +36,34 @@ pub struct WhatIf {
 }
 
 impl WhatIf {
-    /// Nothing is tried.
+    /// Creates a trial without changes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Another prompt budget in tokens; none for the request's own.
+    /// Sets another prompt budget in tokens. `None` means the request's own budget.
     #[must_use]
     pub fn with_budget(mut self, budget: Option<u64>) -> Self {
         self.budget = budget;
         self
     }
 
-    /// Sets a message that is pinned (priority high) or unpinned, or a note that is removed.
+    /// Pins a message with high priority, unpins a message, or removes a note.
     #[must_use]
     pub fn with_pin(mut self, id: impl Into<ItemId>, pinned: bool) -> Self {
         self.pins.insert(id.into(), pinned);
         self
     }
 
-    /// Sets a message or note whose TTL ran out, or that has one turn left.
+    /// Sets a message or note to expired, or gives it one more turn.
     #[must_use]
     pub fn with_expired(mut self, id: impl Into<ItemId>, expired: bool) -> Self {
         self.expired.insert(id.into(), expired);
         self
     }
 
-    /// Sets a document that the request does not have, or has again.
+    /// Excludes a document from the request, or includes it again.
     #[must_use]
     pub fn with_excluded(mut self, id: impl Into<ItemId>, excluded: bool) -> Self {
         let id = id.into();
@@ -74,33 +75,33 @@ impl WhatIf {
         self
     }
 
-    /// Returns the prompt budget that is tried, in tokens.
+    /// Returns the tried prompt budget in tokens. Returns `None` for the request's own budget.
     #[must_use]
     pub fn budget(&self) -> Option<u64> {
         self.budget
     }
 
-    /// Items whose pin is changed: whether each is pinned.
+    /// Returns the items with a changed pin. The value is true if the item is pinned.
     #[must_use]
     pub fn pins(&self) -> &BTreeMap<ItemId, bool> {
         &self.pins
     }
 
-    /// Items whose TTL is changed: whether each has expired.
+    /// Returns the items with a changed TTL. The value is true if the item has expired.
     #[must_use]
     pub fn expired(&self) -> &BTreeMap<ItemId, bool> {
         &self.expired
     }
 
-    /// Documents that are left out.
+    /// Returns the excluded documents.
     #[must_use]
     pub fn excluded(&self) -> &BTreeSet<ItemId> {
         &self.excluded
     }
 
-    /// Items that the request no longer has, and whether each is a document: excluded documents and removed
-    /// notes, in the order of their ids. Messages whose pin is taken away are among them; a plan still has a
-    /// row for those.
+    /// Returns the items that the request no longer contains: excluded documents, then unpinned items, both
+    /// sorted by id. The flag is true for a document. Unpinned messages are among them, although a plan still
+    /// has a row for each.
     pub fn left_out(&self) -> impl Iterator<Item = (&ItemId, bool)> {
         let notes = self.pins.iter().filter(|(_, pinned)| !**pinned).map(|(id, _)| (id, false));
         self.excluded.iter().map(|id| (id, true)).chain(notes)
@@ -118,12 +119,12 @@ impl WhatIf {
         self.len() == 0
     }
 
-    /// Changes of items.
+    /// Returns the number of changed items.
     pub(super) fn items(&self) -> usize {
         self.pins.len() + self.expired.len() + self.excluded.len()
     }
 
-    /// Returns true if another one differs in its budget only.
+    /// Checks if two trials differ at most in their budgets.
     pub(super) fn same_items(&self, other: &Self) -> bool {
         (&self.pins, &self.expired, &self.excluded) == (&other.pins, &other.expired, &other.excluded)
     }
@@ -135,32 +136,33 @@ impl WhatIf {
         limits
     }
 
-    /// Makes the changes of items in a conversation: a copy to try them, or the conversation itself to keep
-    /// them. Ids that it does not have are passed over.
+    /// Applies the changes of items to a conversation: a copy to try them, or the original to keep them.
+    /// Unknown ids are ignored.
     pub fn apply(&self, log: &mut Conversation) {
         for (id, pinned) in &self.pins {
             if *pinned {
+                // An error means an unknown id, which is ignored.
                 let _ = log.pin_message(id, Priority::High);
             } else {
                 log.unpin(id);
             }
         }
         for (id, expired) in &self.expired {
-            // An item that is tried as expired is excluded under the policy `ask` too: its question counts as
-            // asked.
+            // An expired item counts as asked. Otherwise the policy `ask` would include it with a question
+            // instead of excluding it.
             let ttl = if *expired { Ttl::NoneRemaining } else { Ttl::turns(1) };
             let _ = log.restore_ttl(id.clone(), ttl, *expired);
         }
     }
 
-    /// Returns true if a document stays in the request.
+    /// Returns true if the document stays in the request.
     #[must_use]
     pub fn keeps_document(&self, document: &RagItem) -> bool {
         !self.excluded.contains(document.id())
     }
 
-    /// Asks something about a request under these changes. Another budget is tried as if the last prompt had
-    /// been made under it too, as explanations do (rule S5).
+    /// Calls `ask` with a request under these changes, and returns its result. For another budget, the last
+    /// prompt counts as built under that budget too, as in explanations (sticky window, rule S5).
     pub fn apply_to_request<T>(
         &self,
         request: &PlanRequest<'_>,
@@ -169,6 +171,7 @@ impl WhatIf {
         if self.is_empty() {
             return ask(request);
         }
+        // The changes apply to a copy. The caller's conversation stays as it is.
         let mut log = request.log.clone();
         let previous = request.previous.as_ref().or(log.anchor()).cloned();
         self.apply(&mut log);
@@ -181,11 +184,11 @@ impl WhatIf {
         ask(&tried)
     }
 
-    /// Returns the plan of a request under these changes.
+    /// Plans a request under these changes.
     ///
     /// # Errors
     ///
-    /// As [`ContextWindowManager::build_plan`].
+    /// Returns the errors of [`ContextWindowManager::build_plan`].
     pub fn plan(
         &self,
         manager: &ContextWindowManager,
@@ -194,13 +197,13 @@ impl WhatIf {
         self.apply_to_request(request, |request| manager.build_plan(request))
     }
 
-    /// Explains a row of that plan, and the budgets that would change it, as text for an
-    /// [`ItemDetail`](super::ItemDetail). It plans several times: for a long session call it on another
+    /// Explains a row of that plan, with the budgets that would change it, as text for an
+    /// [`ItemDetail`](super::ItemDetail). This plans several times. For a long session, call it on another
     /// thread.
     ///
     /// # Errors
     ///
-    /// As [`Explainer::explain`](context_window::analysis::Explainer::explain).
+    /// Returns the errors of [`Explainer::explain`](context_window::analysis::Explainer::explain).
     pub fn explain(
         &self,
         manager: &ContextWindowManager,

@@ -1,28 +1,28 @@
-//! Where a store is: `sqlite:FILE` or `postgres://…`.
+//! Addresses of stores: `sqlite:FILE` or `postgres://…`.
 
 use crate::error::{Error, Repr};
 
-/// The address of a store.
+/// The parsed address of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     /// The path of a file.
     Sqlite(String),
-    /// A connection string, with its password: never printed.
+    /// A connection string. It contains the password, so it is never printed.
     Postgres(String),
 }
 
-/// What stands in an error for an address that is none: it may hold a password.
+/// The place named in errors about an invalid address. The address itself may contain a password.
 const PLACE: &str = "address of a store";
 
 impl Address {
-    /// Whether a text names a store rather than a file.
+    /// Returns true if the text is the address of a store rather than the name of a file.
     pub(super) fn is_one(text: &str) -> bool {
         let begins =
             |scheme: &&str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
         ["sqlite:", "postgres://", "postgresql://"].iter().any(begins)
     }
 
-    /// What is to be said where the database of an address is no part of this program.
+    /// Returns the error for an address whose database this program was built without.
     #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
     pub(super) fn not_built(&self) -> Error {
         let (place, feature) = match self {
@@ -33,6 +33,11 @@ impl Address {
         Error::new(Repr::Store { place, detail })
     }
 
+    /// Parses an address. Schemes may be in upper or lower case.
+    ///
+    /// # Errors
+    ///
+    /// `ErrorKind::Store` if the scheme is unknown or the path is empty or contains a NUL character.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         let fault = |detail: &str| Error::new(Repr::Store { place: PLACE.into(), detail: detail.into() });
         let (scheme, rest) = text.split_once(':').unwrap_or_default();
@@ -42,7 +47,8 @@ impl Address {
             return match path {
                 "" => Err(fault("names no file; expected sqlite:FILE")),
                 _ if path.contains('\0') => Err(fault("holds a NUL character; expected sqlite:FILE")),
-                // SQLite takes these names for a database in memory, where nothing would be kept, and for URIs.
+                // SQLite treats these names as in-memory databases, which keep nothing, or as URIs. A prefix
+                // of `./` makes them ordinary files.
                 _ if path.starts_with(':') || path.starts_with("file:") => {
                     Ok(Self::Sqlite(format!("./{path}")))
                 }
@@ -50,6 +56,7 @@ impl Address {
             };
         }
         if Self::is_one(text) {
+            // The driver accepts only a lower-case scheme.
             return Ok(Self::Postgres(format!("{}:{rest}", scheme.to_ascii_lowercase())));
         }
         Err(fault("is not understood; expected sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE"))

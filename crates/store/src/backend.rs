@@ -1,4 +1,5 @@
-//! What a database does for the store. Each call is one transaction: whole, or not at all.
+//! The operations of a database for the store. Each call is one transaction, which is applied completely or
+//! not at all.
 
 use super::{
     entry::{Batch, Row},
@@ -7,69 +8,72 @@ use super::{
 use crate::error::Error;
 use std::ops::Range;
 
-/// What the row of a session says.
+/// The row of a session.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// Its number in the database; a session that is deleted and begun again has another one.
+    /// The session's key in the database. A session that is deleted and created again has another key.
     pub(super) key: i64,
-    /// How many entries it has.
+    /// The number of its entries, which is also the number of the next entry.
     pub(super) next: u64,
-    /// How many of them are messages.
+    /// The number of messages among the entries.
     pub(super) messages: u64,
-    /// The number of the entry of the newest prompt whose items are known.
+    /// The entry number of the newest prompt, if its items are stored.
     pub(super) sent: Option<u64>,
-    /// Those items, with their checksum.
+    /// The items of that prompt, with their checksum.
     pub(super) items: Option<String>,
-    /// Model and tokens of the newest prompt.
+    /// The model of the newest prompt.
     pub(super) model: Option<String>,
+    /// The tokens of the newest prompt.
     pub(super) tokens: Option<u64>,
 }
 
-/// What a writer knows of a session.
+/// A writer's last known state of a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    /// Its number in the database, where the writer has read it.
+    /// The session's key in the database. `None` if the writer has not read the session.
     pub(super) key: Option<i64>,
-    /// How many entries it has.
+    /// The number of its entries.
     pub(super) next: u64,
 }
 
-/// What is read of each entry.
+/// The columns to read for each entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Columns {
     /// The whole entry.
     Entry,
-    /// Of a message its outline only, of anything else the whole entry.
+    /// Only the outline for a message, the whole entry for an event.
     Outlines,
 }
 
-/// Whether something was written.
+/// The outcome of an append.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
     Yes,
-    /// The session holds so many entries, not the number that was expected.
+    /// Nothing was written. The session has this number of entries instead of the expected number.
     No(u64),
 }
 
-/// What takes the rows of a session, one after another.
+/// A callback that receives the rows of a session in order.
 pub(super) type Each<'a> = dyn FnMut(&Head, Row) -> Result<(), Error> + 'a;
 
 pub(super) trait Backend: Send {
-    /// What names the store in errors: no password is in it.
+    /// Returns the name of the store for errors. It contains no password.
     fn name(&self) -> &str;
 
-    /// Checks that the name of the store still leads to the files that are open.
+    /// Checks that the store's name still refers to the open files.
     fn ensure_named(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Appends to a session that is as the writer knows it; begins it where that has no entry.
+    /// Appends to a session if its state is as the writer knows it. Creates the session if the writer expects
+    /// no entries.
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error>;
 
-    /// The row of a session, if there is one.
+    /// Returns the row of a session, or `None` if it does not exist.
     fn head(&mut self, id: &str) -> Result<Option<Head>, Error>;
 
-    /// The rows of a session from this entry on, as of one moment; none where there is no such session.
+    /// Passes the rows of a session from entry `from` on to `each`, all from one snapshot. Returns `None` if
+    /// the session does not exist.
     fn read(
         &mut self,
         id: &str,
@@ -78,34 +82,37 @@ pub(super) trait Backend: Send {
         each: &mut Each<'_>,
     ) -> Result<Option<Head>, Error>;
 
-    /// The rows of these entries of a session. Entries never change, so they may be read after its row.
+    /// Passes the rows of these entries of a session to `each`. Entries never change, so they may be read
+    /// later than the session's row.
     fn rows(&mut self, head: &Head, entries: &[Range<u64>], each: &mut Each<'_>) -> Result<(), Error>;
 
-    /// The row of one entry, if it is there, and the number of its session in the database.
+    /// Returns the row of one entry and the key of its session, or `None` if there is no such entry.
     fn row(&mut self, id: &str, n: u64) -> Result<Option<(i64, Row)>, Error>;
 
+    /// Lists sessions, the last written first.
     fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error>;
 
+    /// Returns the summary of a session, or `None` if it does not exist.
     fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error>;
 
-    /// Copies the first `at` entries of a session into a new one.
+    /// Copies the first `at` entries of a session into a new session `new`.
     fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error>;
 
-    /// Whether there was such a session.
+    /// Archives or unarchives a session. Returns false if it does not exist.
     fn set_archived(&mut self, id: &str, archived: bool) -> Result<bool, Error>;
 
-    /// Whether there was such a session.
+    /// Deletes a session. Returns false if it does not exist.
     fn delete(&mut self, id: &str) -> Result<bool, Error>;
 }
 
-/// What came of a fork.
+/// The outcome of a fork.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Forked {
     Done,
-    /// There is no session to fork.
+    /// The session to fork does not exist.
     Missing,
-    /// The session has only so many entries.
+    /// The session has only this number of entries.
     Shorter(u64),
-    /// The new id is taken.
+    /// The new id is in use.
     Taken,
 }

@@ -1,4 +1,4 @@
-//! Whether a session is whole: every entry there, as it was written, and one that can have followed the others.
+//! The check of a session: every entry is present, unchanged, and a valid successor of the entries before it.
 
 use super::{
     backend::{Columns, Head},
@@ -9,37 +9,39 @@ use super::{
 use crate::error::Error;
 use context_window::Conversation;
 
-/// What was found in a session.
+/// The result of checking a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionCheck {
-    /// How many entries it has.
+    /// The number of its entries.
     pub entries: u64,
-    /// How many of them are messages.
+    /// The number of messages among the entries.
     pub messages: u64,
-    /// What is wrong with it, as sentences that name the entry; empty where it is whole. Behind the first fault nothing is
-    /// looked at: what follows would only follow from it.
+    /// The faults found, as sentences that name the entry. The list is empty if the session is intact. The
+    /// check stops at the first fault, because later faults would be consequences of it.
     pub faults: Vec<String>,
 }
 
-/// The state of a check, as rows come.
+/// The state of a check while rows arrive.
 pub(super) struct Checking<'a> {
     reading: Reading<'a>,
     log: Conversation,
-    /// The newest prompt.
+    /// The newest prompt so far.
     sent: Option<SentPrompt>,
     faults: Vec<String>,
 }
 
 impl<'a> Checking<'a> {
-    /// What of an entry has to be read for this.
+    /// The columns that the check reads.
     pub(super) const COLUMNS: Columns = Columns::Entry;
 
+    /// Creates a check of this session, before its first row.
     pub(super) fn new(name: SessionName<'a>) -> Self {
         let reading = Reading::from(name, 0);
         Self { reading, log: Conversation::new(), sent: None, faults: Vec::new() }
     }
 
+    /// Checks the next row. Ignores rows after the first fault.
     pub(super) fn take(&mut self, head: &Head, row: &Row) {
         if self.faults.is_empty()
             && let Err(error) = self.entry(head, row)
@@ -48,19 +50,22 @@ impl<'a> Checking<'a> {
         }
     }
 
+    /// Checks a row and applies its entry to the conversation.
     fn entry(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
         let name = self.reading.name;
         let entry = self.reading.entry(head, row)?;
         let outline = row.outline.as_deref().map(|outline| Outline::read(row.n, outline)).transpose();
         let outline = outline.map_err(|detail| name.damaged(row.n, detail))?;
-        if outline != entry.message().map(|message| Outline::of(message, &row.sum)) {
+        // A conversation without archived texts is loaded from outlines alone, so each must match its
+        // message.
+        if outline != entry.message().map(|message| Outline::from_message(message, &row.sum)) {
             return Err(name.damaged(row.n, "its outline is not that of its message"));
         }
-        self.sent = SentPrompt::of(row.n, &entry, None).or(self.sent.take());
+        self.sent = SentPrompt::from_entry(row.n, &entry, None).or(self.sent.take());
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
     }
 
-    /// After the last row: what the session's own row says is compared too.
+    /// Finishes the check after the last row. Compares the session's own row with the entries.
     pub(super) fn done(mut self, head: &Head) -> SessionCheck {
         let (name, messages) = (self.reading.name, self.log.messages().len() as u64);
         if self.faults.is_empty() {

@@ -1,12 +1,12 @@
-//! Which entries of two writers can stand one after the other although neither knew of the other's (rule J5).
+//! Entries of two concurrent writers that can be appended one after the other (commuting entries, rule J5).
 
 use context_window::{ItemId, conversation::Event, events::LogEvent};
 use std::collections::BTreeSet;
 
-/// What an entry is about.
+/// A part of the session's state that an entry changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Topic {
-    /// What was said, in order.
+    /// The order of messages, system texts, compactions and rewinds.
     Order,
     /// The newest prompt.
     Prompt,
@@ -16,12 +16,14 @@ pub(super) enum Topic {
     Item(ItemId),
 }
 
-/// What the entries of a writer are about, who knew of so many messages.
+/// Returns the topics of a writer's entries. `messages` is the number of messages that the writer knew before
+/// them.
 pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
     let mut topics = BTreeSet::new();
     let mut position = u32::try_from(messages).unwrap_or(u32::MAX);
     for entry in entries {
         if let Some(message) = entry.message() {
+            // Messages without an id get one from their position, as in the conversation.
             let id = message.id().cloned().unwrap_or_else(|| ItemId::for_message(position));
             topics.extend([Topic::Order, Topic::Item(id)]);
             position = position.saturating_add(1);
@@ -39,7 +41,7 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
                 let ids = counted_down.chain(asked).chain(documents_asked).chain(documents_renewed);
                 topics.extend(ids.map(Topic::Item));
             }
-            // A compaction takes the level back.
+            // A compaction resets the level.
             Some(Event::Compacted(_)) => topics.extend([Topic::Order, Topic::Level]),
             Some(Event::LevelCrossed { .. }) => topics.extend([Topic::Level]),
             Some(Event::SentWith { .. } | Event::CompactionUndone { .. } | Event::Rewound { .. }) => {
@@ -50,7 +52,7 @@ pub(super) fn topics(messages: u64, entries: &[LogEvent]) -> BTreeSet<Topic> {
     topics
 }
 
-/// Whether `ours` can come after `theirs`: no topic is in both.
+/// Checks if `ours` can follow `theirs`: they have no topic in common.
 pub(super) fn commute(messages: u64, theirs: &[LogEvent], ours: &[LogEvent]) -> bool {
     topics(messages, theirs).is_disjoint(&topics(messages, ours))
 }

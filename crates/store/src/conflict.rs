@@ -1,21 +1,23 @@
-//! Two writers of one session.
+//! Conflicts between two writers of one session.
 
 use context_window::text::plain::short;
 
-/// What a writer of a session expected, and what the store holds.
+/// A conflict between the number of entries that a writer expected and the number in the store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session `{}`: {}; nothing was written", short(.session), self.standing())]
 #[non_exhaustive]
 pub struct Conflict {
     /// The id of the session.
     pub session: String,
-    /// How many entries the writer knows of.
+    /// The number of entries that the writer knows of.
     pub expected: u64,
-    /// How many entries the store holds: more where another writer is ahead, fewer where the session was deleted.
+    /// The number of entries in the store. It is larger if another writer is ahead, and smaller if the
+    /// session was deleted.
     pub found: u64,
 }
 
 impl Conflict {
+    /// Describes the conflict and the remedy.
     fn standing(&self) -> String {
         let Self { expected, found, .. } = self;
         match found {

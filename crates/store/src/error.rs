@@ -3,8 +3,8 @@
 use crate::conflict::Conflict;
 use context_window::text::plain::{bounded, short, short_path};
 
-/// An error of a log or a store. The message names the file or store and the place in it, what was found,
-/// what was expected and what to do.
+/// An error of a log or a store. Its message names the file or store and the position, the problem, the
+/// expectation and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Repr>);
@@ -13,20 +13,20 @@ pub struct Error(Box<Repr>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A log on disk cannot be read or written.
+    /// A log on disk that cannot be read or written.
     Journal,
-    /// A store of sessions cannot be opened, read or written, or its content is damaged.
+    /// A store of sessions that cannot be opened, read or written, or that contains damaged data.
     Store,
-    /// Another writer appended to the session, or deleted it: `Error::conflict` says who is ahead. Nothing
-    /// was written.
+    /// A conflict with another writer, who appended to the session or deleted it. `Error::conflict` returns
+    /// both numbers of entries. Nothing was written.
     Conflict,
-    /// The store has no session of this id.
+    /// A session id that the store does not have.
     NotFound,
-    /// The text of an archived message was left in its store, and is needed here. Load it first.
+    /// A required text of an archived message that was not loaded from its store. Load it first.
     NotLoaded,
-    /// An entry, an id or a session cannot be used as it is.
+    /// An invalid entry, id or session.
     Input,
-    /// The conversation cannot take the entries: [`Error::core`] returns its error.
+    /// Entries that the conversation rejects. [`Error::core`] returns its error.
     Conversation,
 }
 
@@ -65,12 +65,13 @@ impl Error {
             Repr::NotLoaded => ErrorKind::NotLoaded,
             Repr::Conflict(_) => ErrorKind::Conflict,
             Repr::NoSession { .. } => ErrorKind::NotFound,
+            // The core reports this condition with its own error; callers see one kind for both.
             Repr::Core(error) if error.kind() == context_window::ErrorKind::NotLoaded => ErrorKind::NotLoaded,
             Repr::Core(_) => ErrorKind::Conversation,
         }
     }
 
-    /// Returns the writer that is ahead, for an error of the kind [`ErrorKind::Conflict`].
+    /// Returns the conflict, for an error of the kind [`ErrorKind::Conflict`].
     #[must_use]
     pub fn conflict(&self) -> Option<&Conflict> {
         match &*self.0 {
@@ -79,7 +80,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of `context-window` that this one passes on, if it does.
+    /// Returns the underlying error of `context-window`, if there is one.
     #[must_use]
     pub fn core(&self) -> Option<&context_window::Error> {
         match &*self.0 {

@@ -1,5 +1,5 @@
-//! The log on disk: JSON lines, one record a line, each with its checksum; appended, synced, and never
-//! rewritten.
+//! The log on disk. It has one JSON record per line, each with its checksum. Records are appended and synced,
+//! and never rewritten.
 
 use crate::{
     error::{Error, Repr},
@@ -25,14 +25,15 @@ use std::{
     time::Duration,
 };
 
-/// How often a log that is locked is asked for again, and the pause before that.
+/// The number of attempts to lock a log that another process has locked.
 const LOCK_TRIES: u32 = 10;
+/// The pause before each further attempt.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// The advice of an error after which a record may be on disk or not.
+/// The advice in errors after which a record may or may not be on disk.
 const NOT_KNOWN: &str = "It is not known whether the entries were stored: open the log again and compare it with the conversation before it is saved again";
 
-/// A conversation's log in a file that this process alone writes.
+/// A conversation's log in a file with a single writing process.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,26 +49,26 @@ const NOT_KNOWN: &str = "It is not known whether the entries were stored: open t
 pub struct Journal {
     file: File,
     path: PathBuf,
-    /// The file by its name: others may delete it, or put another one in its place.
+    /// The file's identity under its name. Others may delete the file or replace it.
     named: NamedFile,
-    /// Messages and events that are on disk.
+    /// The numbers of messages and events on disk.
     written: (usize, usize),
-    /// Checksums of the last message and event on disk: whether `save` gets the same conversation.
+    /// The checksums of the last message and event on disk. `save` uses them to recognize the conversation.
     last: (Option<String>, Option<String>),
-    /// The items of the last prompt that is on disk.
+    /// The items of the last prompt on disk.
     items: Option<SentItems>,
     /// The number of the next record.
     next: u64,
-    /// The offset in bytes at which the last whole record ends.
+    /// The byte offset of the end of the last whole record.
     end: u64,
-    /// True if the last record ends without a line break: the next write begins with one.
+    /// True if the last record has no line break. The next write then begins with one.
     missing_newline: bool,
-    /// True if a part of a failed write may be after the last whole record.
+    /// True if part of a failed write may follow the last whole record.
     has_leftover: bool,
     truncated_tail: Option<TruncatedTail>,
 }
 
-/// A record to write: like [`Record`], but a message is borrowed from the conversation.
+/// A record to write. Unlike [`Record`], it borrows messages from the conversation.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Written<'a> {
@@ -78,16 +79,21 @@ enum Written<'a> {
 }
 
 impl Journal {
-    /// Opens a log, or begins one where there is no file, and gives back the conversation as it was:
-    /// messages, pins, TTL, compactions, rewinds, level, reports and where the window started. An unfinished
-    /// end is dropped ([`Journal::truncated_tail`]). Only its owner may read a new file.
+    /// Opens a log and returns the conversation in it. Creates the log if the file does not exist; only its
+    /// owner may read a new file.
+    ///
+    /// The conversation has all its messages, pins, TTL, compactions, rewinds, usage levels, reports and
+    /// window starts. An incomplete last record is removed ([`Journal::truncated_tail`]).
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the file cannot be read or written, is no regular file, another process
-    /// writes it, it is no log (a session file among them: read that with
-    /// `context_window_formats::SessionFile` and begin a log with [`Journal::create`]), or a line of it is
-    /// damaged; the file is left as it is.
+    /// Returns `ErrorKind::Journal` in these cases, and leaves the file unchanged:
+    ///
+    /// - The file cannot be read or written, or is not a regular file.
+    /// - Another process is writing it.
+    /// - It is not a log. Read a session file with `context_window_formats::SessionFile`, and create a log
+    ///   for it with [`Journal::create`].
+    /// - One of its lines is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<(Self, Conversation), Error> {
         let path = path.as_ref();
         let (file, is_new) = open_or_create(path).map_err(|fault| cannot_open(path, &fault))?;
@@ -101,10 +107,12 @@ impl Journal {
         journal.written = read.log.lengths();
         journal.items = read.items;
         journal.last = last_of(&read.log);
+        // The incomplete record is removed now, because the next record must start on a line of its own.
         if journal.truncated_tail.is_some() {
             let cut = journal.file.set_len(journal.end).and_then(|()| journal.file.sync_all());
             cut.map_err(|error| journal.fault("cannot truncate the incomplete last record", &error))?;
         }
+        // A new or empty file gets its first line at once, so that it is recognized as a log.
         if journal.next == 0 {
             journal.append(&[Written::ContextWindowLog(VERSION)])?;
         }
@@ -114,11 +122,11 @@ impl Journal {
         Ok((journal, read.log))
     }
 
-    /// Begins a log with a conversation that is there already.
+    /// Creates a log with an existing conversation.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the file exists or cannot be written.
+    /// Returns `ErrorKind::Journal` if the file exists or cannot be written.
     pub fn create(path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = create_private(path).map_err(|fault| cannot_open(path, &fault))?;
@@ -127,11 +135,11 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Begins a log in an empty file that is open.
+    /// Creates a log in an open, empty file.
     ///
     /// # Errors
     ///
-    /// As [`Journal::create`].
+    /// Returns the errors of [`Journal::create`].
     #[doc(hidden)]
     pub fn begin(file: File, path: impl AsRef<Path>, log: &Conversation) -> Result<Self, Error> {
         let mut journal = Self::locked(file, path.as_ref())?;
@@ -140,16 +148,20 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Appends what happened since the last call, in one write, and waits until it is on disk. What this
-    /// confirms is there when the log is opened again, whatever happens after.
+    /// Appends everything since the last call in one write, and waits until it is on disk. After this
+    /// returns, the entries survive a crash.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Journal` where the disk refuses, or the file was deleted, moved or replaced by another one
-    /// while it was open: nothing of it is written then, unless the error says that this is not known, and
-    /// another call tries again. Also where the conversation is not the one that this file holds.
+    /// Returns `ErrorKind::Journal` in these cases:
+    ///
+    /// - The disk refuses the write, or the file was deleted, moved or replaced while it was open. Nothing is
+    ///   written, unless the error reports that this is unknown. You may call this again.
+    /// - The conversation is not the one in this file.
     pub fn save(&mut self, log: &Conversation) -> Result<(), Error> {
         let lengths = log.lengths();
+        // Entries are only ever appended, so a shorter conversation or another last entry means another
+        // conversation.
         let is_shorter = lengths.0 < self.written.0 || lengths.1 < self.written.1;
         if is_shorter || at_end(log, self.written) != self.last {
             let detail = "holds another conversation, or more of this one; expected the conversation that was opened from it";
@@ -162,6 +174,8 @@ impl Journal {
                 Entry::Message(message) => Written::Message(message),
                 Entry::Event(event) => match sent_items(event) {
                     Some(items) => {
+                        // Consecutive prompts usually begin alike: only the items after the shared beginning
+                        // are written.
                         let same = newest.as_ref().map_or(0, |newest| newest.count_shared(&items));
                         let event = with_items(event.clone(), Some(items.without_first(same)));
                         newest = Some(items);
@@ -171,6 +185,7 @@ impl Journal {
                 },
             })
             .collect();
+        // Even without new entries, a deleted file must not be confirmed.
         if entries.is_empty() {
             return self.ensure_named();
         }
@@ -179,37 +194,41 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the unfinished end that was dropped when the log was opened, if there was one.
+    /// Returns the incomplete last record that was removed when the log was opened, if there was one.
     #[must_use]
     pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
         self.truncated_tail.as_ref()
     }
 
-    /// Reads a conversation from a log's text, without a lock or a write. `name` names it in
+    /// Reads a conversation from a log's text, without locking or writing. `name` identifies the log in
     /// errors.
     ///
     /// # Errors
     ///
-    /// As [`Journal::open`].
+    /// Returns the errors of [`Journal::open`].
     pub fn read(name: &str, text: &[u8]) -> Result<(Conversation, Option<TruncatedTail>), Error> {
         let read = read(name, text)?;
         Ok((read.log, read.truncated_tail))
     }
 
-    /// Returns true if a text is a log rather than a session file, also if its first line is damaged.
+    /// Returns true if the text is a log rather than a session file. Recognizes logs with a damaged first
+    /// line.
     #[must_use]
     pub fn is_log(text: &[u8]) -> bool {
         let mut lines = text.split(|byte| *byte == b'\n');
         let first = lines.next().unwrap_or_default();
-        // The damage may be in the line break: then the first two lines are one.
+        // If the first line break is damaged, the first two lines are one. So an intact record on one of the
+        // next two lines also identifies a log.
         let is_record = |line: &[u8]| line.starts_with(b"{\"n\":") && whole_record(line).is_some();
         first.len() < 200 && matches!(parse(first, 0), Ok(Record::ContextWindowLog(_)))
             || lines.take(2).any(is_record)
     }
 
+    /// Locks an open file and creates an empty state for it.
     fn locked(file: File, path: &Path) -> Result<Self, Error> {
         let named = file.metadata().map(|metadata| NamedFile::new(path, &metadata));
         let named = named.map_err(|fault| cannot_open(path, &fault))?;
+        // The lock comes before any read, so that no other writer can change the bytes that are read.
         lock(&file, path)?;
         Ok(Self {
             file,
@@ -226,6 +245,7 @@ impl Journal {
         })
     }
 
+    /// Appends records in one synced write. On failure, removes the written part.
     fn append(&mut self, records: &[Written<'_>]) -> Result<(), Error> {
         let mut text = String::new();
         if self.missing_newline {
@@ -239,7 +259,7 @@ impl Journal {
         self.ensure_named()?;
         let written =
             self.write_synced(text.as_bytes()).map_err(|error| format!("cannot be written: {error}"));
-        // A file that lost its name meanwhile is confirmed by nobody.
+        // If the file lost its name during the write, the records are unreachable and must not be confirmed.
         if let Err(detail) = written.and_then(|()| self.check_name("nothing was confirmed")) {
             return Err(self.take_back(&detail));
         }
@@ -249,11 +269,13 @@ impl Journal {
         Ok(())
     }
 
+    /// Writes at the end of the last whole record, and syncs.
     fn write_synced(&mut self, text: &[u8]) -> io::Result<()> {
         if self.has_leftover {
-            // It must not follow the records that are written now.
+            // The rest of a failed write must not come before the new records.
             self.file.set_len(self.end)?;
         }
+        // Set until the sync succeeds: an error in between may leave a part of the text in the file.
         self.has_leftover = true;
         self.file.seek(SeekFrom::Start(self.end))?;
         self.file.write_all(text)?;
@@ -262,8 +284,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the records of a write that failed, so that they are not there later. Returns its error, which
-    /// says if that failed too.
+    /// Removes the records of a failed write, so that they do not appear later. Returns the error of the
+    /// write. It also reports if the removal failed.
     fn take_back(&mut self, detail: &str) -> Error {
         let taken = self.file.set_len(self.end).and_then(|()| self.file.sync_all());
         self.has_leftover = taken.is_err();
@@ -273,7 +295,7 @@ impl Journal {
         }
     }
 
-    /// Checks before a write that the name of this log still names the file that is open.
+    /// Checks before a write that the log's name still refers to the open file.
     fn ensure_named(&self) -> Result<(), Error> {
         self.check_name("nothing was written").map_err(|detail| self.error(&detail))
     }
@@ -292,11 +314,11 @@ impl Journal {
     }
 }
 
-/// Locks a log against other writers, until it is closed.
+/// Locks a log against other writers until the file is closed.
 pub(crate) fn lock(file: &File, path: &Path) -> Result<(), Error> {
     let error = |detail: String| Err(Error::new(Repr::Journal { place: path.display().to_string(), detail }));
     let mut locked = file.try_lock();
-    // A process that this one is just starting holds our files for a moment.
+    // A process that is being started inherits the open files, and their locks, for a moment.
     for _ in 0..LOCK_TRIES {
         if !matches!(locked, Err(TryLockError::WouldBlock)) {
             break;
@@ -318,13 +340,13 @@ pub(crate) fn cannot_open(path: &Path, fault: &io::Error) -> Error {
     Error::new(Repr::Journal { place: path.display().to_string(), detail })
 }
 
-/// Checksums of the last message and the last event of a conversation, without the prompt of an event. They
-/// tell whether a conversation continues what is on disk.
+/// Returns checksums of the last message and the last event of a conversation. They identify the conversation
+/// on disk. The event's checksum ignores the items of its prompt.
 fn last_of(log: &Conversation) -> (Option<String>, Option<String>) {
     at_end(log, log.lengths())
 }
 
-/// What [`last_of`] gives for a conversation cut to these numbers of messages and events.
+/// Returns the checksums of [`last_of`] for a conversation cut to these numbers of messages and events.
 fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<String>, Option<String>) {
     let text = |n: usize, json: serde_json::Result<String>| json.ok().map(|json| checksum(n as u64, &json));
     let message = messages.checked_sub(1).and_then(|at| log.messages().get(at));
@@ -336,7 +358,7 @@ fn at_end(log: &Conversation, (messages, events): (usize, usize)) -> (Option<Str
     )
 }
 
-/// Returns the items of a sent prompt, if the event is one and has them.
+/// Returns the items of a sent prompt, or `None` for other events and for prompts without items.
 fn sent_items(event: &Event) -> Option<SentItems> {
     match event {
         Event::Sent { anchor, .. } => anchor.sent_items(),
@@ -344,7 +366,7 @@ fn sent_items(event: &Event) -> Option<SentItems> {
     }
 }
 
-/// Sets the items of a sent prompt, if the event is one.
+/// Sets the items of a sent prompt. Leaves other events unchanged.
 fn with_items(mut event: Event, items: Option<SentItems>) -> Event {
     if let Event::Sent { anchor, .. } = &mut event {
         anchor.set_sent_items(items);

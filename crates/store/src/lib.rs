@@ -1,8 +1,8 @@
-//! Conversations on disk: a log in one file, SQLite for one machine, PostgreSQL for several.
+//! Storage for conversations: a log in one file, SQLite for one machine, PostgreSQL for several.
 //!
-//! A store holds many sessions, each of them the entries of one conversation, in order. Writers append at the
-//! end and state the number of entries that they know of. If the store has another number, nothing is
-//! written, and the error names the writer that is ahead (rules J4 to J6).
+//! A store holds many sessions. A session is the sequence of entries of one conversation. Writers append at
+//! the end and state the number of entries that they know of. If the store has another number, nothing is
+//! written, and the error names the writer that is ahead (sessions of a store, rules J4 to J6).
 //!
 //! ```
 //! # #[cfg(feature = "sqlite")] {

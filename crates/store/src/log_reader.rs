@@ -1,4 +1,4 @@
-//! A log's text as a conversation, up to its end or to its first damage.
+//! The reader of logs. It builds the conversation up to the end of the log or its first damage.
 
 use crate::{
     error::{Error, Repr},
@@ -11,56 +11,57 @@ use context_window::{
     plan::SentItems,
 };
 
-/// The end of a file that a crash left unfinished: it was dropped when the log was opened. Nothing of it had
-/// been confirmed.
+/// An incomplete last record, left by a crash and removed when the log was opened. Nothing in it had been
+/// confirmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TruncatedTail {
-    /// Its line, from 1.
+    /// The number of its line, from 1.
     pub line: usize,
-    /// Its bytes.
+    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// The content of a file.
+/// The content of a log.
 pub(crate) struct ReadLog {
     pub(crate) log: Conversation,
     /// The number of the next record.
     pub(crate) next: u64,
-    /// The offset in bytes at which the last whole record ends.
+    /// The byte offset of the end of the last whole record.
     pub(crate) end: usize,
-    /// Whether the last record ends without a line break.
+    /// True if the last record has no line break.
     pub(crate) missing_newline: bool,
     pub(crate) truncated_tail: Option<TruncatedTail>,
     /// The items of the last prompt.
     pub(crate) items: Option<SentItems>,
-    /// The first line that cannot be used; nothing behind it was read.
+    /// The first unusable line. Nothing after it was read.
     pub(crate) damage: Option<Damage>,
 }
 
-/// A line of a log that cannot be used.
+/// An unusable line of a log.
 #[derive(Debug)]
 pub(crate) struct Damage {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub(crate) line: usize,
-    /// What is wrong with it, as the rest of a sentence.
+    /// The problem, as the rest of a sentence.
     pub(crate) detail: String,
 }
 
-/// The advice for a line of which nothing behind it can be used.
+/// The advice for a damaged line that makes the rest of the log unusable.
 const CUT: &str = "; restore it from a copy, or cut it off before this line with `plan-inspect repair FILE`, which keeps what it cuts";
 
-/// The advice for the first line of a log whose records are there.
+/// The advice for a damaged first line that is followed by intact records.
 const WRITE_AGAIN: &str = "; restore it from a copy, or write this line again, which is the same in every log, with `plan-inspect repair FILE --cut`";
 
-/// Reads a whole log, without an unfinished end. `name` names it in errors.
+/// Reads a whole log, without an incomplete last record. `name` identifies the log in errors.
 ///
 /// # Errors
 ///
-/// `ErrorKind::Journal` for the first line that cannot be used.
+/// Returns `ErrorKind::Journal` for the first unusable line.
 pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
     let mut read = read_until_damage(bytes);
     let Some(Damage { line, detail }) = read.damage.take() else { return Ok(read) };
+    // The advice depends on the position: only the first line of a log can be restored from nothing.
     let advice = match line {
         1 if read_without_first_line(bytes).is_some() => WRITE_AGAIN,
         1 => "",
@@ -69,12 +70,12 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<ReadLog, Error> {
     Err(Error::new(Repr::Journal { place: format!("{name}:{line}"), detail: format!("{detail}{advice}") }))
 }
 
-/// Reads a log whose first line is damaged as if that were whole: it is the same in every log. Returns `None`
-/// if no record follows it then.
+/// Reads a log with a damaged first line as if that line were intact, because it is the same in every log.
+/// Returns `None` if the first line is a whole record, or if no usable record follows it.
 pub(crate) fn read_without_first_line(bytes: &[u8]) -> Option<ReadLog> {
     let first = first_line();
     let line = bytes.split(|byte| *byte == b'\n').next()?;
-    // A whole first line is that of a later version, and says so.
+    // A whole record as the first line belongs to a log of a later version, so it is not damaged.
     if whole_record(line).is_some() {
         return None;
     }
@@ -82,7 +83,7 @@ pub(crate) fn read_without_first_line(bytes: &[u8]) -> Option<ReadLog> {
     (read.next > 1).then_some(read)
 }
 
-/// Reads a log up to its first line that cannot be used.
+/// Reads a log up to its first unusable line.
 pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
     let mut read = ReadLog {
         log: Conversation::new(),
@@ -95,11 +96,12 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
     };
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let record = line.strip_suffix(b"\n").unwrap_or(line);
+        // `split_inclusive` keeps the line break, so a shorter record means that the line has one.
         let is_ended = record.len() < line.len();
         let taken = match parse(record, read.next) {
             Ok(record) => read.insert(record),
-            // Only an end without a line break can be what a crash left. A line that has one was written
-            // whole.
+            // A crash can leave only an end without a line break. A line with one was written completely, so
+            // it is damaged.
             Err(_) if !is_ended && can_begin(record, read.next) => {
                 let rest = (bytes.len() - read.end) as u64;
                 read.truncated_tail = Some(TruncatedTail { line: at + 1, bytes: rest });
@@ -117,14 +119,14 @@ pub(crate) fn read_until_damage(bytes: &[u8]) -> ReadLog {
     read
 }
 
-/// Returns true if a text can be the beginning of the line of record `next`. That of the first one is always
-/// the same.
+/// Returns true if the text can be the beginning of record `next`. The first record is the same in every log.
 fn can_begin(text: &[u8], next: u64) -> bool {
     if next == 0 { first_line().as_bytes().starts_with(text) } else { is_unfinished(text, next) }
 }
 
-/// Adds what the other lines tell of a line that is no record.
+/// Extends the description of an unusable line by information from the following lines.
 fn explain(detail: &str, at: usize, rest: &[u8]) -> String {
+    // An intact record further on shows that the file is a log with damage in its middle.
     let later = rest.split(|byte| *byte == b'\n').find_map(whole_record);
     if at == 0 && later.is_none() {
         return format!("is no log: {detail}; expected the line that a log begins with");
@@ -134,7 +136,7 @@ fn explain(detail: &str, at: usize, rest: &[u8]) -> String {
 }
 
 impl ReadLog {
-    /// Adds the next record to the conversation.
+    /// Appends the next record to the conversation.
     fn insert(&mut self, record: Record) -> Result<(), String> {
         match record {
             Record::ContextWindowLog(VERSION) if self.next == 0 => {}
@@ -151,6 +153,8 @@ impl ReadLog {
                 .apply(*event)
                 .map_err(|error| format!("{error}; the file was changed, or written by a later version"))?,
             Record::Sent(same, event) => {
+                // A prompt is stored as the number of items shared with the previous prompt, and the
+                // remaining items.
                 let last = self.items.clone().unwrap_or_default();
                 let mut event = Event::from(*event);
                 if SentItems::default().after_first(same, &last).is_none() {

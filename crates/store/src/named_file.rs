@@ -1,4 +1,4 @@
-//! Files of this crate by their names: regular files, private, and still the ones that were opened.
+//! Files with a stable name: regular files, private to their owner, and still the ones that were opened.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -6,36 +6,37 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The right to read and write for the owner alone.
+/// The permissions to read and write for the owner only.
 #[cfg(unix)]
 const PRIVATE: u32 = 0o600;
 
-/// A name that has to go on naming the file that was opened by it.
+/// A file name that must keep referring to the file that was opened by it.
 ///
-/// Whoever holds a file open can write to it after it was deleted, and after another one took its name: all of that is
-/// gone with the last process that has it open.
+/// An open file stays writable after it was deleted, and after another file took its name. Such writes are
+/// lost as soon as the last process closes the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NamedFile {
     path: PathBuf,
-    /// Device and inode; nothing is compared where the system has no such numbers.
+    /// The file's device and inode. `None` on systems without these numbers, which skips the comparison.
     identity: Option<(u64, u64)>,
 }
 
 impl NamedFile {
-    /// Remembers the file of these metadata by its name.
+    /// Records the name and the identity of the file with these metadata.
     pub(crate) fn new(path: &Path, metadata: &Metadata) -> Self {
-        // The process may go to another folder.
+        // An absolute path stays valid if the process changes its working directory.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Self { path, identity: identity(metadata) }
     }
 
-    /// Remembers the file that has this name now. Returns `None` if there is none.
+    /// Records the file that has this name now. Returns `None` if there is none.
     #[cfg(feature = "sqlite")]
     pub(crate) fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|metadata| Self::new(path, &metadata))
     }
 
-    /// Returns an error, the rest of a sentence about the file, if its name does not name it any more.
+    /// Returns an error if the name no longer refers to the file. The error is the rest of a sentence about
+    /// the file.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.identity.is_none() {
             return Ok(());
@@ -64,7 +65,7 @@ fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Checks that a path names a regular file or nothing: a pipe would be waited for without end.
+/// Checks that a path is a regular file or does not exist. Opening a pipe could block forever.
 pub(crate) fn ensure_regular(path: &Path) -> Result<(), String> {
     match fs::metadata(path) {
         Ok(metadata) => is_regular(&metadata),
@@ -95,12 +96,14 @@ fn kind_of(kind: fs::FileType) -> &'static str {
     if kind.is_dir() { "a folder" } else { "a device" }
 }
 
-/// Opens a regular file for reading and writing, or makes it: then its owner alone may read it. Returns whether it is new.
+/// Opens a regular file for reading and writing, or creates it with access for its owner only. Returns true
+/// in addition to the file if it is new.
 pub(crate) fn open_or_create(path: &Path) -> io::Result<(File, bool)> {
     let refused = |detail: String| io::Error::new(io::ErrorKind::InvalidInput, detail);
     ensure_regular(path).map_err(refused)?;
     let is_new = !path.exists();
     let file = private().create(true).truncate(false).open(path)?;
+    // Checked again on the open file, because the path may have changed since the first check.
     is_regular(&file.metadata()?).map_err(refused)?;
     if is_new {
         keep_private(&file);
@@ -108,14 +111,14 @@ pub(crate) fn open_or_create(path: &Path) -> io::Result<(File, bool)> {
     Ok((file, is_new))
 }
 
-/// Makes a new file that its owner alone may read and write, whatever the umask.
+/// Creates a new file that only its owner may read and write, whatever the umask.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     let file = private().create_new(true).open(path)?;
     keep_private(&file);
     Ok(file)
 }
 
-/// Lets the owner alone read and write a new file that another library made.
+/// Restricts a new file that another library created to its owner.
 #[cfg(feature = "sqlite")]
 pub(crate) fn keep_private_at(path: &Path) {
     #[cfg(unix)]
@@ -132,7 +135,8 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Gives back to the owner what a strict umask took. Where a file system has no such rights, there are fewer or none to set.
+/// Restores the owner's permissions that a strict umask removed. Errors are ignored: some file systems have
+/// no such permissions.
 fn keep_private(file: &File) {
     #[cfg(unix)]
     {

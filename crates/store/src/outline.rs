@@ -1,34 +1,38 @@
-//! What a store keeps of a message beside its text, so that a conversation can be loaded without the texts of what is
-//! archived: who speaks, ids, and how much it is.
+//! Outlines of messages. A store keeps them in addition to the texts, to load a conversation without archived
+//! texts. They contain roles, ids and sizes.
 
 use context_window::{
     ItemId, Message, Role, ToolCall, events::checksum::checksum, message::Sizes, provider::meter,
 };
 use serde::{Deserialize, Serialize};
 
-/// A message without its texts. The names are those of the column `outline`.
+/// A message without its texts. The field names are the JSON keys in the column `outline`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     role: Role,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<ItemId>,
-    /// Id and name of each call.
+    /// The id and name of each tool call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     calls: Vec<(String, String)>,
+    /// The id of the tool call that a tool result answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answers: Option<String>,
+    /// True if the message is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     empty: bool,
     /// The checksum of the entry.
     entry: String,
+    /// The size of the message in bytes.
     bytes: u64,
-    /// Where it is another number than `bytes`.
+    /// The size as a user message in bytes. `None` if it equals `bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes_of_a_user: Option<u64>,
 }
 
 impl Outline {
-    pub(super) fn of(message: &Message, sum: &str) -> Self {
+    /// Creates the outline of a message whose entry has the checksum `sum`.
+    pub(super) fn from_message(message: &Message, sum: &str) -> Self {
         let calls = message.tool_calls().iter().map(|call| (call.id.clone(), call.name.clone()));
         let (bytes, of_a_user) = (meter::bytes(message), meter::bytes_of_a_user(message));
         Self {
@@ -43,6 +47,7 @@ impl Outline {
         }
     }
 
+    /// Returns a message without texts that has this outline.
     pub(super) fn into_message(self) -> Message {
         let entry = number(&self.entry);
         let call = |(id, name): (String, String)| ToolCall::new(id, name, "");
@@ -56,13 +61,14 @@ impl Outline {
         Message::outlined(self.role, self.id, calls, self.answers, sizes)
     }
 
-    /// The text of the column: a checksum with the number of the entry, and the outline.
+    /// Returns the text of the column: a checksum over the entry number and the outline, followed by the
+    /// outline as JSON.
     pub(super) fn written(&self, n: u64) -> serde_json::Result<String> {
         let json = serde_json::to_string(self)?;
         Ok(format!("{} {json}", checksum(n, &json)))
     }
 
-    /// What the column of entry `n` says, or what is wrong with it.
+    /// Parses the column of entry `n`. Returns a description of the problem if it is damaged.
     pub(super) fn read(n: u64, text: &str) -> Result<Self, String> {
         let (sum, json) = text.split_once(' ').ok_or("its outline has no checksum")?;
         if sum != checksum(n, json) {
@@ -72,12 +78,13 @@ impl Outline {
     }
 }
 
-/// Whether a message was made of the outline of this entry, by the entry's checksum.
+/// Checks if a message was created from the outline of the entry with this checksum.
 pub(super) fn is_of(message: &Message, sum: &str) -> bool {
     message.sizes().is_some_and(|sizes| sizes.entry == number(sum))
 }
 
-/// The 16 digits of a checksum as a number; one that is no checksum matches none.
+/// Returns the 16 hexadecimal digits of a checksum as a number. An invalid checksum becomes 0, which matches
+/// no entry.
 fn number(sum: &str) -> u64 {
     u64::from_str_radix(sum, 16).unwrap_or_default()
 }
@@ -105,10 +112,10 @@ mod tests {
             Message::system("rules <note>"),
         ] {
             let sum = checksum(7, message.text());
-            let written = Outline::of(&message, &sum).written(7).unwrap();
+            let written = Outline::from_message(&message, &sum).written(7).unwrap();
             let stub = Outline::read(7, &written).unwrap().into_message();
             assert!(message.is_loaded() && !stub.is_loaded());
-            assert_eq!(Outline::of(&stub, &sum), Outline::of(&message, &sum));
+            assert_eq!(Outline::from_message(&stub, &sum), Outline::from_message(&message, &sum));
             assert!(is_of(&stub, &sum) && !is_of(&stub, "0123456789abcdef") && !is_of(&message, &sum));
             assert_eq!(
                 (stub.role(), stub.id(), stub.answers(), stub.is_empty()),
@@ -120,7 +127,7 @@ mod tests {
             );
             assert!(stub.text().is_empty() && stub.parts().is_empty() && stub.reasoning().is_empty());
             assert!(serde_json::to_string(&stub).unwrap_err().to_string().contains("store"));
-            // Another entry's, or a changed one.
+            // The outline of another entry, and a changed one.
             assert!(Outline::read(8, &written).is_err());
             assert!(Outline::read(7, &written.replace("bytes", "byte5")).is_err());
             assert!(Outline::read(7, "").is_err());

@@ -1,4 +1,4 @@
-//! Rows of a session → a conversation.
+//! The conversion of a session's rows into a conversation.
 
 use super::{
     backend::Head,
@@ -9,27 +9,29 @@ use crate::error::{Error, Repr};
 use context_window::{Conversation, Message, conversation::Entry, events::LogEvent, plan::Anchor};
 use std::{collections::BTreeSet, ops::Range};
 
-/// What takes the rows of a session in order, and finds what is missing.
+/// A reader that receives the rows of a session in order, and detects missing ones.
 pub(super) struct Reading<'a> {
     pub(super) name: SessionName<'a>,
+    /// The number of the first entry to read.
     first: u64,
-    /// The number of the entry that comes next.
+    /// The number of the next expected entry.
     next: u64,
-    /// The entry of the newest prompt so far.
+    /// The number of the newest prompt's entry so far.
     sent: Option<u64>,
 }
 
 impl<'a> Reading<'a> {
-    /// From this entry on.
+    /// Creates a reader that starts at entry `first`.
     pub(super) fn from(name: SessionName<'a>, first: u64) -> Self {
         Self { name, first, next: first, sent: None }
     }
 
-    /// Takes one more row: the entry that comes next.
+    /// Advances to the next entry. Returns an error if the row is not the expected one.
     fn counts(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
         if row.n != self.next {
             return Err(self.name.damaged(self.next, "is missing"));
         }
+        // The row of the session is part of the same snapshot, so later entries would be damage.
         if row.n >= head.next {
             return Err(self.name.damaged(row.n, format!("stands behind the last one of {}", head.next)));
         }
@@ -37,7 +39,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Returns the entry of a row, with its prompt where that is the newest.
+    /// Returns the entry of a row. The newest prompt includes its items.
     pub(super) fn entry(&mut self, head: &Head, row: &Row) -> Result<LogEvent, Error> {
         self.counts(head, row)?;
         let entry = self.name.entry(row)?;
@@ -54,7 +56,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Returns a message, of which only the outline was read; none where the row is of anything else.
+    /// Returns a message without texts, built from its outline. Returns `None` for rows of events.
     fn outlined(&mut self, head: &Head, row: &Row) -> Result<Option<Message>, Error> {
         if row.kind != "message" {
             return Ok(None);
@@ -70,13 +72,13 @@ impl<'a> Reading<'a> {
         Ok(Some(message))
     }
 
-    /// After the last row.
+    /// Checks after the last row that no entries are missing.
     pub(super) fn ends(&self, head: &Head) -> Result<(), Error> {
         if self.next != head.next {
             return Err(self.name.damaged(self.next, format!("is missing; expected {} entries", head.next)));
         }
         match head.sent {
-            // Of a part of the session, the newest prompt may be before it.
+            // If only a part of the session is read, the newest prompt may come before it.
             Some(n) if n >= self.first && self.sent != Some(n) => {
                 Err(self.name.damaged(n, "is not the newest prompt, whose items are kept"))
             }
@@ -85,25 +87,26 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A conversation, as its rows come.
+/// A conversation that is built as its rows arrive.
 pub(super) struct Loading<'a> {
     reading: Reading<'a>,
     pub(super) log: Conversation,
 }
 
 impl<'a> Loading<'a> {
+    /// Creates an empty conversation for this session.
     pub(super) fn new(name: SessionName<'a>) -> Self {
         Self { reading: Reading::from(name, 0), log: Conversation::new() }
     }
 
-    /// A whole entry.
+    /// Adds a whole entry.
     pub(super) fn take(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
         let entry = self.reading.entry(head, row)?;
         let name = self.reading.name;
         self.log.apply_event(entry).map_err(|error| name.damaged(row.n, error))
     }
 
-    /// An entry, of a message its outline.
+    /// Adds an entry. A message is added from its outline.
     pub(super) fn take_outline(&mut self, head: &Head, row: &Row) -> Result<(), Error> {
         match self.reading.outlined(head, row)? {
             Some(message) => {
@@ -114,35 +117,38 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// After the last row.
+    /// Checks after the last row that no entries are missing.
     pub(super) fn ends(&self, head: &Head) -> Result<(), Error> {
         self.reading.ends(head)
     }
 }
 
-/// The messages of a conversation whose texts are not here, by their entries.
+/// The messages of a conversation whose texts are not loaded. Each has its entry number and its position,
+/// sorted by both.
 pub(super) struct Left(Vec<(u64, u32)>);
 
 impl Left {
-    /// Creates all of them.
-    pub(super) fn of(log: &Conversation) -> Self {
+    /// Finds all messages without loaded texts.
+    pub(super) fn from_log(log: &Conversation) -> Self {
         let (mut left, mut position) = (Vec::new(), 0);
         for (n, entry) in (0..).zip(log.entries()) {
             if let Entry::Message(message) = entry {
                 if !message.is_loaded() {
                     left.push((n, position));
                 }
+                // Entry numbers count events too, positions count messages only.
                 position += 1;
             }
         }
         Self(left)
     }
 
-    /// Those that a plan may look at: what is active, what a pin keeps, and what the newest prompt held.
+    /// Finds the messages without loaded texts that a plan may need: active messages, pinned ones, and those
+    /// in the newest prompt.
     pub(super) fn needed(log: &Conversation) -> Self {
         let items = log.anchor().and_then(Anchor::sent_items).unwrap_or_default();
         let held: BTreeSet<u32> = items.ids().filter_map(|id| log.position_of(id)).collect();
-        let mut left = Self::of(log);
+        let mut left = Self::from_log(log);
         left.0.retain(|(_, position)| log.may_be_sent(*position) || held.contains(position));
         left
     }
@@ -151,7 +157,7 @@ impl Left {
         self.0.is_empty()
     }
 
-    /// Their entries, in runs.
+    /// Returns the entry numbers as ranges of consecutive numbers.
     pub(super) fn runs(&self) -> Vec<Range<u64>> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         for (n, _) in &self.0 {
@@ -163,13 +169,15 @@ impl Left {
         runs
     }
 
-    /// Puts the message of a row in the place of its outline.
+    /// Replaces the outlined message of a row by the full message.
     pub(super) fn put(&self, log: &mut Conversation, name: SessionName<'_>, row: &Row) -> Result<(), Error> {
         let entry = name.entry(row)?;
+        // The list is sorted by entry number, so each lookup takes O(log n).
         let position = self.0.binary_search_by_key(&row.n, |(n, _)| *n).ok().map(|at| self.0[at].1);
         let (Some(position), Some(message)) = (position, entry.message()) else {
             return Err(name.damaged(row.n, "is no message"));
         };
+        // The session may have been deleted and created again since the outlines were read.
         if !outline::is_of(log.message(position), &row.sum) {
             return Err(name.fault(format!(
                 "entry {}: is another message than the one that was loaded; the session was deleted and begun again",
@@ -180,13 +188,13 @@ impl Left {
         Ok(())
     }
 
-    /// Checks if all of them are here now.
+    /// Checks if all of these messages are loaded now.
     pub(super) fn are_loaded(&self, log: &Conversation) -> bool {
         self.0.iter().all(|(_, position)| log.message(*position).is_loaded())
     }
 }
 
-/// Checks if every text is here.
+/// Returns an error if a message of the conversation is not loaded.
 pub(super) fn all_loaded(log: &Conversation) -> Result<(), Error> {
-    if Left::of(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
+    if Left::from_log(log).is_empty() { Ok(()) } else { Err(Error::new(Repr::NotLoaded)) }
 }

@@ -1,4 +1,4 @@
-//! Lines of a log: one record each, with its number and its checksum.
+//! The lines of a log. Each contains one record with its number and its checksum.
 
 use context_window::{
     events::{
@@ -10,10 +10,10 @@ use context_window::{
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-/// Digits of a checksum.
+/// The number of hexadecimal digits of a checksum.
 const SUM_DIGITS: usize = 16;
 
-/// One line of the file. The keys on disk are short: `n`, `sum`, `record`.
+/// A line of the file. The keys on disk are short: `n`, `sum`, `record`.
 #[derive(Serialize, Deserialize)]
 struct Line<'a> {
     #[serde(rename = "n")]
@@ -24,7 +24,7 @@ struct Line<'a> {
     record: &'a RawValue,
 }
 
-/// Parses the record of a line, if it is whole and the one that comes next.
+/// Parses the record of a line. Returns an error if the line is damaged or is not record `next`.
 pub(crate) fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned())?;
     let line: Line<'_> = serde_json::from_str(text)
@@ -38,25 +38,27 @@ pub(crate) fn parse(line: &[u8], next: u64) -> Result<Record, String> {
     serde_json::from_str(line.record.get()).map_err(|error| plain::without_place(&error))
 }
 
-/// Formats the line of a record, without its end.
+/// Formats the line of a record, without the line break.
 pub(crate) fn line_of(sequence: u64, record: &str) -> String {
     format!("{{\"n\":{sequence},\"sum\":\"{}\",\"record\":{record}}}", checksum(sequence, record))
 }
 
-/// Returns the line that a log begins with, with its end.
+/// Returns the first line of every log, with its line break.
 pub(crate) fn first_line() -> String {
     line_of(0, &format!("{{\"context_window_log\":{VERSION}}}")) + "\n"
 }
 
-/// Returns the number and the JSON of a record if the line is a whole one, wherever it stands.
+/// Returns the number and the JSON of a record if the line is intact, whatever its number.
 pub(crate) fn whole_record(line: &[u8]) -> Option<(u64, &str)> {
     let line: Line<'_> = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
     let json = line.record.get();
     (line.checksum == checksum(line.sequence, json)).then_some((line.sequence, json))
 }
 
-/// Returns true if a text without a line break can be the beginning of record `next`: all that a crash leaves of it.
+/// Returns true if a text without a line break can be the beginning of record `next`. A crash during a write
+/// can leave such a text.
 pub(crate) fn is_unfinished(text: &[u8], next: u64) -> bool {
+    // The checks follow the order of the line: number, checksum digits, separator, JSON of the record.
     let head = format!("{{\"n\":{next},\"sum\":\"");
     let middle = b"\",\"record\":";
     let Some(rest) = text.strip_prefix(head.as_bytes()) else { return head.as_bytes().starts_with(text) };
@@ -65,7 +67,7 @@ pub(crate) fn is_unfinished(text: &[u8], next: u64) -> bool {
         return false;
     }
     let Some(record) = rest.strip_prefix(middle) else { return middle.starts_with(rest) };
-    // A character of several bytes may be cut, too.
+    // A multi-byte character may be cut in its middle.
     let text = match std::str::from_utf8(record) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {
@@ -76,10 +78,11 @@ pub(crate) fn is_unfinished(text: &[u8], next: u64) -> bool {
     if !(text.is_empty() || text.starts_with('{')) {
         return false;
     }
-    // A number may be cut behind a sign, a point or an exponent, which alone is no number.
+    // A number may be cut after a sign, a point or an exponent. The parser then reports an invalid number
+    // instead of an early end, unless a digit follows.
     let just_ends = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof());
     match serde_json::from_str::<IgnoredAny>(text) {
-        // Only the last brace is missing.
+        // The JSON is complete, so only the closing brace of the line is missing and the checksum must match.
         Ok(_) => checksum(next, text).as_bytes() == sum,
         Err(_) => just_ends(text) || just_ends(&format!("{text}0")),
     }

@@ -1,4 +1,5 @@
-//! Logs with damage: what is whole, what would be lost, and the cut that keeps a copy.
+//! The repair of damaged logs: finds the intact part, lists the lost lines, and cuts them off after saving a
+//! copy.
 
 use crate::{
     error::{Error, Repr},
@@ -14,69 +15,70 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The longest text of a line that is shown, in bytes.
+/// The maximum shown text of a line, in bytes.
 const SHOWN_BYTES: usize = 400;
 
-/// A log from its damage on, or from its unfinished end on.
+/// The unusable part of a log, from its damage or its incomplete last record on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogDamage {
-    /// The first line that cannot be used, from 1.
+    /// The number of the first unusable line, from 1.
     pub line: usize,
-    /// The reason, as the rest of a sentence. `None` for an unfinished end, of which nothing was confirmed.
+    /// The problem, as the rest of a sentence. `None` for an incomplete last record, in which nothing was
+    /// confirmed.
     pub detail: Option<String>,
-    /// This line and all behind it; the first line alone if records follow it.
+    /// This line and all lines after it. Only the first line if intact records follow it.
     pub lost: Vec<LostLine>,
-    /// Whether the line is the first one of a log whose records follow it: it is the same in every log, and
-    /// is written again in place of a cut.
+    /// True if the line is the first one of a log and records follow it. The first line is the same in every
+    /// log, so it is written again instead of cutting the log.
     pub is_first_line: bool,
-    /// Line and reason of a second damage, which shows as soon as the first line is written again.
+    /// The line and problem of a second damage that remains after the first line is written again.
     pub second: Option<(usize, String)>,
 }
 
-/// A line that a cut takes out of a log.
+/// A line that a cut removes from a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostLine {
     /// Its number, from 1.
     pub line: usize,
-    /// Its length in bytes, with its end.
+    /// Its length in bytes, including the line break.
     pub bytes: u64,
-    /// The number of its record, if that is whole.
+    /// The number of its record, if the record is intact.
     pub record: Option<u64>,
-    /// The beginning of its record, or of the line if no record can be found in it.
+    /// The beginning of its record, or of the line if it contains no record.
     pub text: String,
 }
 
 /// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogState {
-    /// Messages up to the damage.
+    /// The number of messages before the damage.
     pub messages: usize,
-    /// Events up to the damage.
+    /// The number of events before the damage.
     pub events: usize,
-    /// The rest of the file, if it cannot be used.
+    /// The unusable rest of the file, if there is any.
     pub damage: Option<LogDamage>,
-    /// The file that holds what was cut.
+    /// The path of the copy of the removed part.
     pub copy: Option<PathBuf>,
 }
 
-/// Reads a log and says what of it cannot be used. Nothing is changed.
+/// Reads a log and reports its unusable part. Changes nothing.
 ///
 /// # Errors
 ///
-/// `ErrorKind::Journal` if the file cannot be read or is no log.
+/// Returns `ErrorKind::Journal` if the file cannot be read or is not a log.
 pub fn check_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let path = path.as_ref();
     let bytes = bytes_of(open(path, false)?, path)?;
     check(path, &bytes).map(|(checked, _)| checked)
 }
 
-/// Cuts a log off before its damage or its unfinished end, or writes its first line again. What is cut or
-/// replaced is written to a new file beside it first.
+/// Cuts off a log before its damage or its incomplete last record, or writes its first line again. The
+/// removed or replaced part is first written to a new file in the same folder.
 ///
 /// # Errors
 ///
-/// As [`check_log`]; also if another process writes the log, or the copy cannot be written: the log is as it
-/// was then.
+/// Returns the errors of [`check_log`]. Also fails if another process is writing the log or the copy cannot
+/// be written. The log is unchanged then.
 pub fn cut_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let path = path.as_ref();
     let mut file = open(path, true)?;
@@ -85,11 +87,12 @@ pub fn cut_log(path: impl AsRef<Path>) -> Result<LogState, Error> {
     let (mut checked, end) = check(path, &bytes)?;
     let Some(damage) = &checked.damage else { return Ok(checked) };
     let is_first_line = damage.is_first_line;
+    // The copy is synced before the log changes, so that a crash in between loses nothing.
     let lost = if is_first_line { &bytes[..first_line().len()] } else { &bytes[end..] };
     let copied = create_copy(path, &format!("from-line-{}.cut", damage.line)).and_then(|(name, mut copy)| {
         let written = copy.write_all(lost).and_then(|()| copy.sync_all()).and_then(|()| sync_folder(path));
         if written.is_err() {
-            // The error is returned. The log still has all that half of a copy has.
+            // The error is returned. The log still contains everything in the partial copy.
             drop(fs::remove_file(&name));
         }
         written.map(|()| name)
@@ -116,7 +119,7 @@ fn bytes_of(mut file: File, path: &Path) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Returns the state of a log, and the offset at which its last whole record ends.
+/// Returns the state of a log, and the byte offset of the end of its last whole record.
 fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
     let ReadLog { log, end, next, damage, truncated_tail, .. } = read_until_damage(bytes);
     let unusable = match (damage, truncated_tail) {
@@ -133,7 +136,8 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(LogState, usize), Error> {
     Ok((LogState { messages, events, damage, copy: None }, end))
 }
 
-/// Returns the state of a file whose first line is not that of a log: of a log if records follow it.
+/// Returns the state of a file whose first line is damaged. It is a log only if intact records follow that
+/// line.
 fn check_first_line(path: &Path, bytes: &[u8], detail: String) -> Result<(LogState, usize), Error> {
     let Some(mended) = read_without_first_line(bytes) else {
         return Err(Error::new(Repr::Journal { place: format!("{}:1", path.display()), detail }));
@@ -151,7 +155,7 @@ fn lost_lines(first: usize, bytes: &[u8]) -> Vec<LostLine> {
     let lost = lines.map(|(number, line)| {
         let (record, json) = whole_record(line).unzip();
         let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]);
-        // Number and checksum say nothing to a person.
+        // The number and the checksum mean nothing to a person.
         let found = || shown.split_once("\"record\":").map_or(&*shown, |(_, record)| record).trim_end();
         let text = json.unwrap_or_else(found).chars().take(SHOWN_BYTES).collect();
         LostLine { line: number, bytes: line.len() as u64, record, text }

@@ -1,4 +1,5 @@
-//! The tables, as numbered migrations in plain SQL. One that was released never changes; a new one is added behind it.
+//! The tables, as numbered migrations in plain SQL. A released migration never changes; new ones are added at
+//! the end.
 
 use crate::error::{Error, Repr};
 
@@ -6,15 +7,19 @@ use crate::error::{Error, Repr};
 pub(super) const VERSION: i64 = 1;
 const _: () = assert!(SQLITE.len() == VERSION as usize, "a version for each migration");
 
+/// The migrations of SQLite.
 pub(super) const SQLITE: [&str; 1] = [include_str!("migrations/sqlite-1.sql")];
+/// The migrations of PostgreSQL.
 #[cfg(feature = "postgres")]
 pub(super) const POSTGRES: [&str; SQLITE.len()] = [include_str!("migrations/postgres-1.sql")];
 
-/// The table that says which migrations were made: one row for each.
+/// The SQL for the table of applied migrations, with one row for each.
 pub(super) const CREATE: &str = "CREATE TABLE IF NOT EXISTS cw_schema (version BIGINT PRIMARY KEY)";
+/// The SQL for the version of the tables. It returns 0 before the first migration.
 pub(super) const NEWEST: &str = "SELECT coalesce(max(version), 0) FROM cw_schema";
 
-/// The migrations that are still to be made, each with its version, where the tables are of this one.
+/// Returns the migrations that are not yet applied, each with its version. `version` is the version of the
+/// existing tables. Returns an error if they are newer than this program.
 pub(super) fn pending<'s>(store: &str, version: i64, all: &[&'s str]) -> Result<Vec<(i64, &'s str)>, Error> {
     let made = usize::try_from(version).ok().filter(|made| *made <= all.len());
     let Some(made) = made else {
@@ -26,7 +31,7 @@ pub(super) fn pending<'s>(store: &str, version: i64, all: &[&'s str]) -> Result<
     Ok((1..).zip(all.iter().copied()).skip(made).collect())
 }
 
-/// A store that is only read has to be there, in the form of today.
+/// Checks that a read-only store exists and has the current version, because it cannot be migrated.
 pub(super) fn readable(store: &str, version: Option<i64>) -> Result<(), Error> {
     let detail = match version {
         Some(VERSION) => return Ok(()),

@@ -1,4 +1,4 @@
-//! Sessions in a database, for many writers.
+//! Sessions in a database, for several concurrent writers.
 
 use crate::error::{Error, Repr};
 use crate::journal::Journal;
@@ -13,20 +13,23 @@ use crate::entry::{Batch, Row, SessionName};
 use crate::reading::{Left, Loading, Reading};
 use crate::summary::{ListOptions, SessionSummary};
 
-/// How often a change is tried again that others overtook. Each time somebody else's was written.
+/// The maximum number of attempts for a change that other writers overtake. Each failed attempt means that
+/// another writer succeeded.
 const TRIES: u32 = 1_000;
 
-/// More entries than any session has, and few enough for the numbers of both databases.
+/// A limit above the number of entries of any session, and within the integer range of both databases.
 const MOST_ENTRIES: u64 = 1 << 62;
 
-/// The longest id of a session, in bytes: what every database takes as the key of an index.
+/// The maximum length of a session id in bytes. Every database accepts it as an index key.
 const ID_BYTES: usize = 1_000;
 
 /// Sessions in SQLite or PostgreSQL.
 ///
-/// One value is one connection, for one thread at a time; other threads and processes open their own. What a call confirmed
-/// is on disk, and a call that failed wrote nothing, unless its error says that this is not known. Revisions are numbers of
-/// entries: a session that holds `n` entries is at revision `n`.
+/// A `SessionStore` is one connection, for one thread at a time. Other threads and processes open their own.
+/// After a call succeeds, its changes are on disk. A failed call changes nothing, unless its error reports
+/// that this is unknown.
+///
+/// A revision is a number of entries: a session with `n` entries is at revision `n`.
 pub struct SessionStore {
     backend: Box<dyn Backend>,
 }
@@ -38,18 +41,20 @@ impl fmt::Debug for SessionStore {
 }
 
 impl SessionStore {
-    /// Opens a store, and makes it where there is none: `sqlite:FILE` or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
-    /// Only its owner may read a new file.
-    /// Tables of an earlier version are brought to today's form; while one program does, others wait.
+    /// Opens a store, or creates it if it does not exist. The address is `sqlite:FILE` or
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Only its owner may read a new file. Tables of an
+    /// earlier version are migrated, and other programs wait in the meantime.
     ///
-    /// PostgreSQL: version 13 or later, a database in UTF8. Without the feature `postgres-tls` nothing is encrypted on the
-    /// way, and `sslmode=require` is an error.
+    /// PostgreSQL needs version 13 or later and a database in UTF8. Without the feature `postgres-tls`,
+    /// connections are not encrypted, and `sslmode=require` is an error.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Store` where the address is not understood or this program was built without its database; where the file
-    /// or the server cannot be opened; and where the tables are of a later version, which changes nothing. No error quotes a
-    /// password.
+    /// Returns `ErrorKind::Store` in these cases. No error contains a password:
+    ///
+    /// - The address is invalid, or this program was built without its database.
+    /// - The file or the server cannot be opened.
+    /// - The tables have a later version. They stay unchanged.
     pub fn open(address: &str) -> Result<Self, Error> {
         match Address::parse(address)? {
             #[cfg(feature = "sqlite")]
@@ -63,12 +68,13 @@ impl SessionStore {
         }
     }
 
-    /// Opens a store that is there, and writes nothing to it: no tables are made. Beside the file of an SQLite store, SQLite may
-    /// leave its helper files `-wal` and `-shm`.
+    /// Opens an existing store for reading only, and creates no tables. SQLite may leave its helper files
+    /// `-wal` and `-shm` next to the file of an SQLite store.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::open`]; also where it holds no sessions, or tables of an earlier version.
+    /// Returns the errors of [`SessionStore::open`]. Also fails if the store has no sessions table, or tables
+    /// of an earlier version.
     pub fn open_read_only(address: &str) -> Result<Self, Error> {
         match Address::parse(address)? {
             #[cfg(feature = "sqlite")]
@@ -84,27 +90,35 @@ impl SessionStore {
         }
     }
 
-    /// What names the store in errors: the file, or the server and the database. No user and no password is in it.
+    /// Returns the store's name for errors: the file, or the server and the database. It contains no user and
+    /// no password.
     #[must_use]
     pub fn name(&self) -> &str {
         self.backend.name()
     }
 
-    /// Whether a text is the address of a store rather than the name of a file.
+    /// Returns true if the text is the address of a store rather than the name of a file.
     #[must_use]
     pub fn is_address(text: &str) -> bool {
         Address::is_one(text)
     }
 
-    /// Appends entries to a session that holds `expected` of them, all or none, and gives its new revision. 0 begins it.
+    /// Appends all entries or none to a session with `expected` entries, and returns its new revision. If
+    /// `expected` is 0, the session is created.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Conflict` where it holds more or fewer ([`Error::conflict`] says how many); `Input` for an id that is
-    /// empty, longer than 1,000 bytes or has a NUL character; `NotLoaded` for a message whose text is not here; `Store` where
-    /// the database refuses, or its file was deleted or replaced while it was open. Nothing is written then, unless the error
-    /// says that this is not known. Entries are not compared with those before them: [`SessionStore::save`]
-    /// writes what a conversation is known to allow.
+    /// All errors except an unknown outcome mean that nothing was written:
+    ///
+    /// - `ErrorKind::Conflict` if the session has another number of entries. [`Error::conflict`] returns both
+    ///   numbers.
+    /// - `Input` for an id that is empty, longer than 1,000 bytes, or contains a NUL character.
+    /// - `NotLoaded` for a message whose text is not loaded.
+    /// - `Store` if the database refuses, or its file was deleted or replaced while it was open. The error
+    ///   reports if the outcome is unknown.
+    ///
+    /// The entries are not validated against earlier ones. Use [`SessionStore::save`] to write the entries of
+    /// a valid conversation.
     pub fn append(
         &mut self,
         id: &str,
@@ -114,6 +128,7 @@ impl SessionStore {
         self.append_to(id, Known { key: None, next: expected }, events)
     }
 
+    /// Appends entries if the session is as the writer knows it.
     fn append_to(
         &mut self,
         id: &str,
@@ -122,10 +137,12 @@ impl SessionStore {
     ) -> Result<u64, Error> {
         check_id(id)?;
         let expected = known.next;
+        // Larger numbers could overflow the integers of the databases.
         if expected > MOST_ENTRIES {
             return Err(conflict(id, expected, self.next_of(id)?));
         }
-        let batch = Batch::of(expected, events)?;
+        let batch = Batch::from_events(expected, events)?;
+        // An empty append writes nothing, but still has to confirm the number of entries.
         if batch.rows.is_empty() {
             self.backend.ensure_named()?;
             let found = self.next_of(id)?;
@@ -134,6 +151,7 @@ impl SessionStore {
         self.write(id, known, &batch)
     }
 
+    /// Appends a batch. Returns the new revision, or a conflict.
     fn write(&mut self, id: &str, known: Known, batch: &Batch) -> Result<u64, Error> {
         match self.backend.append(id, known, batch)? {
             Written::Yes => Ok(batch.next(known.next)),
@@ -141,26 +159,33 @@ impl SessionStore {
         }
     }
 
-    /// How many entries a session holds; 0 where there is none.
+    /// Returns the session's number of entries, or 0 if it does not exist.
     fn next_of(&mut self, id: &str) -> Result<u64, Error> {
         Ok(self.backend.head(id)?.map_or(0, |head| head.next))
     }
 
-    /// Appends what a conversation has beyond `revision`, which is where it was loaded or saved last, and gives the new
-    /// revision.
+    /// Appends the entries of a conversation after `revision`, and returns the new revision. `revision` is
+    /// the one at which the conversation was last loaded or saved.
     ///
-    /// Where another writer came first and both can stand one after the other, the conversation takes in what that writer
-    /// wrote, and its own entries come behind it. They can where no item is touched by both, at most one of them has
-    /// messages, compactions or rewinds, at most one a sent prompt, and at most one changes the level of use: a pin beside a
-    /// reply, a report beside a question.
+    /// If another writer appended first, the entries of both are merged if possible. The conversation then
+    /// contains the other writer's entries, followed by its own. Merging is possible if all of these hold:
+    ///
+    /// - No item is changed by both.
+    /// - At most one of them has messages, compactions or rewinds.
+    /// - At most one of them has a sent prompt.
+    /// - At most one of them changes the level of use.
+    ///
+    /// Examples are a pin and a reply, or a report and a question.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::append`]: a conflict where they cannot. `ErrorKind::Input` where the entry before `revision` is another
-    /// one than in the session, or the conversation has fewer. The conversation is as it was then.
+    /// Returns the errors of [`SessionStore::append`], with a conflict if merging is impossible. Returns
+    /// `ErrorKind::Input` if the entry before `revision` differs from the stored one, or if the conversation
+    /// has fewer entries. The conversation is unchanged then.
     pub fn save(&mut self, id: &str, log: &mut Conversation, revision: u64) -> Result<u64, Error> {
         check_id(id)?;
         let key = self.check_continues(id, log, revision)?;
+        // Cloned once, because each attempt appends the same entries, possibly at a later position.
         let ours: Vec<LogEvent> = log.events_from(index(revision)).collect();
         let (mut known, mut merged) = (Known { key, next: revision }, None);
         for _ in 0..TRIES {
@@ -173,6 +198,8 @@ impl SessionStore {
                 }
                 Err(error) if is_behind(&error, revision) => {
                     let (theirs, head) = self.since(id, revision)?;
+                    // Another key means that the session was deleted and created again, so merging would mix
+                    // two conversations.
                     if key.is_some_and(|key| key != head.key) {
                         return Err(error);
                     }
@@ -185,13 +212,15 @@ impl SessionStore {
         Err(conflict(id, revision, known.next))
     }
 
-    /// Loads a session, changes it and saves it; where another writer came first, the change is made again, to what is there
-    /// now. A session that is not there is a new conversation. Gives the conversation and its revision.
+    /// Loads a session, changes it and saves it. If another writer was faster, applies the change again to
+    /// the new state. A session that does not exist starts as a new conversation. Returns the conversation
+    /// and its revision.
     ///
     /// # Errors
     ///
-    /// What `change` fails with: nothing is written then. As [`SessionStore::load`] and [`SessionStore::append`]; a conflict
-    /// only where 1,000 tries in a row were overtaken.
+    /// Returns the error of `change`, and writes nothing then. Also returns the errors of
+    /// [`SessionStore::load`] and [`SessionStore::append`]. Returns a conflict only after 1,000 failed
+    /// attempts in a row.
     pub fn update(
         &mut self,
         id: &str,
@@ -201,6 +230,7 @@ impl SessionStore {
         let (mut base, mut known) = self.load_known(id)?;
         let mut last = None;
         for _ in 0..TRIES {
+            // The change works on a copy, because it must start from the stored state at each attempt.
             let mut log = base.clone();
             change(&mut log)?;
             match self.append_to(id, known, log.events_from(index(known.next))) {
@@ -208,7 +238,7 @@ impl SessionStore {
                 Err(error) if error.conflict().is_some() => last = Some(error),
                 Err(error) => return Err(error),
             }
-            // What is new, where it is still the same session.
+            // Only the new entries are read, if it is still the same session.
             let new = match known.key {
                 Some(_) => self.since(id, known.next).ok(),
                 None => None,
@@ -218,44 +248,50 @@ impl SessionStore {
                     theirs.into_iter().try_for_each(|event| base.apply_event(event))?;
                     known.next = head.next;
                 }
+                // The session was created or replaced by another writer, so it is loaded as a whole.
                 None => (base, known) = self.load_known(id)?,
             }
         }
         Err(last.unwrap_or_else(|| conflict(id, known.next, known.next)))
     }
 
-    /// A session and its revision.
+    /// Loads a session. Returns the conversation and its revision.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database cannot be read, or an entry is missing
-    /// or damaged.
+    /// Returns `ErrorKind::NotFound` if there is no session with this id. Returns `Store` if the database
+    /// cannot be read, or if an entry is missing or damaged.
     pub fn load(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
         let (log, head) = self.load_whole(id)?.ok_or_else(|| self.missing(id))?;
         Ok((log, head.next))
     }
 
-    /// A session and its revision, or a new conversation at revision 0.
+    /// Loads a session, or creates a conversation at revision 0 if it does not exist. Returns the
+    /// conversation and its revision.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`], but for `NotFound`; `ErrorKind::Input` for what can be no id.
+    /// Returns the errors of [`SessionStore::load`] except `NotFound`. Returns `ErrorKind::Input` for an
+    /// invalid id.
     pub fn load_or_new(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
         check_id(id)?;
         let (log, known) = self.load_known(id)?;
         Ok((log, known.next))
     }
 
-    /// The entries that a session got since a revision, and its revision now. [`Conversation::apply_event`] takes them.
+    /// Returns the entries of a session after `revision`, and its current revision. Apply them with
+    /// [`Conversation::apply_event`].
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`]; a conflict where the session holds fewer entries than `revision`.
+    /// Returns the errors of [`SessionStore::load`]. Returns a conflict if the session has fewer entries than
+    /// `revision`.
     pub fn load_since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, u64), Error> {
         let (events, head) = self.since(id, revision)?;
         Ok((events, head.next))
     }
 
+    /// Reads the entries after `revision` and the session's row.
     fn since(&mut self, id: &str, revision: u64) -> Result<(Vec<LogEvent>, Head), Error> {
         let mut events = Vec::new();
         let store = self.backend.name().to_owned();
@@ -273,15 +309,17 @@ impl SessionStore {
         Ok((events, head))
     }
 
-    /// A session without the texts of what is archived, and its revision. Plans, usage and compactions are those of the whole
-    /// session; what needs one of the texts that were left
-    /// ([`Message::is_loaded`](context_window::Message::is_loaded)) fails with `ErrorKind::NotLoaded`, until
-    /// [`SessionStore::load_rest`] brought them: pinning an archived message, undoing a compaction, going
-    /// back to before one, a replay. Reports and screens say where a text was left.
+    /// Loads a session without the texts of archived messages. Returns the conversation and its revision.
+    /// Plans, usage and compactions are the same as those of the whole session.
+    ///
+    /// Some operations need a text that was not loaded
+    /// ([`Message::is_loaded`](context_window::Message::is_loaded)). They fail with `ErrorKind::NotLoaded`
+    /// until you call [`SessionStore::load_rest`]. Examples are pinning an archived message, undoing a
+    /// compaction, rewinding to before a compaction, and a replay. Reports and screens mark these texts.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`].
+    /// Returns the errors of [`SessionStore::load`].
     pub fn load_active(&mut self, id: &str) -> Result<(Conversation, u64), Error> {
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
@@ -292,6 +330,7 @@ impl SessionStore {
         loading.ends(&head)?;
         let mut log = loading.log;
         let needed = Left::needed(&log);
+        // Entries never change, so a second read is safe. Only a deletion in between can remove them.
         self.backend.rows(&head, &needed.runs(), &mut |_, row| needed.put(&mut log, name, &row))?;
         if !needed.are_loaded(&log) {
             return Err(name.fault("was deleted while it was loaded; nothing of it is left"));
@@ -299,20 +338,21 @@ impl SessionStore {
         Ok((log, head.next))
     }
 
-    /// Brings the texts that [`SessionStore::load_active`] left.
+    /// Loads the texts that [`SessionStore::load_active`] did not load.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`]; `ErrorKind::Store` where the session is another one than the conversation. The conversation
-    /// is as it was then.
+    /// Returns the errors of [`SessionStore::load`]. Returns `ErrorKind::Store` if the session is not the one
+    /// of the conversation. The conversation is unchanged then.
     pub fn load_rest(&mut self, id: &str, log: &mut Conversation) -> Result<(), Error> {
-        let left = Left::of(log);
+        let left = Left::from_log(log);
         if left.is_empty() {
             return Ok(());
         }
         let store = self.backend.name().to_owned();
         let name = SessionName { store: &store, id };
         let head = self.backend.head(id)?.ok_or_else(|| self.missing(id))?;
+        // A copy, so that an error leaves the caller's conversation as it is.
         let mut whole = log.clone();
         self.backend.rows(&head, &left.runs(), &mut |_, row| left.put(&mut whole, name, &row))?;
         if !left.are_loaded(&whole) {
@@ -322,31 +362,32 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Sessions, the one that was written last first. [`ListOptions::after`] gets the next page.
+    /// Lists sessions, the last written first. [`ListOptions::after`] selects the next page.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Store` where the database cannot be read.
+    /// Returns `ErrorKind::Store` if the database cannot be read.
     pub fn list(&mut self, options: &ListOptions) -> Result<Vec<SessionSummary>, Error> {
         self.backend.list(options)
     }
 
-    /// What a list says of one session; none where there is none of this id.
+    /// Returns the list row of one session, or `None` if there is no session with this id.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::list`].
+    /// Returns the errors of [`SessionStore::list`].
     pub fn summary(&mut self, id: &str) -> Result<Option<SessionSummary>, Error> {
         if check_id(id).is_err() { Ok(None) } else { self.backend.summary(id) }
     }
 
-    /// Begins a session `new` with the first `at` entries of another one, which is not changed. As in
-    /// [`Conversation::as_of`], what its newest prompt held is known only where that is the newest of the other one too.
+    /// Creates a session `new` with the first `at` entries of session `id`, which is not changed. The items
+    /// of the new session's newest prompt are known only if it is also the newest prompt of session `id`, as
+    /// in [`Conversation::as_of`].
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where there is no session `id`; `Input` where it has fewer entries, or `new` is taken or no id;
-    /// `Store` where the database refuses. Nothing is written then.
+    /// Returns `ErrorKind::NotFound` if there is no session `id`. Returns `Input` if it has fewer entries, or
+    /// if `new` is in use or invalid. Returns `Store` if the database refuses. Nothing is written then.
     pub fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<(), Error> {
         check_id(new)?;
         self.check_known(id)?;
@@ -361,20 +402,22 @@ impl SessionStore {
         }
     }
 
-    /// Puts a session away: it is in [`ListOptions::archived`] lists only. Everything else works as before.
+    /// Archives a session. It then appears only in [`ListOptions::archived`] lists. Everything else works as
+    /// before.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database refuses.
+    /// Returns `ErrorKind::NotFound` if there is no session with this id, and `Store` if the database
+    /// refuses.
     pub fn archive(&mut self, id: &str) -> Result<(), Error> {
         self.put_away(id, true)
     }
 
-    /// Takes a session back that was put away.
+    /// Unarchives a session.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::archive`].
+    /// Returns the errors of [`SessionStore::archive`].
     pub fn unarchive(&mut self, id: &str) -> Result<(), Error> {
         self.put_away(id, false)
     }
@@ -384,37 +427,39 @@ impl SessionStore {
         if self.backend.set_archived(id, archived)? { Ok(()) } else { Err(self.missing(id)) }
     }
 
-    /// Deletes a session and all of its entries, for good. Nothing is ever deleted but by this.
+    /// Deletes a session and all of its entries permanently. No other call deletes anything.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database refuses.
+    /// Returns `ErrorKind::NotFound` if there is no session with this id, and `Store` if the database
+    /// refuses.
     pub fn delete(&mut self, id: &str) -> Result<(), Error> {
         self.check_known(id)?;
         if self.backend.delete(id)? { Ok(()) } else { Err(self.missing(id)) }
     }
 
-    /// Begins a session with a conversation that is there already, and gives its revision.
+    /// Creates a session with an existing conversation, and returns its revision.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` where the id is taken; otherwise as [`SessionStore::append`].
+    /// Returns `ErrorKind::Input` if the id is in use, and otherwise the errors of [`SessionStore::append`].
     pub fn import(&mut self, id: &str, log: &Conversation) -> Result<u64, Error> {
         check_id(id)?;
         crate::reading::all_loaded(log)?;
         if self.backend.head(id)?.is_some() {
             return Err(taken(id));
         }
-        let written = self.write(id, Known { key: None, next: 0 }, &Batch::of(0, log.events())?);
+        let written = self.write(id, Known { key: None, next: 0 }, &Batch::from_events(0, log.events())?);
+        // Another writer may have created the session since the check above.
         written.map_err(|error| if error.conflict().is_some() { taken(id) } else { error })
     }
 
-    /// Begins a session with a log on disk, and gives its revision. The file is only read; an unfinished end that a crash left
-    /// is not part of it.
+    /// Creates a session from a log on disk, and returns its revision. The file is only read. An incomplete
+    /// last record, left by a crash, is ignored.
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::import`] and [`Journal::read`].
+    /// Returns the errors of [`SessionStore::import`] and [`Journal::read`].
     pub fn import_journal(&mut self, id: &str, path: impl AsRef<Path>) -> Result<u64, Error> {
         let path = path.as_ref();
         let place = path.display().to_string();
@@ -428,19 +473,20 @@ impl SessionStore {
     ///
     /// # Errors
     ///
-    /// As [`SessionStore::load`] and [`Journal::create`].
+    /// Returns the errors of [`SessionStore::load`] and [`Journal::create`].
     pub fn export_journal(&mut self, id: &str, path: impl AsRef<Path>) -> Result<(), Error> {
         let (log, _) = self.load(id)?;
         Journal::create(path, &log).map(drop)
     }
 
-    /// Looks at every entry of a session: numbers, checksums, outlines, whether each can have followed those before it, and
-    /// what the session's row says of them. Whole entries that stand in another session are not found.
+    /// Checks every entry of a session: its number, checksum and outline, and that it is a valid successor of
+    /// the entries before it. Also compares the session's row with the entries. Intact entries that were
+    /// moved to another session are not detected.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` where there is none of this id; `Store` where the database cannot be read. Damage is no error
-    /// here: [`SessionCheck::faults`].
+    /// Returns `ErrorKind::NotFound` if there is no session with this id, and `Store` if the database cannot
+    /// be read. Damage is not an error here: see [`SessionCheck::faults`].
     pub fn check(&mut self, id: &str) -> Result<SessionCheck, Error> {
         let store = self.backend.name().to_owned();
         let mut checking = Checking::new(SessionName { store: &store, id });
@@ -454,6 +500,7 @@ impl SessionStore {
         }
     }
 
+    /// Loads a whole session. Returns `None` if it does not exist.
     fn load_whole(&mut self, id: &str) -> Result<Option<(Conversation, Head)>, Error> {
         let store = self.backend.name().to_owned();
         let mut loading = Loading::new(SessionName { store: &store, id });
@@ -463,7 +510,7 @@ impl SessionStore {
         Ok(Some((loading.log, head)))
     }
 
-    /// A session, or a new one, and what is known of it.
+    /// Loads a session, or creates an empty conversation, together with its known state.
     fn load_known(&mut self, id: &str) -> Result<(Conversation, Known), Error> {
         let loaded = self.load_whole(id)?;
         Ok(loaded.map_or((Conversation::new(), Known { key: None, next: 0 }), |(log, head)| {
@@ -471,7 +518,8 @@ impl SessionStore {
         }))
     }
 
-    /// The rows of a session; none where there can be no such session.
+    /// Passes the rows of a session to `each`. Returns `None` if the session does not exist or its id is
+    /// invalid.
     fn read(
         &mut self,
         id: &str,
@@ -482,13 +530,13 @@ impl SessionStore {
         if check_id(id).is_err() { Ok(None) } else { self.backend.read(id, from, columns, each) }
     }
 
-    /// What can be no id is the id of no session.
+    /// Returns `ErrorKind::NotFound` for an invalid id, because no session can have it.
     fn check_known(&self, id: &str) -> Result<(), Error> {
         check_id(id).map_err(|_| self.missing(id))
     }
 
-    /// Whether a conversation goes on from what a session holds: its last entry that was saved is the one that is there. Gives
-    /// the session's number in the database.
+    /// Checks that a conversation continues a stored session: its last saved entry equals the stored one.
+    /// Returns the session's key in the database, or `None` at revision 0.
     fn check_continues(&mut self, id: &str, log: &Conversation, revision: u64) -> Result<Option<i64>, Error> {
         let place = || format!("conversation of session `{}`", id.escape_debug());
         let count = log.event_count() as u64;
@@ -496,6 +544,7 @@ impl SessionStore {
             let detail = format!("has {count} entries; expected {revision} or more, as it was loaded");
             return Err(Error::input(place(), detail));
         }
+        // The last saved entry identifies the session. A full comparison would read the whole session.
         let Some(last) = revision.checked_sub(1) else { return Ok(None) };
         let Some((key, row)) = self.backend.row(id, last)? else {
             return Err(conflict(id, revision, self.next_of(id)?));
@@ -517,7 +566,8 @@ impl SessionStore {
     }
 }
 
-/// What both writers make of a conversation, where theirs and ours can stand one after the other.
+/// Merges the entries of both writers into one conversation. Returns `None` if they do not commute or the
+/// conversation rejects them.
 fn merge(
     log: &Conversation,
     revision: u64,
@@ -528,6 +578,7 @@ fn merge(
     if !crate::commuting::commute(known, &theirs, ours) {
         return None;
     }
+    // The common entries are copied, then theirs come before ours, because theirs are already stored.
     let mut merged = Conversation::new();
     for entry in log.entries().take(index(revision)) {
         match entry {
@@ -540,7 +591,7 @@ fn merge(
     Some(merged)
 }
 
-/// Whether an error says that others wrote after this revision.
+/// Returns true if the error is a conflict with a writer who appended after this revision.
 fn is_behind(error: &Error, revision: u64) -> bool {
     error.conflict().is_some_and(|conflict| conflict.found > revision)
 }
@@ -564,7 +615,7 @@ fn taken(id: &str) -> Error {
     Error::input(format!("session `{}`", id.escape_debug()), detail)
 }
 
-/// The number of an entry in memory. No conversation has more than this.
+/// Converts the number of an entry to an index in memory. No conversation has more entries than `usize::MAX`.
 fn index(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }

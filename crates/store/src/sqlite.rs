@@ -1,4 +1,5 @@
-//! Sessions in one SQLite file: a write-ahead log, synced at each commit, one writer at a time.
+//! Sessions in one SQLite file, with a write-ahead log that is synced at each commit. There is one writer at
+//! a time.
 
 use super::{
     backend::{Backend, Columns, Each, Forked, Head, Known, Written},
@@ -22,39 +23,41 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How long a writer waits for another one.
+/// The maximum time to wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Pauses in which a new file is asked again for its write-ahead log, where two programs begin it at once: SQLite does not
-/// wait for that by itself.
+/// The pause between attempts to switch a new file to a write-ahead log. If two programs create the file at
+/// once, SQLite does not wait for that by itself.
 const BEGIN_PAUSE: Duration = Duration::from_millis(10);
+/// The maximum number of these attempts. All pauses together equal `PATIENCE`.
 const BEGIN_TRIES: u32 = 1_000;
 
-/// The advice of an error after which a transaction may be on disk or not.
+/// The advice in errors after which a transaction may or may not be on disk.
 const NOT_KNOWN: &str = "It is not known whether it was written: open the store again, load the session and compare it before it is saved again";
 
-/// The time of the database's own clock, to the millisecond.
+/// The SQL for the current time of the database's clock, in milliseconds.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 #[derive(Debug)]
 pub(super) struct Sqlite {
     name: String,
     connection: Connection,
-    /// The files of a store that is written, by their names: others may delete them, or put others in their place.
+    /// The identities of a writable store's files under their names. Others may delete or replace the files.
     files: Vec<NamedFile>,
-    /// Where the file is read without locks, since its folder may not be written: what it was when it was opened.
+    /// The state of the file when it was opened, if it is read without locks because its folder is not
+    /// writable.
     unlocked: Option<Unlocked>,
 }
 
-/// A file that is read without locks: another program may change it unseen.
+/// A file that is read without locks. Another program may change it unnoticed.
 #[derive(Debug)]
 struct Unlocked {
     path: String,
-    /// Length and time of the file, and length of its write-ahead log.
+    /// The length and modification time of the file, and the length of its write-ahead log.
     seen: (u64, Option<SystemTime>, u64),
 }
 
 impl Unlocked {
-    fn of(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         let file = fs::metadata(path).ok();
         let length = |data: &fs::Metadata| data.len();
         let log = fs::metadata(format!("{path}-wal")).map_or(0, |log| log.len());
@@ -63,12 +66,12 @@ impl Unlocked {
     }
 
     fn has_changed(&self) -> bool {
-        Self::of(&self.path).seen != self.seen
+        Self::from_path(&self.path).seen != self.seen
     }
 }
 
 impl Sqlite {
-    /// Opens a file or begins it, and brings its tables to today's form.
+    /// Opens or creates a file, and migrates its tables to the current version.
     pub(super) fn open(path: &str) -> Result<Self, Error> {
         let name = format!("sqlite:{path}");
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -76,7 +79,8 @@ impl Sqlite {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let is_new = !Path::new(path).exists();
         if is_new {
-            // SQLite gives `-wal` and `-shm` the rights of this file, and says why there can be none.
+            // SQLite copies the permissions of this file to `-wal` and `-shm`. If creation fails, SQLite
+            // reports the reason.
             drop(create_private(Path::new(path)));
         }
         let mut store = Self::connect_by_name(&name, path, flags)?;
@@ -84,7 +88,7 @@ impl Sqlite {
             keep_private_at(Path::new(path));
         }
         store.migrate()?;
-        // SQLite puts its own files beside the file that a link names.
+        // SQLite places its helper files next to the target of a symbolic link.
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.into());
         let beside = ["-wal", "-shm"].map(|end| {
             let mut name = real.clone().into_os_string();
@@ -96,10 +100,10 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// Connects to a file, and remembers which one it was.
+    /// Connects to a file, and records its identity.
     fn connect_by_name(name: &str, path: &str, flags: OpenFlags) -> Result<Self, Error> {
-        // A file of a lower layer (overlayfs) may be another one as soon as it is opened for writing, and is the same from
-        // then on.
+        // On a layered file system (overlayfs), the file's identity may change once when it is first opened
+        // for writing. A second attempt finds it stable.
         for _ in 0..2 {
             let before = NamedFile::at(Path::new(path));
             let store = Self::connect(name.into(), path, flags)?;
@@ -112,7 +116,7 @@ impl Sqlite {
         Err(Error::new(Repr::Store { place: name.into(), detail }))
     }
 
-    /// Checks that the names of the store's files still name those that are open.
+    /// Checks that the names of the store's files still refer to the open files.
     fn check_names(&self, so_far: &str) -> Result<(), Error> {
         self.files.iter().try_for_each(NamedFile::check).map_err(|fault| {
             let detail = format!("{fault}; {so_far}: open the store again and save the conversation there");
@@ -120,7 +124,7 @@ impl Sqlite {
         })
     }
 
-    /// Opens a file that is there, and writes nothing to it.
+    /// Opens an existing file for reading only.
     pub(super) fn open_read_only(path: &str) -> Result<Self, Error> {
         let name = format!("sqlite:{path}");
         if let Err(error) = fs::metadata(path) {
@@ -133,8 +137,8 @@ impl Sqlite {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let store = Self::connect(name.clone(), path, flags)?;
         let version = match store.version() {
-            // A folder that may not be written has no place for the index of the write-ahead log. Without such a log the
-            // file alone is the whole store.
+            // The index of the write-ahead log cannot be created in a folder that is not writable. Without a
+            // write-ahead log, the file alone contains the whole store.
             Err(error)
                 if matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)) =>
             {
@@ -146,12 +150,14 @@ impl Sqlite {
         Ok(store)
     }
 
+    /// Opens a file without locks. Fails if it has a write-ahead log, whose entries would be missed.
     fn open_unlocked(name: String, path: &str) -> Result<Self, Error> {
-        let unlocked = Unlocked::of(path);
+        let unlocked = Unlocked::from_path(path);
         if unlocked.seen.2 > 0 {
             let detail = "cannot be read: another program is writing it, and its folder may not be written here; read a copy";
             return Err(Error::new(Repr::Store { place: name, detail: detail.into() }));
         }
+        // `immutable` makes SQLite read without locks and without helper files.
         let uri = format!("file:{}?immutable=1", escaped(path));
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let store = Self::connect(name, &uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
@@ -161,13 +167,14 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// A read of one moment: also where the file is read without locks.
+    /// Runs a read on one snapshot. A file that is read without locks is opened again if it has changed.
     fn settled<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let changed = self.unlocked.as_ref().filter(|unlocked| unlocked.has_changed());
         if let Some(path) = changed.map(|unlocked| unlocked.path.clone()) {
             *self = Self::open_unlocked(self.name.clone(), &path)?;
         }
         let found = read(&self.connection);
+        // Without locks, a change during the read would mix two states, so the result is discarded.
         if self.unlocked.as_ref().is_some_and(Unlocked::has_changed) {
             let detail = "was changed by another program while it was read; try again".into();
             return Err(Error::new(Repr::Store { place: self.name.clone(), detail }));
@@ -175,6 +182,7 @@ impl Sqlite {
         found.map_err(|error| self.fault("cannot be read", &error))
     }
 
+    /// Connects to a regular file, with a busy timeout.
     fn connect(name: String, path: &str, flags: OpenFlags) -> Result<Self, Error> {
         let fault = |detail: String| Error::new(Repr::Store { place: name.clone(), detail });
         ensure_regular(Path::new(path)).map_err(&fault)?;
@@ -184,6 +192,7 @@ impl Sqlite {
         Ok(Self { name, connection, files: Vec::new(), unlocked: None })
     }
 
+    /// Applies the pending migrations.
     fn migrate(&mut self) -> Result<(), Error> {
         match self.prepare()? {
             Some(schema::VERSION) => return Ok(()),
@@ -195,6 +204,8 @@ impl Sqlite {
         let name = self.name.clone();
         self.write("its tables cannot be made", |transaction| {
             transaction.execute(schema::CREATE, ())?;
+            // Inside the transaction the version is read again: another program may have migrated the tables
+            // meanwhile.
             let version = transaction.query_row(schema::NEWEST, (), |row| row.get(0))?;
             Ok(match schema::pending(&name, version, &schema::SQLITE) {
                 Err(error) => Err(error),
@@ -209,9 +220,11 @@ impl Sqlite {
         })?
     }
 
-    /// The version of the tables. Where this program knows it, the connection is set up for writing.
+    /// Returns the version of the tables. If this program supports it, also sets up the connection for
+    /// writing.
     fn prepare(&self) -> Result<Option<i64>, Error> {
-        // Every try is short, and all of them together take as long as a writer is waited for.
+        // Each attempt returns at once if the file is busy. All attempts together take as long as the usual
+        // wait for a writer.
         let prepared = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
             let mut tries = 0;
             loop {
@@ -229,7 +242,7 @@ impl Sqlite {
     }
 
     fn try_to_prepare(&self) -> rusqlite::Result<Option<i64>> {
-        // The first read says whether this is a database at all, and of what version, before anything is written to it.
+        // The first read shows if this is a database, and its version, before anything is written to it.
         let version = self.version()?;
         if version.is_none_or(|version| version <= schema::VERSION) {
             for (name, value) in [("journal_mode", "wal"), ("synchronous", "full"), ("foreign_keys", "on")] {
@@ -239,7 +252,7 @@ impl Sqlite {
         Ok(version)
     }
 
-    /// The version of the tables; none where there are none of ours.
+    /// Returns the version of the tables, or `None` if the file has no tables of a store.
     fn version(&self) -> rusqlite::Result<Option<i64>> {
         let ours = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'cw_schema'";
         if self.connection.query_row(ours, (), |_| Ok(())).optional()?.is_none() {
@@ -248,7 +261,7 @@ impl Sqlite {
         self.connection.query_row(schema::NEWEST, (), |row| row.get(0)).map(Some)
     }
 
-    /// One transaction that writes: whole, or nothing of it.
+    /// Runs one write transaction, which is applied completely or not at all.
     fn write<T>(
         &mut self,
         what: &str,
@@ -264,12 +277,13 @@ impl Sqlite {
         });
         match done {
             Ok(done) => {
-                // A file that lost its name meanwhile is confirmed by nobody.
+                // If the file lost its name during the write, the changes are unreachable and must not be
+                // confirmed.
                 self.check_names("nothing was confirmed")?;
                 Ok(done)
             }
-            // The write-ahead log may hold the commit although it could not be synced: SQLite finds it there after a crash.
-            // A lock or a full disk comes before it is there.
+            // If the sync fails, the write-ahead log may still contain the commit, and SQLite finds it after
+            // a crash. A lock or a full disk fails earlier, so the outcome is known.
             Err(error) if is_committing && !is_before_commit(&error) => {
                 let detail = format!("{what}: {error}. {NOT_KNOWN}");
                 Err(Error::new(Repr::Store { place: self.name.clone(), detail }))
@@ -283,7 +297,7 @@ impl Sqlite {
     }
 }
 
-/// What SQLite says, in words that tell what to do.
+/// Returns the error text of SQLite with advice.
 fn said(error: &rusqlite::Error) -> String {
     let advice = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -301,6 +315,7 @@ fn said(error: &rusqlite::Error) -> String {
     format!("{error}{advice}")
 }
 
+/// Returns true if a failed commit certainly wrote nothing.
 fn is_before_commit(error: &rusqlite::Error) -> bool {
     is_busy(error) || error.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }
@@ -309,7 +324,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// A path as part of a URI.
+/// Percent-encodes a path for a URI.
 fn escaped(path: &str) -> String {
     let mut uri = String::new();
     for byte in path.bytes() {
@@ -321,7 +336,8 @@ fn escaped(path: &str) -> String {
     uri
 }
 
-/// Numbers of entries are far below this in any real store; a larger one finds nothing.
+/// Converts a number of entries to an SQL integer. Numbers in real stores are far smaller; a saturated number
+/// matches no row.
 fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -330,7 +346,7 @@ fn count(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or_default())
 }
 
-/// Its columns are number, kind, checksum, outline and entry.
+/// Reads an entry from the columns number, kind, checksum, outline and entry.
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     Ok(Row {
         n: count(row, 0)?,
@@ -341,12 +357,14 @@ fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     })
 }
 
-/// A text as it is: one that is not UTF-8 was damaged, and its checksum will say so.
+/// Returns a text column. Invalid UTF-8 means damage: it is replaced here, and the checksum then does not
+/// match.
 fn text(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
     let bytes = row.get_ref(at)?.as_bytes_or_null()?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
+/// Returns the row of a session with the items of its newest prompt.
 fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
     let sql = "SELECT key, next, sent, items, messages, model, tokens
                FROM cw_session LEFT JOIN cw_prompt ON session = key WHERE id = ?1";
@@ -365,7 +383,8 @@ fn head(connection: &Connection, id: &str) -> rusqlite::Result<Option<Head>> {
     connection.prepare_cached(sql)?.query_row([id], head).optional()
 }
 
-/// Rows of entries from `from` to before `to`, and what went wrong elsewhere while they were taken.
+/// Passes the entries of a range to `each`. The inner error comes from `each`, the outer one from the
+/// database.
 fn each_row(
     connection: &Connection,
     head: &Head,
@@ -375,6 +394,7 @@ fn each_row(
 ) -> rusqlite::Result<Result<(), Error>> {
     let entry = match columns {
         Columns::Entry => "entry",
+        // The texts of messages are the bulk of the data, so they are not read for outlines.
         Columns::Outlines => "CASE WHEN kind <> 'message' THEN entry END",
     };
     let sql = format!(
@@ -390,10 +410,12 @@ fn each_row(
     Ok(Ok(()))
 }
 
+/// Updates the session's row for its newest prompt, and replaces the stored items.
 fn write_sent(transaction: &Transaction<'_>, key: i64, sent: &SentPrompt) -> rusqlite::Result<()> {
     let at = sent.items.as_ref().map(|_| number(sent.n));
     let sql = "UPDATE cw_session SET model = ?2, tokens = ?3, sent = ?4 WHERE key = ?1";
     transaction.prepare_cached(sql)?.execute(params![key, sent.model, number(sent.tokens), at])?;
+    // Items of an earlier prompt must not remain with a newer one.
     let Some(items) = &sent.items else {
         return transaction.execute("DELETE FROM cw_prompt WHERE session = ?1", [key]).map(drop);
     };
@@ -428,6 +450,9 @@ impl Backend for Sqlite {
 
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
         let Known { key: known, next: expected } = known;
+        // The row of the session is updated first. Its WHERE clause compares the expected number of entries,
+        // so a
+        // conflict writes nothing.
         self.write("cannot be written", |transaction| {
             if expected == 0 && known.is_none() {
                 let begin =
@@ -470,7 +495,7 @@ impl Backend for Sqlite {
         each: &mut Each<'_>,
     ) -> Result<Option<Head>, Error> {
         self.settled(|connection| {
-            // Reads of one transaction see one moment.
+            // Reads of one transaction see one snapshot.
             let transaction = connection.unchecked_transaction()?;
             let Some(head) = head(&transaction, id)? else { return Ok(Ok(None)) };
             let rows = each_row(&transaction, &head, from..u64::MAX, columns, each)?;
@@ -565,7 +590,7 @@ impl Backend for Sqlite {
 mod tests {
     use super::*;
 
-    /// No test can take the power away: these are what SQLite promises durability by.
+    /// A test cannot cut the power, so this checks the settings on which the durability of SQLite depends.
     #[test]
     fn a_commit_is_synced() {
         let path = std::env::temp_dir().join(format!("context-window-synced-{}.db", std::process::id()));

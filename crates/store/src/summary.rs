@@ -1,26 +1,26 @@
-//! Lists of sessions: what a row of one says, and which page is asked for.
+//! Lists of sessions: the rows, and the selection of a page.
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct SessionSummary {
-    /// Its id.
+    /// The session's id.
     pub id: String,
-    /// The model of its newest prompt that was answered; none before the first.
+    /// The model of the newest answered prompt. `None` before the first one.
     pub model: Option<String>,
-    /// How many messages it has, archived ones included.
+    /// The number of messages, including archived ones.
     pub messages: u64,
-    /// How many entries: its revision.
+    /// The revision, which is the number of entries.
     pub revision: u64,
-    /// What its newest prompt took, in tokens as planned; none before the first.
+    /// The planned tokens of the newest prompt. `None` before the first one.
     pub tokens: Option<u64>,
-    /// When it was last written, by the clock of the database: UTC, as in `2026-11-25T13:00:00.000Z`.
+    /// The time of the last write in UTC, by the clock of the database, as in `2026-11-25T13:00:00.000Z`.
     pub updated: String,
-    /// Whether it was put away ([`SessionStore::archive`](super::SessionStore::archive)).
+    /// True if the session is archived ([`SessionStore::archive`](super::SessionStore::archive)).
     pub archived: bool,
 }
 
-/// Which sessions to list, newest first.
+/// A selection of sessions to list, newest first.
 ///
 /// ```
 /// use context_window_store::ListOptions;
@@ -30,7 +30,7 @@ pub struct SessionSummary {
 #[derive(Debug, Clone)]
 pub struct ListOptions {
     pub(super) limit: u32,
-    /// `updated` and `id` of the last session of the page before.
+    /// The `updated` and `id` of the last session on the previous page.
     pub(super) after: Option<(String, String)>,
     pub(super) archived: bool,
 }
@@ -42,27 +42,28 @@ impl Default for ListOptions {
 }
 
 impl ListOptions {
-    /// The newest 100 sessions that are not put away.
+    /// Creates a selection of the newest 100 sessions that are not archived.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// At most so many.
+    /// Sets the maximum number of sessions.
     #[must_use]
     pub fn with_limit(mut self, sessions: u32) -> Self {
         self.limit = sessions;
         self
     }
 
-    /// The page after the one that ends with this session. A session that is written between two pages moves to the front.
+    /// Selects the page after the one that ends with `last`. A session that is written in the meantime moves
+    /// to the first page.
     #[must_use]
     pub fn after(mut self, last: &SessionSummary) -> Self {
         self.after = Some((last.updated.clone(), last.id.clone()));
         self
     }
 
-    /// Those that are put away, in place of the others.
+    /// Selects archived sessions instead of the others.
     #[must_use]
     pub fn archived(mut self) -> Self {
         self.archived = true;

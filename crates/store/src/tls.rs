@@ -1,11 +1,16 @@
-//! Encryption on the way to PostgreSQL: certificates are checked against those that the system trusts.
+//! Encrypted connections to PostgreSQL. Certificates are checked against those that the system trusts.
 
 use crate::error::{Error, Repr};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use std::sync::Arc;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What makes encrypted connections. `SSL_CERT_FILE` names another file of trusted certificates.
+/// Creates a connector for encrypted connections. The variable `SSL_CERT_FILE` can name another file of
+/// trusted certificates.
+///
+/// # Errors
+///
+/// `ErrorKind::Store` if the system has no trusted certificates.
 pub(super) fn connector(name: &str) -> Result<MakeRustlsConnect, Error> {
     let fault = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
     let mut roots = RootCertStore::empty();
@@ -18,7 +23,7 @@ pub(super) fn connector(name: &str) -> Result<MakeRustlsConnect, Error> {
         );
         return Err(fault(detail));
     }
-    // Other crates of a program may have chosen another provider for themselves.
+    // The provider is set explicitly, because another crate of the program may have chosen another default.
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| fault(format!("cannot be connected to: {error}")))?;

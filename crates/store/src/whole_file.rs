@@ -1,4 +1,4 @@
-//! Files that are written whole: beside their place first, synced, then renamed.
+//! Files that are replaced as a whole: written to a partial file in the same folder, synced, then renamed.
 
 use crate::named_file::create_private;
 use std::{
@@ -8,44 +8,49 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The most partial files of one name and one process number that are passed over.
+/// The maximum number of partial files with the same name and process id that are skipped.
 const MOST_PARTS: u32 = 1_000_000;
-/// The longest name of a file, in bytes, that is repeated in that of its partial file: names have at most
-/// 255.
+/// The maximum length in bytes of a file name that is repeated in the name of its partial file. File names
+/// have at most 255 bytes.
 const LONGEST_NAME: usize = 200;
 
-/// Saves a whole file so that at every moment either the old or the new one is there: a file beside it,
-/// synced, then renamed. A link stays a link; what is there and is no file (a pipe, a device) is written to
-/// as it is. A new file is one that only its owner may read: texts of conversations are in it.
+/// Replaces a file as a whole, so that at every moment either the old or the new content exists. Writes a
+/// partial file, syncs it, and renames it.
+///
+/// A symbolic link stays a link. A pipe or device is written to directly. Only its owner may read a new file,
+/// because it contains texts of conversations.
 ///
 /// # Errors
 ///
-/// The error of the disk; the old file is as it was then.
+/// Returns the error of the disk. The old file is unchanged then.
 #[doc(hidden)]
 pub fn save_whole(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     save(path.as_ref(), contents, create_private)
 }
 
-/// Saves a whole file like [`save_whole`], but of no conversation: a new one has the rights that the process
-/// gives to all of its files.
+/// Replaces a file like [`save_whole`], but for content that is not private. A new file gets the default
+/// permissions of the process.
 ///
 /// # Errors
 ///
-/// As [`save_whole`].
+/// Returns the errors of [`save_whole`].
 #[doc(hidden)]
 pub fn save_whole_public(path: impl AsRef<Path>, contents: &[u8]) -> io::Result<()> {
     save(path.as_ref(), contents, |path| File::create_new(path))
 }
 
+/// A function that creates a new file.
 type Create = fn(&Path) -> io::Result<File>;
 
 fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
+    // The target of a link is replaced, so that the link itself stays.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.exists() && !path.is_file() {
         return fs::write(&path, contents);
     }
     let rights = fs::metadata(&path).map(|old| old.permissions()).ok();
-    // Who may read the old file may read the new one, and nobody else, at no moment.
+    // The partial file is private until it has the old permissions. So at no moment can anyone read it who
+    // may not read the old file.
     let (beside, mut file) = create_beside(&path, if rights.is_some() { create_private } else { create })?;
     let written = rights
         .map_or(Ok(()), |rights| file.set_permissions(rights))
@@ -54,21 +59,22 @@ fn save(path: &Path, contents: &[u8], create: Create) -> io::Result<()> {
         .and_then(|()| fs::rename(&beside, &path))
         .and_then(|()| sync_folder(&path));
     if written.is_err() {
-        // The error is returned. The partial file is ours and holds nothing that was confirmed.
+        // The error is returned. The partial file belongs to this call and contains nothing confirmed.
         drop(fs::remove_file(&beside));
     }
     written
 }
 
-/// Makes the partial file of `path` beside it, for this writer alone, readable by its owner alone.
+/// Creates the partial file of `path` in the same folder, for this writer only and readable by its owner
+/// only.
 ///
-/// A process that was killed leaves its partial file, and a process number comes again: in a container it is
-/// 1 each time, and two machines that share a folder may have the same one. So a file that is there, of a
-/// dead writer or of one that lives, is left as it is, and the next name is tried.
+/// A killed process leaves its partial file, and process ids repeat. In a container the id is always 1, and
+/// two machines that share a folder may have the same ids. An existing partial file is therefore left alone,
+/// even if its writer is dead, and the next name is tried.
 ///
 /// # Errors
 ///
-/// The error of the disk.
+/// Returns the error of the disk.
 #[doc(hidden)]
 pub fn create_part(path: impl AsRef<Path>) -> io::Result<(PathBuf, File)> {
     let path = path.as_ref();
@@ -85,8 +91,8 @@ fn create_beside(path: &Path, create: Create) -> io::Result<(PathBuf, File)> {
     create_first(path, name, suffixes, create)
 }
 
-/// Makes a new file beside another, for a copy of some of it: `NAME.SUFFIX`, or `NAME.2.SUFFIX` and so on if
-/// that is there.
+/// Creates a new file in the folder of another, for a copy of a part of it. The name is `NAME.SUFFIX`, or
+/// `NAME.2.SUFFIX` and so on if that exists.
 pub(crate) fn create_copy(path: &Path, suffix: &str) -> io::Result<(PathBuf, File)> {
     let Some(name) = path.file_name() else { return Err(io::ErrorKind::InvalidFilename.into()) };
     let suffixes = (1..=MOST_PARTS).map(|number| match number {
@@ -96,6 +102,7 @@ pub(crate) fn create_copy(path: &Path, suffix: &str) -> io::Result<(PathBuf, Fil
     create_first(path, name, suffixes, create_private)
 }
 
+/// Creates the first file of these suffixes that does not exist yet.
 fn create_first(
     path: &Path,
     name: &OsStr,
@@ -107,6 +114,7 @@ fn create_first(
         let mut name = name.to_owned();
         name.push(suffix);
         let beside = path.with_file_name(name);
+        // Creating fails if the file exists, so two writers never get the same file.
         match create(&beside) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|file| (beside, file)),
@@ -115,11 +123,11 @@ fn create_first(
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Syncs the folder of a file: a new name in it is on disk only when the folder is.
+/// Syncs the folder of a file. A new or renamed file is on disk only after its folder is synced.
 ///
 /// # Errors
 ///
-/// The error of the disk.
+/// Returns the error of the disk.
 #[doc(hidden)]
 pub fn sync_folder(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();

@@ -1,13 +1,16 @@
-//! Long texts as an error may hold them.
+//! Shortens long texts for error messages.
 
 use std::borrow::Cow;
 
-/// A text of at most `most` characters as it is; of a longer one its first `head`, its last, and how many bytes it has. The end
-/// has what `head` leaves, less an eighth for that number.
+/// Returns a text of at most `most` characters unchanged. A longer text is shortened to its first `head`
+/// characters, an ellipsis, its last characters and its length in bytes. The last part has `most - head`
+/// characters, less an eighth of `most` reserved for the length.
 #[doc(hidden)]
 #[must_use]
 pub fn abridged(text: &str, most: usize, head: usize) -> Cow<'_, str> {
     let place = |nth: usize| text.char_indices().nth(nth).map(|(at, _)| at);
+    // Complexity: reads O(`most`) characters; the middle of a longer text is never scanned. A text of at most
+    // `most` bytes has at most `most` characters, so the length alone decides for short texts.
     let (false, Some(_), Some(to)) = (text.len() <= most, place(most), place(head)) else {
         return text.into();
     };

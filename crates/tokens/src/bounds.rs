@@ -1,22 +1,24 @@
-//! What the bytes of a text prove about its tokens, before any of it is tokenised (rule N5). The proofs stand in
-//! `docs/reference/counting.md`.
+//! Token limits that follow from the byte length of a text, before any tokenization (byte bounds, rule N5).
+//! The proofs are in `docs/reference/counting.md`.
 
 /// Bounds of one vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Bytes that no token covers more of; none where that is not known.
+    /// The maximum number of bytes that one token covers, or `None` if it is not known.
     pub(super) longest: Option<u64>,
-    /// Whether a normaliser composes characters first, so that only some bytes are sure to reach the vocabulary.
+    /// True if a normalizer composes characters first. Then only some bytes are certain to reach the
+    /// vocabulary.
     pub(super) composes: bool,
-    /// The most tokens that a byte can become; none where that is not known.
+    /// The maximum number of tokens that one byte produces, or `None` if it is not known.
     pub(super) per_byte: Option<u64>,
 }
 
-/// A composed character decomposes into at most 4 characters of at most 4 bytes each, and is a byte at least.
+/// The maximum number of bytes of a text per byte of its composed form. A composed character has at least 1
+/// byte. It decomposes into at most 4 characters of at most 4 bytes each.
 const COMPOSED: u64 = 16;
 
 impl Bounds {
-    /// Whether the bytes alone prove more than `limit` tokens.
+    /// Returns true if the byte length alone proves that the text has more than `limit` tokens.
     pub(super) fn surely_over(self, text: &str, limit: u64) -> bool {
         let Some(longest) = self.longest else { return false };
         let covered = limit.saturating_mul(longest);
@@ -25,24 +27,28 @@ impl Bounds {
             || self.composes && bytes > covered && plain_bytes(text, covered) > covered
     }
 
-    /// The most bytes of a text that this many tokens can cover.
+    /// Returns the maximum number of bytes of a text that `tokens` tokens can cover, or `None` if it is not
+    /// known.
     pub(super) fn covers(self, tokens: u64) -> Option<u64> {
         let composed = if self.composes { COMPOSED } else { 1 };
         Some(self.longest?.saturating_mul(tokens).saturating_mul(composed))
     }
 
-    /// The most tokens of a text of this many bytes.
+    /// Returns the maximum number of tokens of a text of `bytes` bytes, or `None` if it is not known.
     pub(super) fn most(self, bytes: u64) -> Option<u64> {
         Some(self.per_byte?.saturating_mul(bytes))
     }
 }
 
-/// Bytes that no normal form takes away: ASCII that nothing combines with. Counts until there are more than `enough`.
+/// Counts the bytes that every normal form keeps: ASCII characters with no combining character after them.
+/// Stops once the count exceeds `enough`.
 fn plain_bytes(text: &str, enough: u64) -> u64 {
     let mut sum = 0;
     let bytes = text.as_bytes();
+    // Blocks of 4,096 bytes: within a block the loop has no branch, so the compiler can vectorize it.
     for start in (0..bytes.len()).step_by(4096) {
         let end = (start + 4096).min(bytes.len());
+        // The last byte of the text has no successor; a space is ASCII and never combines.
         let next = bytes[start + 1..].iter().chain(std::iter::once(&b' '));
         sum +=
             bytes[start..end].iter().zip(next).filter(|(a, b)| a.is_ascii() && b.is_ascii()).count() as u64;
@@ -71,7 +77,7 @@ mod tests {
     fn normal_form_keeps_plain_ascii() {
         let bounds = Bounds { longest: Some(4), composes: true, per_byte: Some(3) };
         assert!(bounds.surely_over("abcdefghi", 2));
-        // The last letter before an accent may go into it.
+        // An accent may combine with the letter before it.
         assert!(!bounds.surely_over("abcdefgh\u{301}", 2));
         let marks = "\u{1100}\u{1161}\u{11a8}".repeat(100);
         assert!(!bounds.surely_over(&marks, 20) && bounds.surely_over(&marks, 14));

@@ -1,5 +1,6 @@
-//! Counts of texts that recur from request to request (documents, tool schemas), remembered by content. It is bounded
-//! in bytes, and it may change speed only: what it knows was counted, and any of it may be forgotten.
+//! A cache of token counts by content, for texts that recur from request to request, such as documents and
+//! tool schemas. Its size in bytes is limited. It affects only speed: every entry was counted, and any entry
+//! may be evicted.
 
 use crate::certainty::Weight;
 use foldhash::{fast::FixedState, quality::RandomState};
@@ -17,58 +18,61 @@ use std::{
     },
 };
 
-/// A hash of a text that nobody outside of the process can foresee: documents come from outside.
+/// Hashes a text with a seed that no one outside the process can predict, because documents are untrusted.
 fn text_hash(text: &str) -> u64 {
     SEED.hash_one(text)
 }
 
+/// A random seed per process. A fixed seed would allow crafted documents to collide.
 static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
-/// A hash of what is remembered: of a document, also of what its delimiters name, because many documents may have one text.
+/// Hashes a cache key. The hash of a document includes its delimiter attributes, because many documents may
+/// have the same text.
 fn content_hash(recurring: Recurring<'_>) -> u64 {
     match recurring {
         Recurring::Text(text) => text_hash(text),
         Recurring::Document(document) => {
-            // Entries of one hash are compared as a whole: it need not hold the origin. Hashed as one value, the parts took
-            // a third of a plan whose documents are remembered.
+            // The origin is left out of the hash: entries with equal hashes are compared in full anyway.
+            // Hashing all parts as one value took a third of the planning time when all documents were
+            // cached.
             let score = document.score_bits.unwrap_or_default().wrapping_mul(0x9e37_79b9_7f4a_7c15);
             document.hash ^ SEED.hash_one(document.id).rotate_left(17) ^ score
         }
     }
 }
 
-/// What is known of a text: its count, or that it is over some number.
+/// The known facts about a text: its exact count, or a number of tokens that it exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Exactly(u64),
     MoreThan(u64),
 }
 
-/// A text to look for.
+/// A text to look up.
 #[derive(Clone, Copy)]
 pub(crate) enum Recurring<'a> {
-    /// It is counted as it is.
+    /// A text that is counted as it is.
     Text(&'a str),
-    /// A document, which is counted in its fence.
+    /// A document, which is counted together with its delimiters.
     Document(DocumentText<'a>),
 }
 
-/// A document between its delimiters: its text, and the attributes that the delimiters name.
+/// A document between its delimiters: its text, and the attributes that the delimiters contain.
 #[derive(Debug, Clone, Copy)]
 pub struct DocumentText<'a> {
-    /// The text.
+    /// The text of the document.
     pub text: &'a Arc<str>,
-    /// A hash of the text. Documents come from outside: seed it, so that nobody can foresee it.
+    /// A hash of the text. Documents are untrusted: seed the hash, so that no one can predict it.
     pub hash: u64,
     /// The id of the document.
     pub id: &'a str,
-    /// Its origin, if the delimiters name it.
+    /// The origin of the document, if the delimiters contain it.
     pub origin: Option<&'a Arc<str>>,
-    /// The bits of its score, if the delimiters name it.
+    /// The bits of its score, if the delimiters contain it.
     pub score_bits: Option<u64>,
 }
 
-/// A text that is remembered.
+/// The key of a cached count: a text and, for a document, its delimiter attributes.
 #[derive(Clone)]
 struct Key {
     hash: u64,
@@ -76,7 +80,7 @@ struct Key {
     fence: Option<Fence>,
 }
 
-/// What the fence of a document says.
+/// The attributes in the delimiters of a document.
 #[derive(Clone, PartialEq)]
 struct Fence {
     id: SmolStr,
@@ -97,6 +101,7 @@ impl Key {
     }
 }
 
+// Only the text hash is hashed, so that a borrowed `Wanted` finds an owned `Key` without copying the text.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
@@ -111,6 +116,7 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
+/// A borrowed key for lookups: the content hash and the text.
 struct Wanted<'a>(u64, Recurring<'a>);
 
 impl Hash for Wanted<'_> {
@@ -125,7 +131,8 @@ impl Equivalent<Key> for Wanted<'_> {
             && match (self.1, &key.fence) {
                 (Recurring::Text(text), None) => *text == *key.text,
                 (Recurring::Document(document), Some(fence)) => {
-                    // Mostly the very same text: two `Arc`s are compared by their places first.
+                    // The text is usually the same allocation: comparing two `Arc`s compares their pointers
+                    // first.
                     *document.text == key.text
                         && document.id == fence.id
                         && document.origin == fence.origin.as_ref()
@@ -136,11 +143,11 @@ impl Equivalent<Key> for Wanted<'_> {
     }
 }
 
-/// Texts, weighed in bytes.
+/// The weight of an entry: its size in bytes.
 #[derive(Debug, Clone)]
 struct Bytes;
 
-/// Bytes that an entry takes beside its text, about.
+/// The approximate size of an entry in bytes, without its text.
 const ENTRY: u64 = 160;
 
 impl Weighter<Key, Known> for Bytes {
@@ -149,15 +156,16 @@ impl Weighter<Key, Known> for Bytes {
     }
 }
 
-/// So few parts, each with a lock of its own, that one document of the largest size leaves room beside it.
+/// The number of shards, each with its own lock. It is small, so that a document of the largest size does not
+/// fill its shard.
 const SHARDS: u64 = 4;
 
-/// Remembers counts.
+/// A cache of token counts, limited by bytes.
 pub(super) struct ContentCache {
     counts: Cache<Key, Known, Bytes, FixedState>,
-    /// It holds this many bytes where no request needs more.
+    /// The configured capacity in bytes, used unless a request needs more.
     bytes: u64,
-    /// It holds about this many bytes now.
+    /// The current capacity in bytes, approximately.
     capacity: AtomicU64,
 }
 
@@ -168,8 +176,9 @@ impl fmt::Debug for ContentCache {
 }
 
 impl ContentCache {
-    /// A cache that holds about this many bytes of texts at most, or as many as [`ContentCache::make_room`] asks for.
+    /// Creates a cache of about `bytes` bytes. [`ContentCache::make_room`] can raise the capacity.
     pub(super) fn new(bytes: u64) -> Self {
+        // Assumes texts of 1 kB on average. The clamp limits the memory that the cache reserves at the start.
         let entries = usize::try_from(bytes / 1_024).unwrap_or(usize::MAX).clamp(16, 1 << 20);
         let mut options = OptionsBuilder::new();
         options.shards(SHARDS as usize).estimated_items_capacity(entries).weight_capacity(bytes);
@@ -178,15 +187,21 @@ impl ContentCache {
         Self { counts, bytes, capacity: AtomicU64::new(bytes) }
     }
 
-    /// Before the documents of a request are counted: `bytes` in all, and those of the longest. All are to be found again
-    /// when they come again, for which the cache needs twice their bytes, as each of its parts holds only what falls to it.
-    /// Where later requests with documents need less, it shrinks by an eighth with each.
+    /// Adapts the capacity before the documents of a request are counted. The arguments are the number of
+    /// documents, their total bytes, and the bytes of the longest one.
+    ///
+    /// The capacity rises to twice the total, so that every document is found again in the next request. Half
+    /// of it is reserve, because entries are distributed over the shards by hash, and unevenly. If later
+    /// requests need less, the capacity shrinks by an eighth per request.
     pub(super) fn make_room(&self, documents: u64, bytes: u64, longest: u64) {
         if self.bytes == 0 || documents == 0 {
             return;
         }
         let needed = (bytes + documents * ENTRY).saturating_mul(2);
+        // `weigh` skips texts longer than `capacity / (2 * SHARDS)`: the longest document must stay below
+        // that.
         let wanted = needed.max((longest + ENTRY).saturating_mul(2 * SHARDS)).max(self.bytes);
+        // Relaxed ordering is enough: the capacity is a hint, and a lost update changes only speed.
         let now = self.capacity.load(Ordering::Relaxed);
         let next = wanted.max(now - now / 8);
         if next != now {
@@ -195,7 +210,7 @@ impl ContentCache {
         }
     }
 
-    /// What `count` says of the text up to `limit`; it is asked only where that is not known.
+    /// Returns the cached result for the text up to `limit`. Calls `count` only if the cache cannot answer.
     pub(super) fn weigh<E>(
         &self,
         recurring: Recurring<'_>,
@@ -207,7 +222,7 @@ impl ContentCache {
             Recurring::Document(document) => document.text.len(),
         };
         let hash = content_hash(recurring);
-        // A longer text would push out too much else.
+        // A longer text would evict too many other entries.
         if length as u64 > self.capacity.load(Ordering::Relaxed) / (2 * SHARDS) {
             return count();
         }
@@ -215,6 +230,7 @@ impl ContentCache {
             Some(Known::Exactly(n)) => {
                 return Ok(if n <= limit { Weight::Exactly(n) } else { Weight::Over });
             }
+            // The text exceeds `least` tokens, so it also exceeds every smaller limit.
             Some(Known::MoreThan(least)) if least >= limit => return Ok(Weight::Over),
             _ => {}
         }
@@ -294,7 +310,7 @@ mod tests {
         assert!(cache.counts.weight() <= 10_000, "{}", cache.counts.weight());
     }
 
-    /// Entries of one hash are compared one by one.
+    /// Entries with equal hashes are compared one by one, and a long series of them would make lookups slow.
     #[test]
     fn documents_of_one_text_have_hashes_of_their_own() {
         let text: Arc<str> = "the same".into();

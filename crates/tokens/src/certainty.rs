@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-/// The certainty of a number of tokens (rule N4).
+/// The certainty of a number of tokens (certainty of counts, rule N4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Certainty {
-    /// The number itself.
+    /// The exact number.
     Exact,
-    /// Counting stopped here: the number is this one or more.
+    /// A lower bound: counting stopped at a limit, and the number is this one or more.
     AtLeast,
-    /// The number is this one or less.
+    /// An upper bound: the number is this one or less.
     UpperBound,
-    /// Nothing is proven about it.
+    /// An estimate without any proven bound.
     Estimate,
 }
 
@@ -40,8 +40,8 @@ pub struct TokenCount {
     pub certainty: Certainty,
 }
 
-/// The result of counting up to a limit: the count, or that it is over the limit. It is a function of text
-/// and limit only, never of earlier counts (rule O3).
+/// The result of counting up to a limit: the count, or `Over`. It depends only on the text and the limit,
+/// never on earlier counts (determinism, rule O3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weight {
     Exactly(u64),

@@ -1,5 +1,5 @@
-//! Token counters: the encodings of `OpenAI`, Hugging Face tokenizers, estimates, or a function of one's own
-//! (rule N1).
+//! Token counters: the `OpenAI` encodings, Hugging Face tokenizers, estimates, and functions of the caller
+//! (counters, rule N1).
 
 #[cfg(feature = "hf")]
 use crate::huggingface;
@@ -20,10 +20,10 @@ use std::{
     },
 };
 
-/// A counter of the tokens of plain text. Cheap to clone, shared between managers and threads.
+/// A counter of the tokens of plain text. It is cheap to clone and is shared between managers and threads.
 ///
-/// Content is plain text to every counter: `<|endoftext|>` in a document is counted as its characters (rule
-/// N2).
+/// Every counter treats content as plain text: `<|endoftext|>` in a document counts as its characters
+/// (content is plain text, rule N2).
 ///
 /// ```
 /// use context_window_tokens::{Certainty, TokenCounter};
@@ -32,8 +32,10 @@ use std::{
 /// let counter = TokenCounter::chars_per_4();
 /// let count = counter.count("How long do refunds take?")?;
 /// assert_eq!((count.tokens, count.certainty), (7, Certainty::Estimate));
-/// // A counter of one's own; an error of it stops the plan.
-/// let words = TokenCounter::from_fn("words", |text: &str| Ok::<_, std::io::Error>(text.split(' ').count() as u64));
+/// // Your own counter; an error of it stops the plan.
+/// let words = TokenCounter::from_fn("words", |text: &str| {
+///     Ok::<_, std::io::Error>(text.split(' ').count() as u64)
+/// });
 /// assert_eq!(words.count("How long?")?.tokens, 2);
 /// # Ok(())
 /// # }
@@ -49,7 +51,8 @@ pub struct TokenCounter {
 struct Inner {
     name: String,
     kind: Kind,
-    /// Tells the counters of one process apart, so that a count remembered beside a message is its own.
+    /// A number that is unique per counter in this process. A message caches its count together with this
+    /// number.
     tag: u32,
 }
 
@@ -65,21 +68,22 @@ enum Kind {
     Fn(Box<CountFn>),
 }
 
-/// More than any text has: what a counter of the caller's own may say of one.
+/// The maximum count accepted from a counter of the caller, more than any text has. Sums of such counts
+/// cannot overflow.
 const MOST: u64 = 1 << 40;
 
-/// The other forms of a tokenizer's name in this build.
+/// The end of the error message for an unknown name: the other accepted forms in this build.
 const OR_FILE: &str = if cfg!(feature = "hf") {
     ", or the path of a tokenizer.json"
 } else {
     " (a tokenizer.json needs the feature `hf`)"
 };
 
-/// Tags below this one belong to the built-in counters.
+/// The next free tag. Lower tags belong to the built-in counters.
 static NEXT_TAG: AtomicU32 = AtomicU32::new(8);
 
 impl TokenCounter {
-    /// Returns the names that [`TokenCounter::named`] knows in this build.
+    /// The names that [`TokenCounter::named`] accepts in this build.
     pub const NAMES: &'static [&'static str] = &[
         #[cfg(feature = "openai")]
         "o200k_base",
@@ -90,12 +94,13 @@ impl TokenCounter {
         "bytes",
     ];
 
-    /// Returns the counter of this name: `o200k_base`, `cl100k_base` (both with feature `openai`), `chars/4`,
-    /// `chars/3.5`, `bytes`, or, with feature `hf`, the path of a `tokenizer.json` or of the folder it is in.
+    /// Returns the counter with this name: `o200k_base`, `cl100k_base` (both with feature `openai`),
+    /// `chars/4`, `chars/3.5` or `bytes`. With feature `hf`, the name can also be the path of a
+    /// `tokenizer.json` or of its folder.
     ///
     /// # Errors
     ///
-    /// Returns an error if the name is not known in this build, or the file cannot be used.
+    /// Returns an error if the name is unknown in this build, or if the file cannot be used.
     pub fn named(name: &str) -> Result<Self, Error> {
         match name {
             #[cfg(feature = "openai")]
@@ -115,45 +120,45 @@ impl TokenCounter {
         }
     }
 
-    /// Creates a counter with the encoding of `gpt-4o` and everything newer from `OpenAI`. Exact.
+    /// Creates an exact counter with the encoding of `gpt-4o` and newer `OpenAI` models.
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn o200k_base() -> Self {
         Self::build("o200k_base", Kind::OpenAi(openai::Encoding::O200k), 1)
     }
 
-    /// Creates a counter with the encoding of `gpt-4` and `gpt-3.5-turbo`. Exact.
+    /// Creates an exact counter with the encoding of `gpt-4` and `gpt-3.5-turbo`.
     #[cfg(feature = "openai")]
     #[must_use]
     pub fn cl100k_base() -> Self {
         Self::build("cl100k_base", Kind::OpenAi(openai::Encoding::Cl100k), 2)
     }
 
-    /// Creates an estimate: a token for every 4 characters (Unicode scalar values) begun.
+    /// Creates an estimate of one token per 4 characters (Unicode scalar values), rounded up.
     #[must_use]
     pub fn chars_per_4() -> Self {
         Self::build("chars/4", Kind::Estimate(estimate::FOUR), 3)
     }
 
-    /// Creates an estimate: a token for every 3.5 characters begun, and 10 a message in place of the target's
-    /// wire format.
+    /// Creates an estimate of one token per 3.5 characters, rounded up. It adds 10 tokens per message in
+    /// place of the overhead of the target's wire format.
     #[must_use]
     pub fn chars_per_3_5() -> Self {
         Self::build("chars/3.5", Kind::Estimate(estimate::THREE_AND_A_HALF), 4)
     }
 
-    /// Creates an upper bound for byte-level vocabularies and those that fall back to bytes: a token for
-    /// every byte. It counts too much for English by about a factor of four, and never too little unless a
-    /// normaliser makes texts longer.
+    /// Creates an upper bound of one token per byte. It is valid for byte-level vocabularies and for those
+    /// that fall back to bytes, unless a normalizer makes texts longer. For English text it is about four
+    /// times too high.
     #[must_use]
     pub fn bytes() -> Self {
         Self::build("bytes", Kind::Bytes, 5)
     }
 
-    /// Loads the tokenizer of any model that comes with a `tokenizer.json`: the path of that file, or of the
-    /// folder it is in. Exact. The counter is named after the folder (or the file, if that is not called
-    /// `tokenizer.json`), with the first 8 digits of a hash of the file, so that plans distinguish two of
-    /// them.
+    /// Loads the tokenizer of any model that comes with a `tokenizer.json`, from the path of that file or of
+    /// its folder. The counter is exact. Its name begins with the name of the folder, or of a file that is
+    /// not called `tokenizer.json`. The first 8 digits of a hash of the file follow. The hash lets plans
+    /// distinguish two versions of a tokenizer.
     ///
     /// ```no_run
     /// let counter = context_window_tokens::TokenCounter::huggingface("models/qwen3")?;
@@ -162,7 +167,7 @@ impl TokenCounter {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file cannot be read, is no tokenizer, or drops merges at random.
+    /// Returns an error if the file cannot be read, is not a tokenizer, or drops merges at random.
     #[cfg(feature = "hf")]
     pub fn huggingface(path: impl AsRef<std::path::Path>) -> Result<Self, Error> {
         let path = path.as_ref();
@@ -170,11 +175,11 @@ impl TokenCounter {
         Self::from_huggingface_json(&name, &path.display().to_string(), &json)
     }
 
-    /// Loads a tokenizer from the bytes of a `tokenizer.json`; plans and errors call it `name`.
+    /// Loads a tokenizer from the bytes of a `tokenizer.json`. Plans and errors use `name` for it.
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::huggingface`].
+    /// Returns the errors of [`TokenCounter::huggingface`].
     #[cfg(feature = "hf")]
     pub fn huggingface_bytes(name: &str, json: &[u8]) -> Result<Self, Error> {
         let json = std::str::from_utf8(json)
@@ -189,13 +194,15 @@ impl TokenCounter {
         Ok(Self::build(&name, Kind::HuggingFace(Box::new(tokenizer)), next_tag()))
     }
 
-    /// Creates a counter from your own function. Its counts are taken as exact; it has to depend on the text
-    /// alone. More than 2^40 tokens for one text read as 2^40, so that sums do not overflow.
+    /// Creates a counter from your own function, which must depend on the text alone. Its counts are treated
+    /// as exact. A count above 2^40 tokens is reduced to 2^40, so that sums do not overflow.
     ///
     /// ```
     /// use context_window_tokens::TokenCounter;
     ///
-    /// let words = TokenCounter::from_fn("words", |text| Ok::<_, std::fmt::Error>(text.split(' ').count() as u64));
+    /// let words = TokenCounter::from_fn("words", |text| {
+    ///     Ok::<_, std::fmt::Error>(text.split(' ').count() as u64)
+    /// });
     /// assert_eq!(words.count("three short words")?.tokens, 3);
     /// # Ok::<(), context_window_tokens::Error>(())
     /// ```
@@ -218,6 +225,7 @@ impl TokenCounter {
             Kind::HuggingFace(_) => Certainty::Exact,
             Kind::Fn(_) => Certainty::Exact,
         };
+        // Loads the table now: otherwise the first plan would wait for page faults.
         #[cfg(feature = "openai")]
         if let Kind::OpenAi(encoding) = &kind {
             encoding.load();
@@ -226,41 +234,42 @@ impl TokenCounter {
         Self { inner: Arc::new(Inner { name: name.into(), kind, tag }), certainty, bounds, cache: None }
     }
 
-    /// States that no token of a counter of the caller's own covers more than so many bytes: texts that are
-    /// over a limit by their length alone are not counted then. What the built-in counters know of themselves
-    /// stays.
+    /// Declares that no token of your own counter covers more than `bytes` bytes. A text whose length alone
+    /// proves that it exceeds a limit is then not counted. Built-in counters ignore this method, because they
+    /// know their own bound.
     #[must_use]
     pub fn with_longest_token(mut self, bytes: u64) -> Self {
         if let Kind::Fn(_) = self.inner.kind {
+            // A token of 0 bytes would mean that every text exceeds every limit.
             self.bounds.longest = Some(bytes.max(1));
         }
         self
     }
 
-    /// Caches the counts of texts that recur from request to request (documents and the like), up to about
-    /// `bytes` bytes of text, or as many as the documents of one request need if that is more; 0 caches
-    /// nothing. Clones share the cache. It changes speed, never a plan. A manager sets the cache of a counter
-    /// without one by `tokens.cache_bytes`.
+    /// Caches the counts of texts that recur from request to request, such as documents. The capacity is
+    /// about `bytes` bytes of text, or more if the documents of one request need more; 0 disables the cache.
+    /// Clones share the cache. It changes speed, never a plan. If a counter has no cache, a manager adds one
+    /// of `tokens.cache_bytes`.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.cache = Some(Arc::new(ContentCache::new(bytes)));
         self
     }
 
-    /// Returns whether counts of recurring texts are cached: [`TokenCounter::with_cache`] was called.
+    /// Returns true if counts of recurring texts are cached, that is, after [`TokenCounter::with_cache`].
     #[must_use]
     pub fn has_cache(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// Returns this counter for a model that has another tokenizer: its numbers are estimates.
+    /// Marks the counts as estimates, for a model whose tokenizer differs from this one.
     #[must_use]
     pub fn into_estimate(mut self) -> Self {
         self.certainty = Certainty::Estimate;
         self
     }
 
-    /// Returns the counter's name, as in plans.
+    /// Returns the counter's name, as plans show it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
@@ -276,7 +285,7 @@ impl TokenCounter {
     ///
     /// # Errors
     ///
-    /// Returns an error if a counter of the caller's own fails; the source is its error.
+    /// Returns an error if your own counter fails; the source is its error.
     pub fn count(&self, text: &str) -> Result<TokenCount, Error> {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
@@ -291,10 +300,10 @@ impl TokenCounter {
         Ok(TokenCount { tokens: n, certainty })
     }
 
-    /// Counts, but no further than it takes to know that there are more than `limit` tokens: the count, or
-    /// `limit` + 1 with certainty `at_least` (`estimate` for counters that estimate). If the byte length
-    /// alone proves that the text is over the limit, it is not tokenized (rule N5): 100 MB against 8,000
-    /// tokens of `o200k_base` costs nothing.
+    /// Counts tokens only until the limit is exceeded. Returns the count, or `limit` + 1 with certainty
+    /// `at_least` (`estimate` for estimating counters). If the byte length alone proves that the text exceeds
+    /// the limit, the text is not tokenized (byte bounds, rule N5). Thus 100 MB against 8,000 tokens of
+    /// `o200k_base` takes no time.
     ///
     /// ```
     /// # #[cfg(feature = "openai")] {
@@ -309,7 +318,7 @@ impl TokenCounter {
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn count_up_to(&self, text: &str, limit: u64) -> Result<TokenCount, Error> {
         Ok(match self.count_to(text, limit)? {
             Weight::Exactly(n) => TokenCount { tokens: n, certainty: self.certainty },
@@ -319,14 +328,14 @@ impl TokenCounter {
         })
     }
 
-    /// Returns a long beginning of the text that has no more than `limit` tokens by itself, and its tokens.
-    /// It ends where a character ends. With the `OpenAI` encodings no whole word more would fit; with others
-    /// the place is found by halving, so a little more might. Nothing is read that no `limit` tokens can
-    /// cover (rule N5).
+    /// Returns a long prefix of the text that has at most `limit` tokens by itself, and its token count. The
+    /// prefix ends at a character boundary. With the `OpenAI` encodings it cannot be extended by a whole
+    /// word. Other counters find the end by bisection, so a slightly longer prefix might fit. Bytes that
+    /// `limit` tokens cannot cover are not read (byte bounds, rule N5).
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn prefix_within<'t>(&self, text: &'t str, limit: u64) -> Result<(&'t str, TokenCount), Error> {
         #[cfg(feature = "openai")]
         if let Kind::OpenAi(encoding) = &self.inner.kind {
@@ -338,6 +347,8 @@ impl TokenCounter {
         if let Weight::Exactly(n) = self.count_to(&text[..over], limit)? {
             return Ok((&text[..over], TokenCount { tokens: n, certainty: self.certainty }));
         }
+        // Invariant: `..end` fits and `..over` does not. Counts need not grow with the prefix, so the result
+        // is a prefix that fits, not always the longest one. Complexity: O(log n) counts.
         let (mut end, mut tokens) = (0, 0);
         while let middle = text.floor_char_boundary(end + (over - end) / 2)
             && middle > end
@@ -359,8 +370,8 @@ impl TokenCounter {
         }
     }
 
-    /// Returns the control tokens of this counter's vocabulary, such as `<|im_end|>`; empty if none are
-    /// known.
+    /// Returns the control tokens of this counter's vocabulary, such as `<|im_end|>`. The list is empty if
+    /// none are known.
     #[must_use]
     pub fn control_tokens(&self) -> &[String] {
         match &self.inner.kind {
@@ -370,12 +381,12 @@ impl TokenCounter {
         }
     }
 
-    /// Counts the tokens of a prompt as a chat template renders it: control tokens in it are tokens, not
-    /// characters (rule N2).
+    /// Counts the tokens of a prompt rendered by a chat template. Control tokens in it count as tokens, not
+    /// as characters (content is plain text, rule N2).
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn count_rendered(&self, text: &str) -> Result<u64, Error> {
         match &self.inner.kind {
             #[cfg(feature = "hf")]
@@ -390,39 +401,39 @@ impl TokenCounter {
         Error::new(Repr::Count { counter: self.inner.name.clone(), source })
     }
 
-    /// Counts the tokens of a text up to a limit. Returns `None` if there are more than `limit`; reads no
-    /// further than it takes to know that (rule N5).
+    /// Counts the tokens of a text up to a limit. Returns `None` if the text has more than `limit` tokens,
+    /// and stops reading as soon as that is known (byte bounds, rule N5).
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn count_within(&self, text: &str, limit: u64) -> Result<Option<u64>, Error> {
         Ok(self.count_to(text, limit)?.within())
     }
 
-    /// Like [`TokenCounter::count_within`], for a text that recurs from request to request, such as a tool
-    /// schema: it is counted once and cached by content.
+    /// Counts like [`TokenCounter::count_within`], for a text that recurs from request to request, such as a
+    /// tool schema. The count is cached by content.
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn count_recurring_within(&self, text: &str, limit: u64) -> Result<Option<u64>, Error> {
         Ok(self.count_recurring_to(text, limit)?.within())
     }
 
-    /// Like [`TokenCounter::count_recurring_within`], for a document between its delimiters, which
-    /// `delimited` puts together only if the count is not cached.
+    /// Counts like [`TokenCounter::count_recurring_within`], for a document between its delimiters. Calls
+    /// `delimited` to build that text only if the count is not cached.
     ///
     /// # Errors
     ///
-    /// As [`TokenCounter::count`].
+    /// Returns the error of [`TokenCounter::count`].
     pub fn count_document_within(
         &self,
         document: DocumentText<'_>,
         limit: u64,
         delimited: impl FnOnce() -> String,
     ) -> Result<Option<u64>, Error> {
-        // A text that is over the limit by its bytes alone is not even copied.
+        // A document whose bytes alone exceed the limit is not copied into its delimiters.
         if self.bounds.surely_over(document.text, limit) {
             return Ok(None);
         }
@@ -435,35 +446,36 @@ impl TokenCounter {
         Ok(weight?.within())
     }
 
-    /// Reserves cache space for the documents of a request: their number, their bytes in all, and those of
-    /// the longest.
+    /// Reserves cache space for the documents of a request. The arguments are their number, their total
+    /// bytes, and the bytes of the longest document.
     pub fn reserve_documents(&self, documents: u64, bytes: u64, longest: u64) {
         if let Some(cache) = &self.cache {
             cache.make_room(documents, bytes, longest);
         }
     }
 
-    /// Returns the most tokens that a text of this many bytes can have, or `None` if no bound is proven.
+    /// Returns the maximum number of tokens of a text of `bytes` bytes, or `None` if no bound is proven.
     #[must_use]
     pub fn max_tokens(&self, bytes: u64) -> Option<u64> {
         self.bounds.most(bytes)
     }
 
-    /// Returns the number that distinguishes this counter from others of the process, so that a cached count
-    /// is its own.
+    /// Returns a number that distinguishes this counter from all others in the process. A cached count is
+    /// valid only for the counter with the same number.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.inner.tag
     }
 
-    /// Returns a number that no counter of the process has, for counts that are cached beside it.
+    /// Returns a new number that no counter in the process has, for cached counts that come from another
+    /// source.
     #[must_use]
     pub fn next_id() -> u32 {
         next_tag()
     }
 
-    /// Returns the tokens that this counter adds per message in place of the provider's wire format, if its
-    /// rule does so.
+    /// Returns the tokens that this counter adds per message in place of the provider's wire format, or
+    /// `None` if it adds none.
     #[must_use]
     pub fn tokens_per_message(&self) -> Option<u64> {
         match &self.inner.kind {
@@ -472,8 +484,8 @@ impl TokenCounter {
         }
     }
 
-    /// Returns whether no token spans a line break that is followed by `<`: counts of texts that are joined
-    /// there add up.
+    /// Returns true if no token spans a line break followed by `<`. Counts of texts joined at such a place
+    /// then add up exactly.
     #[must_use]
     pub fn adds_up_at_delimiters(&self) -> bool {
         match &self.inner.kind {
@@ -493,7 +505,7 @@ impl TokenCounter {
         self.count_unproven_to(text, limit)
     }
 
-    /// Like `count_to`, without trying the byte bounds first.
+    /// Counts like `count_to`, but without the byte bounds. The caller has already checked them.
     fn count_unproven_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         let n = match &self.inner.kind {
             #[cfg(feature = "openai")]
@@ -505,6 +517,7 @@ impl TokenCounter {
 
     fn count_recurring_to(&self, text: &str, limit: u64) -> Result<Weight, Error> {
         match &self.cache {
+            // The byte bound comes first: a text that it proves too long must not evict cached counts.
             Some(_) if self.bounds.surely_over(text, limit) => Ok(Weight::Over),
             Some(cache) => cache.weigh(Recurring::Text(text), limit, || self.count_unproven_to(text, limit)),
             None => self.count_to(text, limit),

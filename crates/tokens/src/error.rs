@@ -1,14 +1,14 @@
-//! The error of this crate.
+//! The error type of this crate.
 
 use super::abridged;
 
-/// An error of a counter that an application brings.
+/// The error of a counter that the application provides.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// An error of a token counter: an unknown name, a file that is no tokenizer, or a failed count.
+/// An error of a token counter: an unknown name, a file that is not a tokenizer, or a failed count.
 ///
-/// The message names the tokenizer or the file, and what was expected. [`std::error::Error::source`] returns
-/// the error of a counter of your own.
+/// The message names the tokenizer or the file, and the expected input. [`std::error::Error::source`] returns
+/// the error of your own counter, if it caused this one.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(Box<Repr>);

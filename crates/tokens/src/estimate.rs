@@ -1,8 +1,8 @@
-//! Characters per token: rough, quick, and honest about it.
+//! Estimates of token counts from the number of characters: rough and fast.
 
 use super::bounds::Bounds;
 
-/// Counts Unicode scalar values, in tenths so that 3.5 stays a whole number.
+/// A ratio of characters (Unicode scalar values) per token, in tenths, so that 3.5 is an integer.
 pub(super) struct CharsPerToken {
     tenths: u64,
     pub(super) per_message: Option<u64>,
@@ -17,7 +17,7 @@ impl CharsPerToken {
         (text.chars().count() as u64 * 10).div_ceil(self.tenths)
     }
 
-    /// A character is 1 to 4 bytes.
+    /// Returns the byte bounds that follow from 1 to 4 bytes per character.
     pub(super) fn bounds(&self) -> Bounds {
         let longest = (self.tenths * 4).div_ceil(10);
         Bounds { longest: Some(longest), composes: false, per_byte: Some(1) }

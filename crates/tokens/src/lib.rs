@@ -1,5 +1,5 @@
-//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and counters of
-//! your own.
+//! Exact token counts: the `OpenAI` encodings, any Hugging Face `tokenizer.json`, estimates, and your own
+//! counters.
 //!
 //! ```
 //! use context_window_tokens::{Certainty, TokenCount, TokenCounter};
@@ -14,17 +14,18 @@
 //!
 //! # Overview
 //!
-//! A [`TokenCounter`] counts plain text; each [`TokenCount`] has its certainty. Counting stops early at a
-//! limit ([`TokenCounter::count_up_to`]), and counts of recurring texts are cached
+//! A [`TokenCounter`] counts plain text; each [`TokenCount`] carries its certainty. Counting can stop early
+//! at a limit ([`TokenCounter::count_up_to`]). A counter can cache the counts of recurring texts
 //! ([`TokenCounter::with_cache`]).
 //!
 //! # Features
 //!
-//! `openai`: the encodings `o200k_base` and `cl100k_base`, embedded. `hf`: any Hugging Face `tokenizer.json`.
+//! - `openai`: the encodings `o200k_base` and `cl100k_base`, embedded.
+//! - `hf`: any Hugging Face `tokenizer.json`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// The order of these lines is the order of the layers; a test reads it.
+// The modules are listed in layer order, lowest first. A test reads this list and checks the imports.
 mod abridged;
 mod certainty;
 mod bounds;

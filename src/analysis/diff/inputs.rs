@@ -1,4 +1,5 @@
-//! The inputs of a plan, and mixtures of the inputs of two plans: each input is taken from the one or the other.
+//! The inputs of a plan, and mixtures of the inputs of two plans. A mixture takes each input from one of the
+//! two.
 
 use crate::{
     conversation::{Conversation, MixedConversation},
@@ -9,7 +10,7 @@ use crate::{
 };
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// One of the inputs that may differ between two plans.
+/// An input that may differ between two plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Model,
@@ -25,7 +26,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    /// In the order in which they are changed one after the other.
+    /// All inputs, in the order in which they are changed one after the other.
     pub(super) const ALL: [Self; 10] = [
         Self::Model,
         Self::Config,
@@ -40,7 +41,7 @@ impl Input {
     ];
 }
 
-/// A manager and what it is asked.
+/// A manager with one of its requests.
 pub(super) type Side<'a> = (&'a ContextWindowManager, &'a PlanRequest<'a>);
 
 /// The two sides of a comparison.
@@ -51,15 +52,18 @@ pub(super) struct ComparisonInputs<'a> {
 }
 
 impl<'a> ComparisonInputs<'a> {
-    /// The inputs that differ.
+    /// Returns the inputs that differ, in the order of [`Input::ALL`].
     pub(super) fn differing(&self) -> Vec<Input> {
         Input::ALL.into_iter().filter(|input| self.differs(*input)).collect()
     }
 
     fn differs(&self, input: Input) -> bool {
         let Self { before: (manager, a), after: (other, b) } = self;
-        // What comes with an item that only one side has is no difference of its own.
+        // Both mixtures hold the items of the first side. The pin, TTL or score of an item that only one side
+        // has is part of that item, not a difference of its own.
         let mixtures = || (self.mixed(&[]), self.mixed(&[input]));
+        // One shared log has the same items, pins and archive on both sides, so only other inputs are
+        // compared.
         let one_log = std::ptr::eq(a.log, b.log);
         match input {
             Input::Model => !manager.is_for_the_target_of(other),
@@ -69,6 +73,7 @@ impl<'a> ComparisonInputs<'a> {
                 let texts = |request: &PlanRequest<'_>| {
                     let mut texts: Vec<(ItemId, String)> =
                         request.rag.iter().map(|item| (item.id.clone(), item.text.to_string())).collect();
+                    // Sorted, because the order of the documents is no input: they are ranked by score (S8).
                     texts.sort();
                     texts
                 };
@@ -91,6 +96,7 @@ impl<'a> ComparisonInputs<'a> {
             }
             Input::Lifetimes => {
                 let ((then, before), (now, after)) = mixtures();
+                // Compared by position, because both mixtures hold the same documents.
                 let ttl = |documents: &[RagItem]| documents.iter().map(|item| item.ttl).collect::<Vec<_>>();
                 now.all_lifetimes() != then.all_lifetimes() || ttl(&after) != ttl(&before)
             }
@@ -108,7 +114,8 @@ impl<'a> ComparisonInputs<'a> {
         }
     }
 
-    /// The log and the documents with these inputs from after, the others from before.
+    /// Returns the log and the documents with the `after` inputs of the second side and all others of the
+    /// first.
     fn mixed(&self, after: &[Input]) -> (Cow<'a, Conversation>, Vec<RagItem>) {
         let (a, b) = (self.before.1, self.after.1);
         let from = |input| if after.contains(&input) { b.log } else { a.log };
@@ -122,6 +129,7 @@ impl<'a> ComparisonInputs<'a> {
         };
         let documents = |input| if after.contains(&input) { &b.rag } else { &a.rag };
         let items = documents(Input::Items);
+        // Several documents may share one id (rule O5), so scores and TTLs are matched by id and number.
         let numbered = |list: &'a [RagItem]| numbered(list).zip(list).collect::<BTreeMap<_, _>>();
         let (scores, lifetimes) = (numbered(documents(Input::Scores)), numbered(documents(Input::Lifetimes)));
         let mixed = |(name, item): ((&ItemId, u32), &RagItem)| {
@@ -139,7 +147,8 @@ impl<'a> ComparisonInputs<'a> {
         (mixture.log(), mixed)
     }
 
-    /// The plan with these inputs from after, the others from before; none where they make no plan together.
+    /// Returns the plan with the `after` inputs of the second side and all others of the first. Returns
+    /// `None` if the mixture cannot be planned.
     pub(super) fn plan(&self, after: &[Input]) -> Option<ContextPlan> {
         self.try_plan(after).ok()
     }
@@ -163,7 +172,7 @@ impl<'a> ComparisonInputs<'a> {
     }
 }
 
-/// Each document by its id, and which of that id it is.
+/// Returns each document's id with its number, from 1, among the documents of that id.
 fn numbered(list: &[RagItem]) -> impl Iterator<Item = (&ItemId, u32)> {
     let mut seen: BTreeMap<&ItemId, u32> = BTreeMap::new();
     list.iter().map(move |item| {

@@ -1,4 +1,4 @@
-//! The differences between two plans, and the one input that each comes from.
+//! The differences between two plans, each with the one input that causes it.
 
 use super::Explainer;
 use crate::{
@@ -22,7 +22,7 @@ pub use tools::ToolsChange;
 use inputs::{ComparisonInputs, Input};
 use states::{States, shared};
 
-/// Every change between two plans.
+/// All changes between two plans.
 ///
 /// ```
 /// use context_window::{
@@ -31,7 +31,8 @@ use states::{States, shared};
 /// };
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// # let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+/// # let manager =
+/// #     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
 /// let log = Conversation::from([
 ///     Message::user("How long do refunds take?"),
 ///     Message::assistant("5 days."),
@@ -48,17 +49,17 @@ use states::{States, shared};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Diff {
-    /// In the order of the second plan: included items, excluded items, then items that only the first plan
-    /// has.
+    /// The items whose state or text differs, in the order of the second plan: included items, excluded
+    /// items, then items that only the first plan has.
     pub changes: Vec<Change>,
-    /// Messages whose reasoning is sent in one of the plans only, or lost for another reason.
+    /// Messages whose reasoning only one of the plans sends, or both drop for different reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thoughts: Vec<ReasoningChange>,
-    /// The declared tools, if they differ. They are the beginning of a prompt: any change ends the cached
-    /// prefix there.
+    /// The declared tools, if they differ. A prompt begins with its tools, so any change of them ends the
+    /// cached prefix there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsChange>,
-    /// The part of the first prompt that the second repeats, as a provider's cache can serve it.
+    /// The beginning of the first prompt that the second repeats, which a provider's cache can serve.
     pub prefix: Option<Prefix>,
 }
 
@@ -66,22 +67,23 @@ pub struct Diff {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// Its id.
+    /// The id of the item.
     pub id: ItemId,
-    /// True if it is a document: their ids are a namespace of their own.
+    /// True for a document. Document ids are a separate namespace.
     pub document: bool,
-    /// True if a plan has an item of the other namespace under this id too (rule O5).
+    /// True if one of the plans also has an item of the other namespace under this id (separate namespaces,
+    /// rule O5).
     #[serde(skip)]
     pub shares_id: bool,
-    /// Its state in the first plan.
+    /// The state of the item in the first plan.
     pub from: ItemState,
-    /// Its state in the second plan.
+    /// The state of the item in the second plan.
     pub to: ItemState,
-    /// True if only the text that is sent for it differs.
+    /// True if only the text sent for the item differs.
     pub text_changed: bool,
-    /// The input that this comes from.
+    /// The input that causes the change.
     pub cause: Cause,
-    /// The evidence for that, from planning again.
+    /// The evidence for the cause, from planning again.
     pub evidence: Evidence,
 }
 
@@ -89,11 +91,11 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ItemState {
-    /// The plan does not know it.
+    /// An item that the plan does not contain.
     Absent,
-    /// It is in.
+    /// An included item with its reason.
     Included(IncludedReason),
-    /// It is out.
+    /// An excluded item with its reason.
     Excluded(ExcludedCode),
 }
 
@@ -108,43 +110,43 @@ impl std::fmt::Display for ItemState {
     }
 }
 
-/// As it is displayed.
+/// Serializes the state as its display text.
 impl Serialize for ItemState {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// The input that a change comes from.
+/// The input that causes a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Cause {
-    /// The item was added, or other items were added, removed or changed and so freed or used tokens.
+    /// An added item, or other added, removed or changed items that freed or used tokens.
     NewItem,
-    /// The item was removed.
+    /// A removed item.
     RemovedItem,
-    /// The item has another text.
+    /// A changed text of the item.
     ChangedItem,
-    /// A TTL counted down, or was set.
+    /// A TTL that counted down or was set.
     Expiry,
-    /// Limits or token calibration.
+    /// Changed limits or a changed token calibration.
     Budget,
-    /// Something was pinned or unpinned.
+    /// An added or removed pin.
     Pin,
-    /// The priority of a pin.
+    /// A changed priority of a pin.
     Priority,
-    /// The score or origin of a document.
+    /// A changed score or origin of a document.
     Score,
-    /// A broken history was repaired in another way: a placeholder result was added or removed.
+    /// A different repair of a broken history: a placeholder result was added or removed.
     Repair,
-    /// The model, its wire format or the tokenizer.
+    /// A different model, wire format or tokenizer.
     Model,
-    /// Messages were archived, or a rewind took them away or brought them back.
+    /// Messages that were archived, or that a rewind removed or restored.
     Compaction,
-    /// The options of the planner.
+    /// Changed options of the planner.
     Config,
-    /// The last prompt: the start of its window, its documents (rule S5).
+    /// A different last prompt: the start of its window or its documents (sticky window, rule S5).
     LastPrompt,
 }
 
@@ -153,16 +155,17 @@ pub enum Cause {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Evidence {
-    /// From the first request, this input alone makes the change.
+    /// A change that this input alone makes in the first request.
     Alone,
-    /// If this input is reset to its value in the first request, the change disappears.
+    /// A change that disappears if this input is reset to its value in the first request.
     Needed,
-    /// Several inputs are needed. Changed one by one in a fixed order, the change appears at this one.
+    /// A change that needs several inputs. With the inputs changed one by one in a fixed order, it appears at
+    /// this one.
     Last,
 }
 
 impl Cause {
-    /// Returns its name in JSON and reports.
+    /// Returns the cause's name in JSON and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -184,12 +187,13 @@ impl Cause {
 }
 
 impl Diff {
-    /// Compares two plans by their inputs. Each item whose state differs is one change, also inside a run of
-    /// messages.
+    /// Compares the plans of two requests. Each item whose state or text differs is one change, even inside a
+    /// run of excluded messages.
     ///
     /// # Errors
     ///
-    /// Any error of planning the two requests; a mixture of them that makes no plan is no evidence.
+    /// Any error of planning the two requests. A mixture of the two that cannot be planned is no error: it
+    /// only counts as no evidence.
     pub fn between(before: &Explainer<'_>, after: &Explainer<'_>) -> Result<Self, Error> {
         let [before, after] = [before, after].map(|side| (side.manager, side.request));
         let plans = (before.0.plan(before.1)?, after.0.plan(after.1)?);
@@ -197,8 +201,9 @@ impl Diff {
         let thoughts = thoughts::changes(&plans.0, &plans.1);
         let tools = ToolsChange::between(&plans.0.prompt().tools, &plans.1.prompt().tools);
         let prefix = plans.1.prefix(&plans.0.anchor());
-        let states = (States::of(&plans.0, before.1), States::of(&plans.1, after.1));
+        let states = (States::from_plan(&plans.0, before.1), States::from_plan(&plans.1, after.1));
         let shared = shared(before.1.log, after.1.log);
+        // Items of the second plan come first, in its order, then those that only the first plan has.
         let items = states.1.items(&states.0, shared).into_iter().chain(states.0.items(&states.1, shared));
         let mut seen = BTreeSet::new();
         let mut changed: Vec<(Item, Snapshot, Snapshot)> = Vec::new();
@@ -206,11 +211,14 @@ impl Diff {
             if !seen.insert(item.clone()) {
                 continue;
             }
-            let (from, to) = (Snapshot::of(states.0.row(&item)), Snapshot::of(states.1.row(&item)));
+            let (from, to) =
+                (Snapshot::from_decision(states.0.row(&item)), Snapshot::from_decision(states.1.row(&item)));
             if from != to {
                 changed.push((item, from, to));
             }
         }
+        // The trials plan about three times for each input that differs, so they run only if there is a
+        // change.
         if changed.is_empty() {
             return Ok(Self { changes: Vec::new(), thoughts, tools, prefix });
         }
@@ -235,25 +243,25 @@ impl Diff {
     }
 }
 
-/// An item by its namespace.
+/// An item's id with its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     id: ItemId,
     document: bool,
 }
 
-/// The state of an item, and the text that is sent for it.
+/// An item's state and sent text, as far as a comparison needs them.
 #[derive(Debug, PartialEq, Eq)]
 struct Snapshot {
     state: ItemState,
-    /// A hash of the text that is sent for it.
+    /// A hash of the text that is sent for the item; `None` if the item is not included.
     sent: Option<String>,
-    /// True if it is a placeholder, which no participant wrote.
+    /// True for a placeholder that no participant wrote.
     made_up: bool,
 }
 
 impl Snapshot {
-    fn of(row: Option<Decision<'_>>) -> Self {
+    fn from_decision(row: Option<Decision<'_>>) -> Self {
         match row {
             Some(Decision::Included(row)) => Self {
                 state: ItemState::Included(row.reason),
@@ -270,6 +278,7 @@ impl Snapshot {
 
 fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     match input {
+        // Repairs come first: a placeholder is absent from one of the plans, but nobody added or removed it.
         Input::Items if from.made_up || to.made_up => Cause::Repair,
         Input::Items if to.state == ItemState::Absent => Cause::RemovedItem,
         Input::Items if from.state == to.state => Cause::ChangedItem,
@@ -286,18 +295,19 @@ fn cause(input: Input, from: &Snapshot, to: &Snapshot) -> Cause {
     }
 }
 
-/// Plans of mixtures of two requests.
+/// The plans of mixtures of two requests.
 struct Trials {
     inputs: Vec<Input>,
-    /// With only this input changed.
+    /// For each input, the trial with only that input changed.
     alone: Vec<Trial>,
-    /// With everything but this input changed.
+    /// For each input, the trial with all other inputs changed.
     without: Vec<Trial>,
-    /// With this input and those before it changed.
+    /// For each `n` from 0, the trial with the first `n` inputs changed.
     steps: Vec<Trial>,
 }
 
-/// One mixture: its plan, if it makes one, and whether its items are those of the second request.
+/// One mixture with its plan. `plan` is `None` if the mixture cannot be planned. `later_items` is true if its
+/// items are those of the second request.
 struct Trial {
     plan: Option<ContextPlan>,
     later_items: bool,
@@ -318,12 +328,12 @@ impl Trials {
         }
     }
 
-    /// Indexes every trial plan by item, so that many items can be looked up.
+    /// Indexes the plan of every trial by item, so that many items can be looked up.
     fn indexed<'t>(&'t self, sides: &ComparisonInputs<'t>) -> Indexed<'t> {
         let states = |trials: &'t [Trial]| {
             let of = |trial: &'t Trial| {
                 let request = if trial.later_items { sides.after.1 } else { sides.before.1 };
-                trial.plan.as_ref().map(|plan| States::of(plan, request))
+                trial.plan.as_ref().map(|plan| States::from_plan(plan, request))
             };
             trials.iter().map(of).collect()
         };
@@ -336,7 +346,7 @@ impl Trials {
     }
 }
 
-/// The state of every item in each mixture; none for a mixture that makes no plan.
+/// The item states of each trial; `None` for a trial without a plan.
 struct Indexed<'t> {
     inputs: &'t [Input],
     alone: Vec<Option<States<'t>>>,
@@ -345,22 +355,26 @@ struct Indexed<'t> {
 }
 
 impl Indexed<'_> {
-    /// Returns the one input that a change comes from: one that makes it alone, else one without which it is
-    /// not made, else the last one it takes.
+    /// Returns the input that causes a change, with the evidence. It is the first input that makes the change
+    /// alone. If there is none, it is the first input without which the change disappears, and else the last
+    /// step at which the change appears.
     fn cause_of(&self, item: &Item, from: &Snapshot, to: &Snapshot) -> (Input, Evidence) {
         let is = |states: &Option<States<'_>>, wanted: &Snapshot| {
-            states.as_ref().is_some_and(|states| Snapshot::of(states.row(item)) == *wanted)
+            states.as_ref().is_some_and(|states| Snapshot::from_decision(states.row(item)) == *wanted)
         };
         let alone = self.alone.iter().position(|trial| is(trial, to));
         let needed = || self.without.iter().position(|trial| is(trial, from));
         let last = || {
+            // The last such step counts, because a change may appear, disappear and appear again along the
+            // steps.
             let comes = |at: &usize| !is(&self.steps[*at], to) && is(&self.steps[at + 1], to);
             (0..self.inputs.len()).rev().find(comes)
         };
         let found = alone.map(|at| (at, Evidence::Alone));
         let found = found.or_else(|| needed().map(|at| (at, Evidence::Needed)));
         let found = found.or_else(|| last().map(|at| (at, Evidence::Last)));
-        // Two requests without a difference make one plan.
+        // The steps lead from the first plan to the second, so one of them makes the change. The default is
+        // only for mixtures that do not reproduce these plans.
         found.map_or((Input::Items, Evidence::Last), |(at, shown)| (self.inputs[at], shown))
     }
 }

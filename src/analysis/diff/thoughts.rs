@@ -1,4 +1,4 @@
-//! Changes of the reasoning of earlier replies from one plan to another (rules K1 to K4).
+//! Changes in the reasoning of earlier replies between two plans (reasoning rules K1 to K4).
 
 use crate::{
     item::ItemId,
@@ -7,31 +7,31 @@ use crate::{
 use serde::Serialize;
 use std::{collections::BTreeMap, fmt};
 
-/// A message whose reasoning is sent in one plan and not in the other, or is lost to both for another reason.
+/// A message whose reasoning has a different state in the two plans: sent, dropped for a reason, or absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ReasoningChange {
-    /// The message that it came with.
+    /// The id of the message.
     pub id: ItemId,
     from: ReasoningState,
     to: ReasoningState,
 }
 
 impl ReasoningChange {
-    /// Returns true if the first plan sends it.
+    /// Returns true if the first plan sends the reasoning.
     #[must_use]
     pub fn was_sent(&self) -> bool {
         self.from == ReasoningState::Sent
     }
 
-    /// Returns true if the second plan sends it.
+    /// Returns true if the second plan sends the reasoning.
     #[must_use]
     pub fn is_sent(&self) -> bool {
         self.to == ReasoningState::Sent
     }
 
-    /// Returns the reason why the second plan drops it, or `None` if it sends it or does not hold the
-    /// message.
+    /// Returns the reason why the second plan drops the reasoning. Returns `None` if the plan sends it, or
+    /// does not include the message.
     #[must_use]
     pub fn drop_reason(&self) -> Option<&DropReason> {
         match &self.to {
@@ -40,13 +40,13 @@ impl ReasoningChange {
         }
     }
 
-    /// Describes it in the first plan: `sent`, `lost` with its reason, or `not there`.
+    /// Describes the reasoning in the first plan: `sent`, `lost` with the reason, or `not there`.
     #[must_use]
     pub fn before(&self) -> impl fmt::Display {
         &self.from
     }
 
-    /// Describes it in the second plan, as [`ReasoningChange::before`] does.
+    /// Describes the reasoning in the second plan, as [`ReasoningChange::before`] does.
     #[must_use]
     pub fn after(&self) -> impl fmt::Display {
         &self.to
@@ -57,11 +57,11 @@ impl ReasoningChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ReasoningState {
-    /// It is sent.
+    /// Reasoning that is sent.
     Sent,
-    /// It is lost, or its provider is to leave it out.
+    /// Reasoning that is dropped, or that its provider is asked to leave out.
     Lost(DropReason),
-    /// The message is not in the prompt, or has no reasoning.
+    /// No reasoning: the message is excluded, or has none.
     Absent,
 }
 
@@ -75,7 +75,8 @@ impl fmt::Display for ReasoningState {
     }
 }
 
-/// Returns the changes, in the order of the second plan; then those of messages that only the first one has.
+/// Returns the changes in the order of the second plan, then those of messages that only the first plan
+/// includes.
 pub(super) fn changes(before: &ContextPlan, after: &ContextPlan) -> Vec<ReasoningChange> {
     let states = [before, after].map(states);
     let order = [after, before].map(|plan| plan.included.iter().map(|row| &row.id));
@@ -93,5 +94,7 @@ fn states(plan: &ContextPlan) -> BTreeMap<&ItemId, ReasoningState> {
     let sent = plan.included.iter().filter(|row| !row.body.reasoning().is_empty());
     let sent = sent.map(|row| (&row.id, ReasoningState::Sent));
     let lost = plan.thoughts.lost.iter().map(|lost| (&lost.id, ReasoningState::Lost(lost.why.clone())));
+    // Dropped reasoning comes last and replaces sent reasoning in the map. Under
+    // `conversation.reasoning = "provider"`, reasoning is sent although its provider drops it.
     sent.chain(lost).collect()
 }

@@ -1,10 +1,10 @@
-//! Declared tools that differ between two prompts.
+//! The difference between the declared tools of two prompts.
 
 use crate::message::Tool;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The declared tools that differ between two prompts, by name.
+/// The difference between the declared tools of two prompts, by tool name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ToolsChange {
@@ -12,14 +12,14 @@ pub struct ToolsChange {
     pub added: Vec<String>,
     /// Tools that only the first prompt declares.
     pub removed: Vec<String>,
-    /// Tools that both declare, with another definition.
+    /// Tools that both prompts declare, with different definitions.
     pub changed: Vec<String>,
-    /// Whether those that both declare are in another order.
+    /// True if the tools that both prompts declare are in a different order.
     pub reordered: bool,
 }
 
 impl ToolsChange {
-    /// Returns what differs between two lists of tools; `None` if they are equal.
+    /// Returns the difference between two lists of tools, or `None` if they are equal.
     pub(super) fn between(before: &[Tool], after: &[Tool]) -> Option<Self> {
         if before == after {
             return None;
@@ -43,18 +43,19 @@ impl ToolsChange {
         })
     }
 
-    /// Whether nothing but the order differs.
+    /// Returns true if only the order differs.
     #[must_use]
     pub fn is_order_only(&self) -> bool {
         self.reordered && self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 }
 
-/// Tools by name and, of several with one name, by their number among them.
+/// Tools by name and by their number, from 1, among the tools of that name.
 type Numbered<'a> = Vec<((&'a str, usize), &'a Tool)>;
 
 fn numbered<'a>(tools: &'a [Tool]) -> Numbered<'a> {
     let mut seen: BTreeMap<&'a str, usize> = BTreeMap::new();
+    // Names need not be unique. The number keeps two tools of one name apart.
     let number = |tool: &'a Tool| {
         let count = seen.entry(tool.name.as_str()).or_default();
         *count += 1;
@@ -83,7 +84,7 @@ mod tests {
         let changed = between(&[a.clone(), b.clone()], &[Tool::new("b", "new", ""), a.clone()]).unwrap();
         assert_eq!((changed.changed.clone(), changed.reordered), (vec!["b".to_owned()], true));
         assert!(!changed.is_order_only());
-        // Two of one name are told apart by their order.
+        // Two tools of one name are distinguished by their order.
         let twins = [a.clone(), Tool::new("a", "second", "")];
         let turned = [twins[1].clone(), twins[0].clone()];
         assert_eq!(between(&twins, &turned).unwrap().changed, ["a", "a"]);

@@ -1,4 +1,4 @@
-//! Advice about a prompt that is nearly full, tried by planning again before it is given (rule E6).
+//! Advice about a nearly full prompt, confirmed by planning again with the proposed change (advice, rule E6).
 
 use crate::{
     analysis::Explainer,
@@ -10,68 +10,78 @@ use crate::{
     text::plain::per_cent,
 };
 
-/// From this percentage of the budget on a prompt is nearly full.
+/// The percentage of the budget from which on a prompt counts as nearly full.
 const NEARLY_FULL: u64 = 60;
 
-/// From this percentage of the prompt on a kind is worth advice.
+/// The percentage of the prompt from which on a kind of content is worth advice.
 const LARGE_SHARE: u64 = 40;
 
-/// A change that was tried, and its effect in tokens.
+/// A confirmed change with its effect in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Advice {
-    /// The change.
+    /// The proposed change.
     pub change: AdvisedChange,
-    /// Tokens in the present prompt: of the kind that the change is about, or of the whole prompt for a
+    /// Tokens in the present prompt: those of the kind that the change affects, or of the whole prompt for a
     /// compaction.
     pub before: u64,
-    /// Tokens of the same in the prompt that is planned with the change: at least a tenth less.
+    /// The same count in the prompt that is planned with the change. It is at least a tenth smaller.
     pub after: u64,
 }
 
-/// A change of the options or of the conversation.
+/// A change to the options or to the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdvisedChange {
-    /// `conversation.tool_results = "clear"`; the tokens are those of tool results.
+    /// `conversation.tool_results = "clear"`. The tokens are those of tool results.
     ClearResults {
-        /// Number of results that are then sent as stubs.
+        /// Number of results that are sent as stubs with this change.
         results: u64,
     },
-    /// `rag.max_items`; the tokens are those of documents.
+    /// `rag.max_items`. The tokens are those of documents.
     LimitDocuments {
-        /// Value of the option.
+        /// The value of the option, in documents.
         max_items: u64,
     },
-    /// `conversation.reasoning = "drop"`; the tokens are those of reasoning.
+    /// `conversation.reasoning = "drop"`. The tokens are those of reasoning.
     DropReasoning,
     /// A compaction without a model, by [`Compactor::now`](crate::compaction::Compactor::now) and
-    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model); the tokens
+    /// [`Compactor::compact_without_model`](crate::compaction::Compactor::compact_without_model). The tokens
     /// are those of the whole prompt.
     Compact {
-        /// Number of messages that it archives.
+        /// Number of messages that the compaction archives.
         messages: u64,
     },
 }
 
 impl Explainer<'_> {
-    /// Returns a change that takes at least a tenth off the kind that fills most of a nearly full prompt,
-    /// confirmed by planning with that change and nothing else. `plan` is the plan of this request. Returns
-    /// `None` if the prompt is less than 60 % of its budget, no kind takes 40 % of it, or no change helps.
+    /// Returns a change that makes a nearly full prompt smaller. It removes at least a tenth of the kind of
+    /// content that fills most of the prompt, confirmed by planning with this change alone. `plan` must be
+    /// the plan of this request.
     ///
-    /// A compaction counts the conversation in full, so this takes longer than the plan.
+    /// Returns `None` if the prompt uses less than 60 % of its budget, if no kind takes 40 % of the prompt,
+    /// or if no change helps.
+    ///
+    /// A compaction has to count the whole conversation, so this takes longer than planning.
     ///
     /// # Errors
     ///
     /// As [`ContextWindowManager::build_plan`](crate::ContextWindowManager::build_plan).
     ///
     /// ```
-    /// use context_window::{Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits, TokenCounter};
+    /// use context_window::{
+    ///     Config, ContextWindowManager, Conversation, Message, Model, PlanRequest, RequestLimits,
+    ///     TokenCounter,
+    /// };
     /// use context_window::analysis::AdvisedChange;
     ///
     /// # fn main() -> Result<(), context_window::Error> {
-    /// let manager = ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
-    /// let mut log = Conversation::from([Message::user("Where is my parcel? ".repeat(40)), Message::assistant("In Bremen.")]);
+    /// let manager =
+    ///     ContextWindowManager::new(Model::custom("m"), TokenCounter::chars_per_4(), Config::default())?;
+    /// let mut log = Conversation::from([
+    ///     Message::user("Where is my parcel? ".repeat(40)),
+    ///     Message::assistant("In Bremen."),
+    /// ]);
     /// log.push(Message::user("When will it be here?"));
     /// let request = PlanRequest::new(&log).with_limits(RequestLimits::prompt_budget(300));
     /// let plan = manager.build_plan(&request)?;
@@ -90,6 +100,7 @@ impl Explainer<'_> {
             return Ok(None);
         }
         let advice = match kind {
+            // If clearing does not help, a compaction may: it archives messages together with their results.
             Kind::ToolResults(_) => match self.with_results_cleared(*tokens)? {
                 None => self.with_compaction(plan)?,
                 cleared => cleared,
@@ -108,7 +119,7 @@ impl Explainer<'_> {
     }
 
     fn with_results_cleared(&self, before: u64) -> Result<Option<Advice>, Error> {
-        // The provider clears by itself then.
+        // With this option the provider clears results by itself.
         if self.manager.asked_config().conversation.tool_results == ToolResults::Provider {
             return Ok(None);
         }
@@ -120,7 +131,7 @@ impl Explainer<'_> {
         }))
     }
 
-    /// Half of the documents.
+    /// Returns the advice to include half as many documents, if that saves enough.
     fn with_fewer_documents(&self, plan: &ContextPlan, before: u64) -> Result<Option<Advice>, Error> {
         let max_items = plan.section(Section::Rag).included / 2;
         if max_items == 0 {
@@ -133,7 +144,8 @@ impl Explainer<'_> {
         }))
     }
 
-    /// Sets the plan with other options; none if these are the same, or the prompt does not fit with them.
+    /// Returns the plan with other options. Returns `None` if the options stay the same, or if the prompt
+    /// overflows.
     fn with_options(&self, change: impl FnOnce(&mut Config)) -> Result<Option<ContextPlan>, Error> {
         let asked = self.manager.asked_config();
         let mut config = asked.clone();
@@ -145,11 +157,12 @@ impl Explainer<'_> {
         Ok(Some(plan).filter(|plan| plan.overflow.is_none()))
     }
 
-    /// Returns the advice to compact, from the plan after a compaction without a model: a summary by a model
-    /// frees about as much or more.
+    /// Returns the advice to compact, confirmed by a compaction without a model. A summary by a model frees
+    /// about as many tokens, or more.
     fn with_compaction(&self, plan: &ContextPlan) -> Result<Option<Advice>, Error> {
         let compactor = self.manager.compactor();
         let Some(job) = compactor.now(self.request)? else { return Ok(None) };
+        // The compaction works on a copy, because advice must not change the log of the request.
         let mut log = self.request.log.clone();
         let Ok(record) = compactor.compact_without_model(&mut log, &job) else {
             return Ok(None); // nothing makes the context smaller
@@ -162,13 +175,13 @@ impl Explainer<'_> {
     }
 }
 
-/// Tokens of a kind, without the names of tools and sources.
+/// Returns the tokens of a kind in a plan. All tools count together, and so do all sources.
 fn tokens_of(plan: &ContextPlan, kind: &Kind) -> u64 {
     let groups = plan.composition(0).by_group();
     groups.kinds.iter().filter(|(one, _)| one == kind).map(|(_, tokens)| tokens).sum()
 }
 
-/// Returns a change that is worth it.
+/// Returns the change as advice if it saves at least a tenth of the tokens.
 fn found(change: AdvisedChange, before: u64, after: u64) -> Option<Advice> {
     let worth_it = after <= before.saturating_sub(before.div_ceil(10));
     worth_it.then_some(Advice { change, before, after })

@@ -1,4 +1,4 @@
-//! The prompt at every budget: the whole plan, budget by budget, as the changes from one to the next.
+//! The prompt at every budget, as a list of changes from one budget to the next.
 
 use super::{Explainer, gathered::Rounds, key::Key, stays::Stays, sweep::Sweep};
 use crate::{
@@ -9,20 +9,21 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The prompts of a request at every prompt budget of a range, tokens included; made by
+/// The prompts of a request at every prompt budget of a range, with their tokens. Made by
 /// [`Explainer::budget_map`].
 ///
-/// Budgets are tried as explanations try them: as if the last prompt had been made under them (rule E1).
+/// Every budget is tried as if the last prompt had been made under it (counterfactual budgets, rule E1).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetMap {
-    /// The present budget, in tokens.
+    /// The present prompt budget, in tokens.
     pub prompt_budget: u64,
-    /// The largest budget of the model, in tokens; the last step ends earlier if there are too many changes.
+    /// The largest prompt budget of the model, in tokens. The last step ends below it if there are too many
+    /// changes.
     pub largest_budget: u64,
-    /// The items that are included at any of the budgets, in the order of the prompts that include them.
+    /// The items that any budget of the map includes, in the order of the prompts that include them.
     pub items: Vec<MappedItem>,
-    /// The budgets, in ascending order without a gap: at all of those of one step the prompt is the same.
+    /// The steps in ascending order, without gaps. All budgets of one step have the same prompt.
     pub steps: Vec<BudgetStep>,
 }
 
@@ -30,71 +31,73 @@ pub struct BudgetMap {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct MappedItem {
-    /// Its id.
+    /// The id of the item.
     pub id: ItemId,
-    /// Whether it is a document: their ids are a namespace of their own.
+    /// True for a document. Document ids are a separate namespace.
     pub document: bool,
-    /// Who pays for it.
+    /// The section that pays for the item.
     pub section: Section,
-    /// What its tokens are for.
+    /// The kind of content that the item's tokens are used for.
     pub kind: Kind,
-    /// Of several items with this id in its section, its number among them, from 0.
+    /// The item's number, from 0, among the items with this id in its section.
     pub nth: usize,
 }
 
-/// Budgets at which the prompt is the same.
+/// A range of budgets with the same prompt.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetStep {
-    /// The smallest of them, in tokens.
+    /// The smallest budget, in tokens.
     pub from: u64,
-    /// The largest of them, in tokens.
+    /// The largest budget, in tokens.
     pub to: u64,
-    /// What the prompt costs.
+    /// The token count of the prompt.
     pub total: TokenCount,
     /// Tokens that belong to no item.
     pub overhead: Vec<LedgerLine>,
-    /// The included items that were not in the step before, or had other tokens there. Of the first step, all
-    /// included items.
+    /// Included items that the step before does not include, or includes with other tokens. For the first
+    /// step, all included items.
     pub enters: Vec<EnteringItem>,
-    /// The items of the step before that are not included here, by their places in [`BudgetMap::items`].
+    /// Items of the step before that this step excludes, as indices into [`BudgetMap::items`].
     pub leaves: Vec<usize>,
     /// The sections, in the order of [`Section::ALL`].
     pub sections: Vec<MappedSection>,
 }
 
-/// An item that is included from a [`BudgetStep`] on.
+/// An item that is included from a [`BudgetStep`] on, or has other tokens from there on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnteringItem {
-    /// Its place in [`BudgetMap::items`].
+    /// The index of the item in [`BudgetMap::items`].
     pub place: usize,
-    /// Its tokens.
+    /// Tokens of the item.
     pub tokens: u64,
-    /// The tokens of its reasoning.
+    /// Tokens of its reasoning, a part of `tokens`.
     pub reasoning: u64,
 }
 
-/// A section at the budgets of a [`BudgetStep`]; tokens.
+/// A section at the budgets of a [`BudgetStep`], in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MappedSection {
     /// The section.
     pub section: Section,
-    /// Its budget at the smallest prompt budget of the step.
+    /// The section's budget at the smallest prompt budget of the step.
     pub budget_from: u64,
-    /// Its budget at the largest prompt budget of the step. At those between it is between the two.
+    /// The section's budget at the largest prompt budget of the step. At prompt budgets in between, the
+    /// section's budget is between the two.
     pub budget_to: u64,
-    /// The tokens of its items.
+    /// Tokens of its included items.
     pub used: u64,
-    /// The number of its included items.
+    /// Number of its included items.
     pub included: u64,
-    /// The number of its excluded items.
+    /// Number of its excluded items.
     pub excluded: u64,
 }
 
 impl BudgetMap {
-    /// Returns the step of a budget; none where the map does not reach so far.
+    /// Returns the step of a budget in tokens, or `None` if the map does not reach that budget. Takes
+    /// logarithmic time.
     #[must_use]
     pub fn step(&self, budget: u64) -> Option<&BudgetStep> {
         let at = self.steps.partition_point(|step| step.to < budget);
@@ -102,7 +105,8 @@ impl BudgetMap {
     }
 }
 
-/// The prompt at some budgets: each item's place, its tokens and those of its reasoning.
+/// The prompt at a range of budgets. `rows` holds the tokens of each item and of its reasoning, by the item's
+/// index.
 struct Seen {
     from: u64,
     to: u64,
@@ -112,7 +116,8 @@ struct Seen {
     sections: Vec<MappedSection>,
 }
 
-/// The items that were seen so far, by what tells them apart: of several with one id, its number among them.
+/// The items found so far, with the index of each key. Several items with one id have different numbers in
+/// their keys.
 #[derive(Default)]
 struct Items {
     all: Vec<MappedItem>,
@@ -120,8 +125,8 @@ struct Items {
 }
 
 impl Items {
-    /// Records the prompt of a range of budgets; `lowest` has the budgets of its sections at the smallest of
-    /// them, and the plan is that of the largest.
+    /// Records the prompt of a range of budgets. `plan` is the plan at the largest budget, and `lowest` holds
+    /// the section budgets at the smallest.
     fn seen(&mut self, (from, to): (u64, u64), lowest: [u64; 3], plan: ContextPlan) -> Seen {
         let mut rows = BTreeMap::new();
         for one in plan.rows_by_kind() {
@@ -148,20 +153,25 @@ impl Items {
 }
 
 impl Explainer<'_> {
-    /// Maps the prompt at every budget, as far as `most_steps` changes reach below and above the present one.
+    /// Maps the prompt at every budget, as far as `most_steps` ranges reach below and above the present
+    /// budget.
     ///
     /// ```
-    /// # use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits};
+    /// # use context_window::{
+    /// #     ContextWindowManager, Conversation, Message, PlanRequest, RagItem, RequestLimits,
+    /// # };
     /// # fn main() -> Result<(), context_window::Error> {
     /// # #[cfg(feature = "openai")] {
     /// let manager = ContextWindowManager::for_model("gpt-4o")?;
     /// let log = Conversation::from([Message::user("How long do refunds take?")]);
     /// let refunds = RagItem::new("refunds", 0.92, "Refunds take 5 days.");
-    /// let request = PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::prompt_budget(20));
+    /// let request =
+    ///     PlanRequest::new(&log).with_rag([refunds]).with_limits(RequestLimits::prompt_budget(20));
     ///
     /// let map = manager.explainer(&request).budget_map(100)?;
     /// let totals: Vec<_> = map.steps.iter().map(|step| (step.from, step.total.tokens)).collect();
-    /// assert_eq!(totals, [(1, 13), (40, 40)]); // over the budget below 13 tokens; the document is in from 40 on
+    /// // Below 13 tokens the prompt is over its budget. From 40 tokens on the document is included.
+    /// assert_eq!(totals, [(1, 13), (40, 40)]);
     /// # }
     /// # Ok(())
     /// # }
@@ -176,17 +186,19 @@ impl Explainer<'_> {
         let present = manager.plan(request)?;
         let budget = present.prompt_budget;
         let context = manager.context(request)?;
-        let rounds = Rounds::of(manager, request, &context)?;
+        let rounds = Rounds::from_request(manager, request, &context)?;
         let stays = Stays::new(&rounds);
         let required = present.included.iter().filter(|row| row.kind.is_required_by_provider());
         let required: Vec<ItemId> = required.map(|row| row.id.clone()).collect();
-        // Only the messages that the provider requires are goals: a goal of another item would join ranges
-        // whose prompts differ in the rest.
+        // Only messages that the provider requires are goals. A goal of another item would join ranges of
+        // budgets that differ in the rest of the prompt.
         let asked: BTreeSet<Key> = (0..).take(required.len()).map(Key::RequiredByProvider).collect();
         let sweep = Sweep::new(manager, &context, (&rounds, &stays), &asked, required)?;
         let mut items = Items::default();
         let (mut above, mut at) = (Vec::new(), budget);
         while above.len() < most_steps.max(1) {
+            // One plan describes the whole range. Clips are the exception, because their length follows the
+            // budget: then the range shrinks to one budget.
             let to = sweep.above(at)?.to;
             let plan = sweep.plan_at(to)?;
             let (to, plan) = if is_clipped(&plan) && to > at { (at, sweep.plan_at(at)?) } else { (to, plan) };
@@ -204,6 +216,7 @@ impl Explainer<'_> {
             below.push(items.seen((from, at), lowest(&sweep, (from, at), &plan)?, plan));
             at = from;
         }
+        // These ranges were found from the present budget down, but steps ascend.
         below.reverse();
         Ok(BudgetMap {
             prompt_budget: budget,
@@ -214,22 +227,24 @@ impl Explainer<'_> {
     }
 }
 
-/// Returns the budgets of the sections at the smallest of these prompt budgets, where the plan is that of the
+/// Returns the section budgets at the smallest of a range of prompt budgets. `plan` is the plan at the
 /// largest.
 fn lowest(sweep: &Sweep<'_>, (from, to): (u64, u64), plan: &ContextPlan) -> Result<[u64; 3], Error> {
+    // A range of one budget needs no further plan.
     if from == to {
         return Ok(Section::ALL.map(|section| plan.section(section).budget));
     }
     sweep.section_budgets(from)
 }
 
-/// Checks if results are clipped: the length of a clip depends on every token of the budget (rule S7). If a
-/// budget that does not hold the minimum needs no clips, no smaller one has any.
+/// Checks if tool results are clipped. The length of a clip depends on the exact budget (clipping, rule S7).
+/// If a budget does not hold the minimum and still needs no clips, no smaller budget has any.
 fn is_clipped(plan: &ContextPlan) -> bool {
     plan.notices.iter().any(|notice| notice.code == NoticeCode::ResultsClipped)
 }
 
-/// What changes from each prompt to the next; neighbours without a change are one step.
+/// Returns the changes from each prompt to the next. Neighbouring ranges with the same prompt become one
+/// step.
 fn steps(seen: impl Iterator<Item = Seen>) -> Vec<BudgetStep> {
     let mut steps: Vec<BudgetStep> = Vec::new();
     let mut before: BTreeMap<usize, (u64, u64)> = BTreeMap::new();

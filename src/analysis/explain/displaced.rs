@@ -1,4 +1,4 @@
-//! Which items are in instead of one that is out.
+//! The items that are included instead of an excluded one.
 
 use crate::{
     item::{ItemId, Section},
@@ -8,15 +8,16 @@ use crate::{
     },
 };
 
-/// Returns the items that are in instead of a row that is out: see [`super::Explanation::displaced_by`].
-/// `tokens` is what it costs.
+/// Returns the ids of the items that are included instead of an excluded row: see
+/// [`super::Explanation::displaced_by`]. `tokens` is the token count of the row.
 pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) -> Vec<ItemId> {
     let room = match &row.reason {
         ExcludedReason::Duplicate { of } => return vec![of.clone()],
         ExcludedReason::Budget { limited_by: LimitedBy::Overflow, .. } => {
             return plan.overflow.iter().flat_map(|overflow| overflow.conflict.iter().cloned()).collect();
         }
-        // Only other pins take what pins may take, and only other documents what those of one question may.
+        // Only other pins use the tokens under the pins limit, and only other documents those under a
+        // question's limit.
         ExcludedReason::Budget { room, limited_by: LimitedBy::PinsLimit | LimitedBy::QuestionLimit } => {
             return make_room(last_in(plan, row.section), tokens, *room);
         }
@@ -26,13 +27,15 @@ pub(super) fn by(plan: &ContextPlan, row: &ExcludedItem, tokens: Option<u64>) ->
         }
         _ => return Vec::new(),
     };
+    // The item's own section comes first, then the others from the last to the first.
     let others = Section::ALL.into_iter().rev().filter(|section| *section != row.section);
     let others = others.flat_map(|section| last_in(plan, section));
     make_room(last_in(plan, row.section).chain(others), tokens, room)
 }
 
-/// Returns the first of these that together leave as much as is missing.
+/// Returns the ids of the first rows that together free the missing tokens.
 fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64>, room: u64) -> Vec<ItemId> {
+    // With an unknown token count no number of rows is known to be enough, so all rows are named.
     let mut missing = tokens.map_or(u64::MAX, |tokens| tokens.saturating_sub(room));
     let mut holding = Vec::new();
     for row in rows {
@@ -45,8 +48,8 @@ fn make_room<'a>(rows: impl Iterator<Item = &'a PlannedItem>, tokens: Option<u64
     holding
 }
 
-/// What is in and could be out, of one section, the last to come in first: the document of the lowest rank,
-/// the oldest message, the last note.
+/// Returns the rows of a section that could be excluded, the last included one first: the document of the
+/// lowest rank, the oldest message, the last note.
 fn last_in(plan: &ContextPlan, section: Section) -> impl Iterator<Item = &PlannedItem> {
     let mut rows: Vec<&PlannedItem> = plan.included.iter().filter(|row| row.section == section).collect();
     rows.retain(|row| row.reason != IncludedReason::Required && !row.kind.is_required_by_provider());

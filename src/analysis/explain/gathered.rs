@@ -1,4 +1,4 @@
-//! The candidates of one request for all budgets: with the documents of the last prompt, and without.
+//! The candidates of one request for all budgets, with the documents of the last prompt and without them.
 
 use super::{budget_range::document, key::Key};
 use crate::{
@@ -15,11 +15,11 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The candidates of one round, gathered once or twice: a budget that cannot hold the documents of the last
-/// prompt gives them up, and then documents are ranked anew (rule S5).
+/// The candidates of one round. A budget that cannot hold the documents of the last prompt gives them up, and
+/// then documents are ranked again (sticky documents, rule S5). So the candidates may be gathered twice.
 pub(super) struct Gathered<'r> {
     pub(super) first: Candidates<'r>,
-    /// Without the documents of the last prompt, where it held any.
+    /// The candidates without the documents of the last prompt; `None` if it had none.
     pub(super) anew: Option<Candidates<'r>>,
 }
 
@@ -36,10 +36,11 @@ impl<'r> Gathered<'r> {
         Ok(Self { anew: anew.transpose()?, first })
     }
 
-    /// The documents that compete, by their ids; those that do only without the documents of the last prompt
-    /// among them.
+    /// Returns the competing documents by id, including those that compete only without the documents of the
+    /// last prompt.
     fn documents(&self) -> impl Iterator<Item = (&ItemId, Key)> {
-        // Later entries win: what competes beside the documents of the last prompt counts more.
+        // The result is collected into a map, where later entries win. A document that competes together with
+        // those of the last prompt takes precedence.
         let both = self.anew.iter().chain([&self.first]);
         let competing = both.flat_map(|candidates| {
             let slots = Slot::each(candidates.index().document_slots());
@@ -52,21 +53,22 @@ impl<'r> Gathered<'r> {
     }
 }
 
-/// The rounds in which a request is planned: the first one, from which planning starts at every budget, and
-/// the last one at the present budget.
+/// The rounds in which a request is planned. At every budget, planning starts with the first round. The last
+/// round is the final one at the present budget.
 pub(super) struct Rounds<'r> {
     pub(super) first: Gathered<'r>,
-    /// The last one, where it is not the first.
+    /// The last round; `None` if it is the first.
     last: Option<Gathered<'r>>,
-    /// What is continued of the last prompt: what holds of it under the request's own limits is taken to hold
-    /// under all others (rule E1).
+    /// The parts of the last prompt that are continued. Parts that hold under the request's own limits count
+    /// as holding under all others (counterfactual budgets, rule E1).
     pub(super) sticky: Sticky<'r>,
-    /// Each budget may lose something else (rules K1, S10), and is planned in rounds of its own.
+    /// True if each budget may lose reasoning or retained texts of its own (rules K1, S10). Then each budget
+    /// is planned in its own rounds.
     pub(super) may_lose: bool,
 }
 
 impl<'r> Rounds<'r> {
-    pub(super) fn of(
+    pub(super) fn from_request(
         manager: &'r ContextWindowManager,
         request: &'r PlanRequest<'r>,
         context: &PlanContext<'_>,
@@ -78,14 +80,16 @@ impl<'r> Rounds<'r> {
         Ok(Self { last: last.transpose()?, first, sticky, may_lose })
     }
 
-    /// The last round at the present budget.
+    /// Returns the last round at the present budget.
     pub(super) fn present(&self) -> &Gathered<'r> {
         self.last.as_ref().unwrap_or(&self.first)
     }
 
-    /// The documents that compete, by their ids.
+    /// Returns the competing documents by id.
     pub(super) fn documents(&self) -> BTreeMap<&ItemId, Key> {
-        // What stands in the prompt competes where it has left.
+        // A retained document competes only at budgets where it has left the prompt. So every document of the
+        // request gets a key, which later entries may replace. The order is reversed so that the first of
+        // several documents with one id wins.
         let rag = &self.first.first.request().rag;
         let brought = rag.iter().enumerate().rev().filter(|_| self.may_lose);
         let brought = brought.map(|(at, item)| (&item.id, Key::Document(at)));
@@ -93,7 +97,7 @@ impl<'r> Rounds<'r> {
         brought.chain(self.first.documents()).chain(last).collect()
     }
 
-    /// Returns true if some budget may rank documents otherwise: without those of the last prompt, or with
+    /// Returns true if some budget may rank documents differently: without those of the last prompt, or with
     /// those that left.
     pub(super) fn may_rank_anew(&self) -> bool {
         self.first.anew.is_some() || self.may_lose

@@ -40,70 +40,71 @@ use subject::{Subject, Subjects, is_for_want_of_room, near, row_of};
 use sweep::Sweep;
 use tracks::{BudgetTracks, Track};
 
-/// Number of intervals of budgets that are listed.
+/// Number of intervals that an explanation lists.
 const LISTED: usize = 16;
 
-/// Prompt budgets at which an item is in, both ends included; tokens.
+/// A range of prompt budgets, in tokens, at which an item is included. It contains both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Interval {
-    /// The smallest of them.
+    /// The smallest budget.
     pub from: u64,
-    /// The largest; `None` if that is the largest budget of the model.
+    /// The largest budget; `None` if that is the largest budget of the model.
     pub to: Option<u64>,
 }
 
 /// The reason why one item is included or excluded, and the other prompt budgets that would change that.
 ///
-/// Budgets run from 1 to the largest one of the model, in tokens: its context length or input limit, less the
-/// safety buffer, with nothing kept for the completion. They are tried as if the last prompt had been made
-/// under them (rule S5). At budgets that would clip results of the open exchange (rule S7), only the minimum
-/// counts as included.
+/// Budgets range from 1 token to the largest budget of the model: its context length or input limit, minus
+/// the safety buffer, with nothing reserved for the completion. They are tried as if the last prompt had been
+/// made under them (sticky window, rule S5). Budgets that would clip results of the open exchange (rule S7)
+/// count as including only the minimum.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The item's id.
+    /// The id of the item.
     pub id: ItemId,
-    /// For a run of messages, the tokens of all of them, as in the plan's row. `tokens` are then those of the
-    /// newest one and its exchange, which is included first.
+    /// For a run of messages, the id of the first message. `id` is then the last.
     pub first_id: Option<ItemId>,
-    /// How many messages the answer is about.
+    /// Number of messages that the explanation is about.
     pub count: u64,
-    /// Whether it is a document: their ids are a namespace of their own.
+    /// True for a document. Document ids are a separate namespace.
     pub document: bool,
-    /// Whether it is in at the present budget.
+    /// True if the item is included at the present budget.
     pub included: bool,
-    /// Why, by the rules, with their numbers; displayed as a sentence.
+    /// The reason with its numbers, which displays as a sentence.
     pub reason: Reason,
-    /// The present budget, in tokens.
+    /// The present prompt budget, in tokens.
     pub prompt_budget: u64,
-    /// Its tokens: of an excluded message, those of the rest of its exchange too. `None` if no count is
+    /// Tokens of the item; for an excluded message, those of its whole exchange. `None` if no count is
     /// needed.
     pub tokens: Option<u64>,
-    /// The certainty of that count.
+    /// The certainty of `tokens`.
     pub certainty: Certainty,
-    /// For a run of messages, the id of the first; `id` is the last.
+    /// For a run of messages, the token count of all of them, as in the plan's row. `tokens` then counts the
+    /// newest message and its exchange, which is included first.
     pub run_tokens: Option<TokenCount>,
-    /// The items that are included instead: the last ones, as many as it takes to free its tokens, those of
-    /// its own section first. For a duplicate, the item that it repeats.
+    /// The items that are included instead, the last included ones first, as many as free enough tokens.
+    /// Items of its own section come first. For a duplicate, the item that it repeats.
     pub displaced_by: Vec<ItemId>,
-    /// The smallest budget, from the present one up, at which it is included.
+    /// The smallest budget, from the present one up, at which the item is included.
     pub enters_at: Option<u64>,
-    /// The budget from which on it stays included.
+    /// The budget from which on every larger budget includes the item.
     pub stays_from: Option<u64>,
-    /// The first budgets, from the present one up, at which it is in.
+    /// The first ranges of budgets, from the present one up, at which the item is included.
     pub intervals: Vec<Interval>,
     /// Number of further intervals.
     pub more: u64,
-    /// The items of the present plan that are excluded at `enters_at`; messages that the target demands (rule
-    /// H5) are none.
+    /// Items of the present plan that are excluded at `enters_at`. Placeholder messages that the target
+    /// requires (rule H5) are not listed.
     pub leaves_then: Vec<ItemId>,
     /// For an included item, the largest smaller budget at which it is excluded.
     pub leaves_at: Option<u64>,
-    /// The reason why no budget of this model includes it, or none excludes it; displayed as a sentence.
+    /// The reason why no budget of this model includes the item, or why none excludes it. It displays as a
+    /// sentence.
     pub never: Option<Never>,
 }
 
-/// An explanation in JSON: each reason as a sentence, and as its code with its numbers.
+/// The JSON form of an explanation. Each reason is written as a sentence, and as a code with its numbers.
 #[derive(Serialize)]
 struct Written<'a> {
     id: &'a ItemId,
@@ -129,8 +130,8 @@ struct Written<'a> {
     never_code: &'a Option<Never>,
 }
 
-/// Writes an object of its fields; `reason` and `never` are sentences, `reason_code` and `never_code` the
-/// same as data.
+/// Writes an object with all fields. `reason` and `never` are sentences. `reason_code` and `never_code` hold
+/// the same as data.
 impl Serialize for Explanation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = Written {
@@ -160,9 +161,9 @@ impl Serialize for Explanation {
 }
 
 impl ContextPlan {
-    /// Returns the reason why an item is included or excluded. Returns `None` if this plan does not list it.
-    /// No planning is needed, and only ids in the plan are known: of a run of messages, its first and its
-    /// last.
+    /// Returns the reason why an item is included or excluded, or `None` if this plan does not list it. It
+    /// does not plan again, so it finds only ids of the plan. Of a run of messages these are the first and
+    /// the last.
     #[must_use]
     pub fn reason(&self, id: &str) -> Option<Reason> {
         self.find(id).map(reason_of)
@@ -170,19 +171,19 @@ impl ContextPlan {
 }
 
 impl Explainer<'_> {
-    /// Explains why this item is included or excluded, and the other budgets that would change that. Ask for
-    /// a run of messages by its name in reports, `m0..m77`.
+    /// Explains one item: the reason why it is included or excluded, and the other budgets that would change
+    /// that. A run of messages has the name that reports use, such as `m0..m77`.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::NotFound` for an id that is nowhere in the request, and any error of planning.
+    /// `ErrorKind::NotFound` if no item of the request has this id, and any error of planning.
     pub fn explain(&self, id: &str) -> Result<Explanation, Error> {
         let plan = self.manager.plan(self.request)?;
         let (row, id) = row_of(&plan, self.request, id).ok_or_else(|| Error::nowhere(id, near(&plan, id)))?;
         Ok(self.explain_some(&plan, vec![(row, id)])?.remove(0))
     }
 
-    /// Explains each row of the plan, in the order of the plan: included items first. For a run of messages
+    /// Explains every row of the plan, in the order of the plan: included items first. For a run of messages
     /// it explains the last one, which is included first.
     ///
     /// # Errors
@@ -205,13 +206,14 @@ impl Explainer<'_> {
     ) -> Result<Vec<Explanation>, Error> {
         let (manager, request) = (self.manager, self.request);
         let context = manager.context(request)?;
-        let rounds = Rounds::of(manager, request, &context)?;
+        let rounds = Rounds::from_request(manager, request, &context)?;
         let stays = Stays::new(&rounds);
         let required_by_provider =
             plan.included.iter().filter(|row| row.kind.is_required_by_provider()).map(|row| row.id.clone());
         let required_by_provider: Vec<ItemId> = required_by_provider.collect();
-        let ids = Subjects::of(request, &rounds, &stays, &required_by_provider);
+        let ids = Subjects::from_request(request, &rounds, &stays, &required_by_provider);
         let subjects: Vec<Subject<'_>> = rows.into_iter().map(|(row, id)| ids.subject(row, id)).collect();
+        // All rows share one sweep over the budgets, because each of its steps solves the request again.
         let asked: BTreeSet<Key> = subjects.iter().filter_map(|subject| subject.asked).collect();
         let rows = plan.included.iter().map(|row| ids.subject(Decision::Included(row), row.id.clone()));
         let present: BTreeSet<Key> = rows.filter_map(|subject| subject.key).collect();
@@ -228,7 +230,7 @@ fn answer(
     subject: &Subject<'_>,
 ) -> Result<Explanation, Error> {
     let nothing = Track::default();
-    let track = subject.asked.and_then(|key| tracks.of(key)).unwrap_or(&nothing);
+    let track = subject.asked.and_then(|key| tracks.find(key)).unwrap_or(&nothing);
     let explanation = Explanation {
         id: subject.id.clone(),
         first_id: None,
@@ -246,6 +248,8 @@ fn answer(
         intervals: track.intervals.clone(),
         more: track.more,
         leaves_then: track
+            // A placeholder message appears and disappears with its neighbours. It is not an item that the
+            // reader could keep.
             .leaves_then
             .iter()
             .filter(|key| !matches!(key, Key::RequiredByProvider(_)))
@@ -259,7 +263,7 @@ fn answer(
             let (tokens, certainty) = (Some(row.token_estimate.tokens), row.token_estimate.certainty);
             let always = match subject.key {
                 None => true,
-                // Messages that a target demands, and items sent again, may be excluded at larger budgets
+                // Messages that a target requires, and items sent again, may be excluded at larger budgets
                 // too.
                 Some(key) => {
                     let leaves = track.leaves_at.is_some() || track.stays_from != Some(plan.prompt_budget);
@@ -287,6 +291,8 @@ fn answer(
                 Some(_) => None,
                 None => Some(never(subject, row, sweep)?),
             };
+            // Only the last message of a run explains the run. Messages inside it are explained by
+            // themselves.
             let is_run = row.last_id.as_ref() == Some(&subject.id);
             Explanation {
                 first_id: is_run.then(|| row.id.clone()),
@@ -302,7 +308,7 @@ fn answer(
     })
 }
 
-/// Returns the reason why no budget includes it.
+/// Returns the reason why no budget includes the item.
 fn never(subject: &Subject<'_>, row: &ExcludedItem, sweep: &Sweep<'_>) -> Result<Never, Error> {
     if !is_for_want_of_room(&row.reason) {
         return Ok(Never::Reason(row.reason.clone()));

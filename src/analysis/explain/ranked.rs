@@ -1,7 +1,7 @@
-//! The candidates of one round under many budgets.
+//! The candidates of one round, solved for many budgets.
 //!
-//! Input: gathered candidates. Output: their solvers, and the tokens that a target adds to a prompt of them.
-//! Rules: S5, N3, H5.
+//! Input: gathered candidates. Output: their solvers, and the tokens that a target adds to a prompt of these
+//! candidates. Rules: sticky documents (S5), merges (N3), placeholder messages (H5).
 
 use super::{
     budget_range::{BudgetRange, Documents},
@@ -30,7 +30,8 @@ use std::{
 /// The candidates of one round with their solvers.
 pub(super) struct Rankings<'p> {
     pub(super) first: Ranked<'p>,
-    /// Without the documents of the last prompt (rule S5).
+    /// The candidates without the documents of the last prompt (sticky documents, rule S5); `None` if it had
+    /// none.
     pub(super) anew: Option<Ranked<'p>>,
 }
 
@@ -42,7 +43,8 @@ impl<'p> Rankings<'p> {
         most: u64,
     ) -> Self {
         let ranked = |candidates: &'p Candidates<'p>| {
-            // Selections that share their pins are compared by their differences.
+            // All tries share one list of pins, because selections with the same pins are compared by their
+            // differences.
             let pins = Rc::new(PinSlots::new(&candidates.index().pins));
             let walker = || ManyBudgets::new(most, goal, Rc::clone(&pins));
             let tries = std::array::from_fn(|_| Try {
@@ -60,14 +62,14 @@ impl<'p> Rankings<'p> {
 pub(super) struct Ranked<'p> {
     candidates: &'p Candidates<'p>,
     manager: &'p ContextWindowManager,
-    /// The first try under each budget, and each of those with less.
+    /// The first try under each budget, and the further tries with fewer tokens.
     tries: [Try<'p>; TRIES as usize + 1],
     /// The solver of whole plans.
     pub(super) whole: Solver<'p>,
 }
 
-/// One try to plan under each budget. The tries of one budget may differ by much of the prompt, those of
-/// neighbouring budgets differ by little: so each has solutions of its own to go on from.
+/// One try to plan under each budget. The tries of one budget may differ in much of the prompt, but those of
+/// neighbouring budgets differ little. So each try continues from its own solutions.
 struct Try<'p> {
     solver: Solver<'p, ManyBudgets>,
     /// The additions of the target; `None` if only a whole plan knows them.
@@ -75,13 +77,13 @@ struct Try<'p> {
 }
 
 impl<'p> Ranked<'p> {
-    /// Returns the solver of the first try, or of one with less.
+    /// Returns the solver of a try: 0 is the first, later ones have fewer tokens.
     pub(super) fn solver(&self, number: u32) -> &Solver<'p, ManyBudgets> {
         &self.tries[number as usize].solver
     }
 
-    /// Builds the range of budgets at which these candidates are included, and texts before a position are no
-    /// longer sent.
+    /// Builds the range of budgets at which `included` is included. Texts before the position
+    /// `released_before` are no longer sent.
     pub(super) fn range(
         &self,
         (from, to): (u64, u64),
@@ -96,12 +98,12 @@ impl<'p> Ranked<'p> {
         BudgetRange { from, to, kept: included, others, documents }
     }
 
-    /// Returns the tokens that the target adds to the solution of a try, and which of the placeholder
-    /// messages that are asked about are among its messages. Returns `None` if only a whole plan knows that.
+    /// Returns the tokens that the target adds to the solution of a try, and the requested placeholder
+    /// messages that it needs. Returns `None` if only a whole plan knows them.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Any error of the token counter.
     pub(super) fn additions(
         &self,
         number: u32,
@@ -112,6 +114,7 @@ impl<'p> Ranked<'p> {
         let sequence = match known.get() {
             Some(sequence) => sequence,
             None => {
+                // Computed before `get_or_init`, because counting may fail.
                 let (meter, placement) = (self.manager.meter(), self.manager.placement());
                 let costs = SequenceCosts::new(self.candidates, meter, placement)?;
                 known.get_or_init(|| costs.map(RefCell::new))
@@ -135,8 +138,8 @@ impl<'p> Ranked<'p> {
         Ok(Some((added, present)))
     }
 
-    /// Returns the exchange before the placeholder message of this id. Returns `None` if it follows a result
-    /// that is a placeholder too.
+    /// Returns the exchange before the placeholder message with this id. Returns `None` if the message
+    /// follows a placeholder result.
     fn exchange_before(&self, id: &str) -> Option<CandidateId> {
         let position = self.candidates.log().position_of(&id.strip_prefix(BRIDGE)?.into())?;
         self.candidates.candidate_of(position)

@@ -1,4 +1,4 @@
-//! The range of budgets over which a solution stays as it is.
+//! The range of budgets over which a solution stays the same.
 
 use super::{many_budgets::ManyBudgets, slack::Slack};
 use crate::planner::{
@@ -7,7 +7,7 @@ use crate::planner::{
     solve::Solution,
 };
 
-/// Returns the most tokens, up to `most`, that may be available while everything is decided as in this
+/// Returns the largest number of available tokens, up to `most`, at which every decision is as in this
 /// solution.
 pub(super) fn up(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
     let holds = holds(solution, |slack| &slack.growth, |now, then| then - now);
@@ -15,7 +15,7 @@ pub(super) fn up(solution: &Solution<'_, ManyBudgets>, most: i128) -> i128 {
     available + gallop((most - available).max(0), |step| holds(available + step))
 }
 
-/// Returns the fewest tokens, down to `least`, that may be available while everything is decided as in this
+/// Returns the smallest number of available tokens, down to `least`, at which every decision is as in this
 /// solution.
 pub(super) fn down(solution: &Solution<'_, ManyBudgets>, least: i128) -> i128 {
     let holds = holds(solution, |slack| &slack.fall, |now, then| now - then);
@@ -23,13 +23,14 @@ pub(super) fn down(solution: &Solution<'_, ManyBudgets>, least: i128) -> i128 {
     available - gallop((available - least).max(0), |step| holds(available - step))
 }
 
-/// Returns a check of other numbers of available tokens: true if everything is decided as in this solution,
-/// because in every trial no variable moves as far as its slack.
+/// Returns a check of other numbers of available tokens. It is true if every decision is as in this solution,
+/// because no variable of any trial moves as far as its slack.
 fn holds<'s>(
     solution: &'s Solution<'_, ManyBudgets>,
     side: fn(&Slack) -> &[u64; BudgetVariable::ALL.len()],
     moved: fn(i128, i128) -> i128,
 ) -> impl Fn(i128) -> bool + 's {
+    // The present values are computed once, because the search calls the check many times.
     let now: Vec<[i128; BudgetVariable::ALL.len()]> = solution
         .trials
         .iter()
@@ -44,8 +45,8 @@ fn holds<'s>(
     }
 }
 
-/// Returns the value of each variable if so many tokens are available, and the same is decided about the
-/// minimum.
+/// Returns the value of each variable with `available` tokens, if the decisions about the minimum and pins
+/// are those of `like`.
 fn values(
     selector: &Selector<'_, ManyBudgets>,
     like: &Budgets,
@@ -55,9 +56,11 @@ fn values(
     BudgetVariable::ALL.map(|variable| budgets.value(variable, selector.config))
 }
 
-/// The largest number of steps, no more than `most`, so that every number up to it holds. Requires `holds` to
-/// be monotone: once false, it stays false.
+/// Returns the largest number up to `most` such that `holds` is true for every number up to it. `holds` must
+/// stay false once it is false.
 fn gallop(most: i128, holds: impl Fn(i128) -> bool) -> i128 {
+    // The steps double until one fails, then bisection finds the exact number. The work is the logarithm of
+    // the result, not of `most`.
     let (mut good, mut step) = (0, 1);
     while good < most && holds((good + step).min(most)) {
         good = (good + step).min(most);

@@ -1,4 +1,4 @@
-//! What an overflowing request becomes by one of the changes that are proposed (rule S6), planned again.
+//! The changes that resolve an overflow (rule S6), each confirmed by planning again.
 
 use crate::{
     analysis::Explainer,
@@ -10,26 +10,26 @@ use crate::{
     tokens::TokenCount,
 };
 
-/// A change that makes an overflowing request fit, confirmed by planning again with it.
+/// A change that makes an overflowing request fit, confirmed by planning with it.
 ///
-/// It holds the figures of that plan, and not the plan: a text that was shortened is cut at its end there,
-/// wherever that falls, and no request that exists has the changed limits or pins. Make the change, then plan
-/// the changed request.
+/// It holds the figures of that plan, but not the plan itself. In that plan a shortened text is cut at an
+/// arbitrary point, and no existing request has the changed limits or pins. Make the change, then plan the
+/// changed request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ConfirmedRemedy {
     /// The change.
     pub remedy: Remedy,
-    /// The tokens that the prompt takes with it.
+    /// The token count of the prompt with the change.
     pub estimated_tokens_total: TokenCount,
-    /// The tokens that the prompt may take with it.
+    /// The prompt budget with the change, in tokens.
     pub prompt_budget: u64,
-    /// The limits in use with it.
+    /// The limits in use with the change.
     pub limits: Limits,
 }
 
 impl ConfirmedRemedy {
-    /// Returns the change with the figures of its plan; `None` if it does not help.
+    /// Returns the change with the figures of its plan, or `None` if that plan still overflows.
     fn confirmed(remedy: Remedy, plan: &ContextPlan) -> Option<Self> {
         let ContextPlan { estimated_tokens_total: total, prompt_budget, limits, .. } = *plan;
         plan.overflow.is_none().then_some(Self {
@@ -41,16 +41,17 @@ impl ConfirmedRemedy {
     }
 }
 
-/// How many tokens more than proposed a text may lose where it joins with what is around it (rule N3).
+/// The most tokens beyond the proposed number that a text may lose, because its tokens also depend on the
+/// joins with its neighbours (joins, rule N3).
 const JOINS: u64 = 8;
 
 impl Explainer<'_> {
-    /// Returns the changes that would make an overflowing request fit, each confirmed by planning with that
-    /// change and nothing else. Nothing if the request fits.
+    /// Returns the changes that make an overflowing request fit, each confirmed by planning with that change
+    /// alone. The list is empty if the request fits.
     ///
     /// # Errors
     ///
-    /// Whatever planning runs into.
+    /// Any error of planning.
     pub fn remedies(&self) -> Result<Vec<ConfirmedRemedy>, Error> {
         let ContextPlan { overflow: Some(overflow), included, .. } = self.manager.plan(self.request)? else {
             return Ok(Vec::new());
@@ -63,7 +64,7 @@ impl Explainer<'_> {
         Ok(confirmed)
     }
 
-    /// Sets the plan with one change made; none where it cannot be.
+    /// Returns the plan with one change made, or `None` if the change cannot be made.
     fn with_remedy(&self, remedy: &Remedy, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
         let Self { manager, request } = *self;
         let mut changed = request.clone();
@@ -77,12 +78,13 @@ impl Explainer<'_> {
             }
             Remedy::Shorten { id, by } => return self.with_less(id, *by, rows),
         }
-        // As if the last prompt had been made under the changed limits (rule S5).
+        // Planned as if the last prompt had been made under the changed limits (sticky window, rule S5).
         let sticky = manager.sticky(request, &manager.context(request)?);
         manager.plan_from(&changed, &manager.context(&changed)?, sticky).map(Some)
     }
 
-    /// Sets the plan with an item's text cut at its end.
+    /// Returns the plan with the text of an item cut at its end. Returns `None` if no text has the id, or if
+    /// it has too few tokens.
     fn with_less(&self, id: &ItemId, by: u64, rows: &[PlannedItem]) -> Result<Option<ContextPlan>, Error> {
         let Self { manager, request } = *self;
         let state = request.state.iter().position(|(name, _)| name == id);
@@ -97,6 +99,7 @@ impl Explainer<'_> {
         };
         let tokens = manager.counter().count(&text)?.tokens;
         let mut plan = None;
+        // Each round cuts one token more, because joins may make a cut text larger than its own count.
         for more in 0..=JOINS {
             let Some(left) = tokens.checked_sub(by.saturating_add(more)) else { break };
             let (cut, _) = manager.counter().prefix_within(&text, left)?;

@@ -1,16 +1,17 @@
-//! The distance that the prompt budget may move before a decision changes.
+//! The distance that the prompt budget may move before a decision of selection changes.
 //!
-//! Input: comparisons of selection. Output: for each variable, the smallest growth and the smallest fall that
-//! changes a decision. Rules: E1.
+//! Input: the comparisons of selection. Output: for each variable, the smallest growth and the smallest fall
+//! that change a decision. Rule: counterfactual budgets (E1).
 //!
-//! Every decision of selection compares tokens with the rest of a [`BudgetVariable`]. None of these variables
-//! falls when the prompt budget grows, as long as the same pins come first (rules S2, B5). So a decision
-//! stays as it is while its variable moves by less than the tokens that were left, or that were missing.
-//! While that holds for every decision, the same candidates are included.
+//! Every decision of selection compares tokens with the remaining amount of a [`BudgetVariable`]. None of
+//! these variables falls when the prompt budget grows, as long as the same pins come first (rules S2, B5). So
+//! a decision stays the same while its variable moves by less than the tokens that were left or missing.
+//! While this is true of every decision, the same candidates are included.
 //!
-//! If only one message of the conversation is asked about, a second form keeps the ranges long. That goal is
-//! included depending on one sum: of everything newer, and of its own turn up to it. The comparisons of the
-//! walk are then ignored, and the distance of that one sum from the tokens of the walk is kept.
+//! If only one message of the conversation is requested, a second form keeps the ranges long. That message,
+//! the goal, is included if one sum fits: the tokens of everything newer, and of its own turn up to it. Then
+//! the comparisons of the walk are ignored, and only the distance of this sum from the tokens of the walk is
+//! recorded.
 
 use crate::{
     conversation::{ExchangeIndex, TurnIndex},
@@ -23,12 +24,12 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// The tokens by which each variable may move, by its number, before some decision changes.
+/// By number of the variable, the tokens by which it may move before a decision changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slack {
-    /// The growth at which something changes.
+    /// The growth at which a decision changes.
     pub(super) growth: [u64; BudgetVariable::ALL.len()],
-    /// The fall at which something changes.
+    /// The fall at which a decision changes.
     pub(super) fall: [u64; BudgetVariable::ALL.len()],
 }
 
@@ -40,8 +41,8 @@ impl Default for Slack {
 }
 
 impl Slack {
-    /// Records that something larger than its offer by `by` tokens is excluded. If a cap stops the offer
-    /// before it has grown by so much, it is excluded however the variable grows.
+    /// Records the exclusion of a candidate that needs `by` more tokens than its offer. If a cap stops the
+    /// offer before it grows by `by` tokens, the candidate stays excluded however much the variable grows.
     pub(super) fn too_large(&mut self, offer: Room, by: u64) {
         if by <= offer.below_cap() {
             let growth = &mut self.growth[offer.limits().0.0 as usize];
@@ -49,8 +50,8 @@ impl Slack {
         }
     }
 
-    /// Records that something is included that leaves `left` tokens of its offer. It is excluded once one of
-    /// the two variables of the offer leaves a token less than that.
+    /// Records the inclusion of a candidate that leaves `left` tokens of its offer. It is excluded once
+    /// either of the two variables of the offer leaves one token less than that.
     pub(super) fn fits(&mut self, offer: Room, left: u64) {
         let (binding, second) = offer.limits();
         for (variable, above_offer) in [Some(binding), second].into_iter().flatten() {
@@ -60,8 +61,8 @@ impl Slack {
     }
 }
 
-/// Returns the tokens that the goal needs of the rest of the walk, which comes to a turn. Returns `None` if
-/// the goal is in another one, or not decided here.
+/// Returns the tokens that the goal needs of the rest of the walk when the walk comes to `turn`. Returns
+/// `None` if the goal is in another turn, or is not decided here.
 pub(super) fn needed_in_turn<W: Walker>(
     walk: &Walk<'_, '_, W>,
     goal: CandidateId,
@@ -75,9 +76,9 @@ pub(super) fn needed_in_turn<W: Walker>(
     needed_of_its_turn(walk, goal)
 }
 
-/// Returns the tokens that the goal needs of the rest of the walk, which ends at a turn: everything between
-/// has to fit before the goal comes in. Returns `None` if the goal is not before that turn, or no budget
-/// includes it.
+/// Returns the tokens that the goal needs of the rest of the walk when the walk ends at `turn`. Everything
+/// between that turn and the goal has to fit before the goal is included. Returns `None` if the goal is not
+/// before that turn, or if no budget includes it.
 pub(super) fn needed_behind_turn<W: Walker>(
     walk: &Walk<'_, '_, W>,
     goal: CandidateId,
@@ -88,7 +89,7 @@ pub(super) fn needed_behind_turn<W: Walker>(
     if its_turn >= turn || is_before_the_floor(walk, goal) {
         return Ok(None);
     }
-    // The candidates of the turn that is cut were included last.
+    // The walk includes the candidates of the cut turn last, so they are at the end of `new`.
     let newest_first = walk.new.iter().rev().map(|(id, _)| *id);
     let of_the_cut: BTreeSet<CandidateId> =
         newest_first.take_while(|id| index.turn_of(*id) == turn).collect();
@@ -112,11 +113,12 @@ fn is_before_the_floor<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> 
     walk.floor.is_some_and(before)
 }
 
-/// Returns the tokens of the goal's own turn that have to fit for the goal to come in, as far as they can be
-/// sent and are not included. Returns `None` if some of them fit no budget.
+/// Returns the tokens of the goal's own turn that have to fit before the goal is included. Only candidates
+/// count that can be sent and are not included yet. Returns `None` if some of them fit no budget.
 ///
-/// For an exchange: the user message of its turn, the exchange itself and the newer exchanges; in a turn that
-/// is kept whole or not at all, all of the turn. For a user message: that message and the newest exchange.
+/// For an exchange these are the user message of its turn, the exchange itself and the newer exchanges. In a
+/// turn that is kept whole or not at all, they are the whole turn. For a user message they are that message
+/// and the newest exchange.
 fn needed_of_its_turn<W: Walker>(walk: &Walk<'_, '_, W>, goal: CandidateId) -> Result<Option<u64>, Error> {
     let Selector { index, costs, .. } = walk.selector;
     let turn = index.turn_of(goal);

@@ -1,6 +1,6 @@
-//! Names for texts that stay where they were sent (rule S10), and for what becomes of them at budgets at
-//! which they leave: a document that the request brings again competes there, and state is sent again, at the
-//! end or in the head.
+//! The keys of texts that stay where they were sent (retained texts, rule S10). They also cover budgets at
+//! which these texts leave. There, a document that the request brings again competes, and state is sent
+//! again, at the end of the prompt or at its beginning.
 
 use super::{gathered::Rounds, key::Key};
 use crate::{
@@ -10,22 +10,22 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The texts that were sent beside messages.
+/// The texts that were sent together with messages.
 #[derive(Debug, Default)]
 pub(super) struct Stays {
-    /// Documents by the position of the message after them, and their number among its documents: several may
+    /// Documents by the position of the message after them and their number among its documents. Several may
     /// have one id (rule O5).
     documents: BTreeMap<(u32, usize), Key>,
-    /// The same documents by their rows in the present plan.
+    /// The same documents by their row ids in the present plan.
     rows: BTreeMap<ItemId, Key>,
-    /// State and instructions by their rows.
+    /// State and instructions by their row ids.
     items: BTreeMap<ItemId, Key>,
-    /// The row behind each number.
+    /// The row id for each number of a [`Key::Stays`].
     ids: Vec<ItemId>,
 }
 
 impl Stays {
-    /// Collects the texts that a request may be planned with.
+    /// Collects the retained texts with which a request may be planned.
     pub(super) fn new(rounds: &Rounds<'_>) -> Self {
         let mut stays = Self::default();
         let (first, present) = (&rounds.first.first, &rounds.present().first);
@@ -37,7 +37,8 @@ impl Stays {
             for (nth, (sent, row)) in
                 documents.iter().zip(present.retained().document_rows(documents, at)).enumerate()
             {
-                // One that the request brings again is that document, wherever it is sent.
+                // A retained document that the request brings again has the key of the request's document, in
+                // whatever place it is sent.
                 let stands = first.retained().place_of_document(&sent.id) == Some(at);
                 let again = request.rag.iter().position(|item| stands && item.id == sent.id);
                 let key = again.map_or_else(|| stays.number(row.clone()), Key::Document);
@@ -46,6 +47,8 @@ impl Stays {
             }
         }
         for (at, sent) in log.sent_with().all_state() {
+            // A state entry has one row id at its old place, one at the end of the prompt and one at its
+            // beginning.
             for row in [sent.state_row(at), sent_state_row(&sent.id, log.turns().messages()), sent.id.clone()]
             {
                 if !stays.items.contains_key(&row) {
@@ -62,18 +65,19 @@ impl Stays {
         Key::Stays((self.ids.len() - 1) as u32)
     }
 
-    /// Returns the key of a row of the present plan. Returns `None` if it is none of these texts.
+    /// Returns the key of a row of the present plan, or `None` if the row is not one of these texts.
     pub(super) fn key(&self, id: &ItemId, is_document: bool) -> Option<Key> {
         let rows = if is_document { &self.rows } else { &self.items };
         rows.get(id).copied()
     }
 
-    /// Returns the id of the row behind a number.
+    /// Returns the row id for a number.
     pub(super) fn id(&self, number: u32) -> ItemId {
         self.ids[number as usize].clone()
     }
 
-    /// Returns the texts that are in with these candidates, where those before a position are no longer sent.
+    /// Returns the keys of the texts that are included together with the candidates `kept`. Texts before the
+    /// position `released_before` are no longer sent.
     pub(super) fn within(
         &self,
         candidates: &Candidates<'_>,
@@ -81,6 +85,7 @@ impl Stays {
         released_before: u32,
     ) -> Vec<Key> {
         let mut keys = Vec::new();
+        // Most requests retain no texts, and then no candidate has to be examined.
         if self.ids.is_empty() && self.documents.is_empty() {
             return keys;
         }

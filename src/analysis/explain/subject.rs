@@ -1,4 +1,5 @@
-//! What is asked about: rows of a plan, by ids as people give them, and the candidates behind them.
+//! The subjects of explanations: rows of a plan, found by ids as people write them, and the candidates of
+//! these rows.
 
 use super::{gathered::Rounds, key::Key, stays::Stays};
 use crate::{
@@ -13,36 +14,37 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// A row of the plan.
+/// A row of the plan with its keys.
 pub(super) struct Subject<'a> {
     pub(super) id: ItemId,
     pub(super) row: Decision<'a>,
-    /// The key of its candidate; none for what is no candidate.
+    /// The key of the row's candidate; `None` if the row has no candidate.
     pub(super) key: Option<Key>,
-    /// The key again, where the budget decides about it at all.
+    /// The same key, but `None` if no budget changes the decision on the row.
     pub(super) asked: Option<Key>,
 }
 
 impl Subject<'_> {
-    /// Whether it is in at the present budget.
+    /// Returns true if the item is included at the present budget.
     pub(super) fn is_in(&self) -> bool {
         matches!(self.row, Decision::Included(_))
     }
 }
 
-/// The keys behind the ids of a request.
+/// The keys of the ids of a request.
 pub(super) struct Subjects<'a> {
     log: &'a Conversation,
     documents: BTreeMap<&'a ItemId, Key>,
     notes: BTreeMap<&'a ItemId, u32>,
-    /// Messages that the provider requires (rule H5), in the order of the present plan.
+    /// Messages that the provider requires (placeholder messages, rule H5), by id, with their numbers in the
+    /// present plan.
     required_by_provider: BTreeMap<&'a ItemId, u32>,
     stays: &'a Stays,
     may_rank_anew: bool,
 }
 
 impl<'a> Subjects<'a> {
-    pub(super) fn of(
+    pub(super) fn from_request(
         request: &'a PlanRequest<'_>,
         rounds: &'a Rounds<'_>,
         stays: &'a Stays,
@@ -64,12 +66,13 @@ impl<'a> Subjects<'a> {
         Subject { key, asked: key.filter(|_| self.moves(row)), id, row }
     }
 
-    /// Whether the budget decides about a row. What is archived comes in where a pin brings it, and then
-    /// there is a key. Where documents may be ranked otherwise, other ones come first then, and repeat
-    /// nothing.
+    /// Checks if the budget decides about a row. An archived message is included if a pin brings it, and then
+    /// it has a key. If documents may rank differently, others may come first, and a duplicate no longer
+    /// repeats one.
     fn moves(&self, row: Decision<'_>) -> bool {
         let Decision::Excluded(row) = row else { return true };
-        // A pin that has no room may fall with its question (rule S3): with more room it does not.
+        // A pin without room may fall together with its question (pinned exchanges, rule S3). With more room
+        // it does not.
         let may_have_fallen = row.section == Section::SystemPinned
             && row.kind == ItemKind::Message
             && matches!(row.reason, ExcludedReason::TtlExpired { .. });
@@ -79,13 +82,13 @@ impl<'a> Subjects<'a> {
             || self.may_rank_anew && matches!(row.reason, ExcludedReason::Duplicate { .. })
     }
 
-    /// Returns the key of a row's candidate; none for what is no candidate.
+    /// Returns the key of a row's candidate, or `None` if the row has no candidate.
     fn key(&self, row: Decision<'_>, id: &ItemId) -> Option<Key> {
         let source = match row {
             Decision::Included(row) => Some(row.source),
             Decision::Excluded(row) => row.source,
         };
-        // A document that competes and a message are candidates of their own.
+        // Competing documents and messages are candidates of their own. Other rows may be retained texts.
         let competes = |row: &PlannedItem| {
             let is_document = row.kind.is_document();
             is_document && row.section == Section::Rag || !is_document && self.log.position_of(id).is_some()
@@ -97,7 +100,7 @@ impl<'a> Subjects<'a> {
             return Some(key);
         }
         if row.is_document() {
-            // One that repeats another's id is not what goes by that id.
+            // A document that repeats the id of another one is not the document with that key.
             let repeats = matches!(row, Decision::Excluded(ExcludedItem { reason: ExcludedReason::Duplicate { of }, .. }) if of == id);
             return self.documents.get(id).copied().filter(|_| !repeats);
         }
@@ -117,8 +120,8 @@ impl<'a> Subjects<'a> {
     }
 }
 
-/// Whether something is out for lack of budget, or by a policy that counts items: another budget may change
-/// that.
+/// Checks if an item is excluded for lack of budget, or by a policy that counts items or tokens. Another
+/// budget may change that.
 pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     use PolicyRule::{MaxItems, MaxSourceTokens};
     matches!(
@@ -127,8 +130,8 @@ pub(super) fn is_for_want_of_room(reason: &ExcludedReason) -> bool {
     )
 }
 
-/// Returns the row of an id, qualified or not (rule O5), and the id itself; messages inside a run are found
-/// by the log.
+/// Returns the row of an id, and the id itself. The id may have a namespace, `item:` or `rag:` (rule O5).
+/// Messages inside a run are found by the log. Returns `None` if no row has the id.
 pub(super) fn row_of<'a>(
     plan: &'a ContextPlan,
     request: &PlanRequest<'_>,
@@ -140,7 +143,7 @@ pub(super) fn row_of<'a>(
     let whole = plan.find(id).or_else(|| inside(plan, request, &id.into()));
     let bare = id.strip_prefix("item:").or_else(|| id.strip_prefix("rag:"));
     let row = whole.or_else(|| inside(plan, request, &bare.filter(|_| !id.starts_with("rag:"))?.into()))?;
-    // Where an item of just that name is meant, the row or the log knows it.
+    // If an item has exactly this name, the prefix is a part of the name and not a namespace.
     let ends = match row {
         Decision::Included(row) => [Some(&row.id), None],
         Decision::Excluded(row) => [Some(&row.id), row.last_id.as_ref()],
@@ -150,8 +153,8 @@ pub(super) fn row_of<'a>(
     Some((row, ItemId::from(if named { id } else { bare.unwrap_or(id) })))
 }
 
-/// Returns the row of a run by its name in reports, `m0..m77`, and its last id; none if an item has that
-/// name.
+/// Returns the row of a run by its name in reports, such as `m0..m77`, and the id of its last message.
+/// Returns `None` if an item has that name.
 fn run_of<'a>(
     plan: &'a ContextPlan,
     request: &PlanRequest<'_>,
@@ -166,7 +169,7 @@ fn run_of<'a>(
     })
 }
 
-/// Returns the row of a run of messages that a message is part of.
+/// Returns the row of the run that contains a message. Returns `None` if the message is in no run.
 fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> Option<Decision<'a>> {
     let position = request.log.position_of(id)?;
     let holds = |row: &&ExcludedItem| {
@@ -178,7 +181,7 @@ fn inside<'a>(plan: &'a ContextPlan, request: &PlanRequest<'_>, id: &ItemId) -> 
     plan.excluded.iter().find(holds).map(Decision::Excluded)
 }
 
-/// Returns an id that may have been meant.
+/// Returns the id of the plan that is most similar to `id`, as a suggestion.
 pub(super) fn near(plan: &ContextPlan, id: &str) -> Option<ItemId> {
     let ids = plan.included.iter().map(|row| &row.id).chain(plan.excluded.iter().map(|row| &row.id));
     plain::nearest(id, ids.map(ItemId::as_str)).map(ItemId::from)

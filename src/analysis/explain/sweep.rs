@@ -1,21 +1,23 @@
-//! Every budget of a model, without planning for every one.
+//! A sweep over every budget of a model that does not plan for each one.
 //!
-//! An explanation has to say for which budgets an item is in, and a model has hundreds of thousands of them.
-//! The sweep starts at one budget, solves the request there, and asks how far the same solution holds (see
-//! [`super::slack`]): so far nothing has to be solved again. Then it goes on with the first budget after that
-//! range. Ranges are as long as decisions allow, so their number follows the number of changes, not the
-//! number of budgets.
+//! An explanation covers every budget of a model, and there are hundreds of thousands of them. The sweep
+//! starts at one budget, solves the request there, and computes the range of budgets at which the same
+//! solution holds (see [`super::slack`]). Inside the range nothing has to be solved again. The sweep
+//! continues with the first budget after that range. Ranges are as long as the decisions allow, so their
+//! number follows the number of changes, not the number of budgets.
 //!
-//! Two things are not part of a solution, and may still change the plan. A prompt can come out larger than
-//! its parts, by joins or by messages that the provider requires (rules N3, H5). Where more is left than that
-//! can ever be, it changes nothing. Otherwise the whole plan is made, and the range is cut to where its size
-//! certainly plays no part; where tokens were withheld for it, the range is this one budget. And documents of
-//! the last prompt that no longer fit are given up (rule S5): then the solution without them is the one that
-//! counts, where both ranges overlap. So it is where reasoning may be lost, or texts that stay (rules K1,
-//! S10): the last round counts, where the ranges of all rounds overlap.
+//! Two effects are not part of a solution, and may still change the plan. First, a prompt can be larger than
+//! the sum of its parts, because of joins or messages that the provider requires (rules N3, H5). If more
+//! tokens are left than these can ever add, they change nothing. Otherwise the whole plan is made, and the
+//! range is limited to budgets at which the size of the prompt plays no part. If tokens were withheld because
+//! of that size, the range is this one budget.
 //!
-//! Invariant: at every budget of a range, `build_plan` under that budget holds exactly what the range says. A
-//! brute-force test plans for every budget and compares.
+//! Second, documents of the last prompt that no longer fit are given up (sticky documents, rule S5). Then the
+//! solution without them counts, for the budgets that both ranges share. If reasoning or retained texts may
+//! be lost (rules K1, S10), the last round counts, for the budgets that the ranges of all rounds share.
+//!
+//! Invariant: at every budget of a range, `build_plan` under that budget includes exactly the candidates of
+//! the range. A brute-force test plans for every budget and compares.
 
 use super::{
     budget_range::BudgetRange,
@@ -43,35 +45,38 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A request under other budgets than its own.
+/// A request under budgets other than its own.
 pub(super) struct Sweep<'p> {
     manager: &'p ContextWindowManager,
     context: &'p PlanContext<'p>,
     rounds: &'p Rounds<'p>,
     stays: &'p Stays,
-    /// The first round.
+    /// The first round with its solvers.
     first: Rankings<'p>,
     /// The largest number of tokens that any budget leaves.
     available: u64,
-    /// By how many tokens a prompt can come out larger than its parts, where that can be said (rules N3, H5).
+    /// The most tokens by which a prompt can exceed the sum of its parts (rules N3, H5); `None` if there is
+    /// no known bound.
     most_added: Option<u64>,
-    /// The largest budget that is asked about.
+    /// The largest budget of the sweep.
     pub(super) most: u64,
     minimum: BTreeSet<Key>,
-    /// The ids of the messages that the provider requires of the present plan, where they are asked about.
+    /// The ids of the messages that the provider requires in the present plan. Empty if no explanation is
+    /// about one of them.
     required_by_provider: Vec<ItemId>,
-    /// By its position in the request, the rank of each document in the last round of the present plan.
+    /// By position in the request, the rank of each document in the last round at the present budget.
     ranks: BTreeMap<usize, Rank>,
 }
 
-/// Finds the budgets at which a solution with so many tokens withheld stays as it is, on one side of its own.
+/// A function from a solution to the range of budgets, on one side of the solved one, at which it stays the
+/// same. The last argument is the number of withheld tokens.
 type Reach<'r> = dyn Fn(&Solution<'_, ManyBudgets>, i128) -> (u64, u64) + 'r;
 
-/// A solution and the budgets at which it stays as it is.
+/// A range with the facts that decide if another solution is needed.
 struct Solved<'p> {
-    /// True if the documents of the last prompt cannot stay in it.
+    /// True if the documents of the last prompt do not fit and were given up.
     gave_up: bool,
-    /// The faults of its prompt, if it may lose something.
+    /// The faults of its prompt; `None` if it cannot lose anything.
     faults: Option<Faults>,
     range: BudgetRange<'p>,
 }
@@ -87,8 +92,9 @@ impl<'p> Sweep<'p> {
         let most = context.largest_budget();
         let index = rounds.first.first.index();
         let most_added = manager.most_added(!index.document_slots().is_empty())?;
-        // Where something may be added, what comes in after the goal may take its tokens; and where something
-        // may be lost, everything before it matters.
+        // A goal keeps ranges long, but ignores the comparisons of the walk. That is safe only if nothing
+        // else changes the plan. Added tokens may displace a candidate that is included after the goal.
+        // Losses depend on everything before the goal.
         let goal = match asked.first() {
             Some(Key::Item(id)) if asked.len() == 1 && most_added == Some(0) && !rounds.may_lose => Some(*id),
             _ => None,
@@ -112,22 +118,22 @@ impl<'p> Sweep<'p> {
         })
     }
 
-    /// The candidates in the last round of the present plan.
+    /// Returns the candidates of the last round at the present budget.
     fn candidates(&self) -> &'p Candidates<'p> {
         &self.rounds.present().first
     }
 
-    /// A range in which nothing is.
+    /// Returns a range that includes nothing.
     pub(super) fn nothing(&self) -> BudgetRange<'p> {
         BudgetRange::empty(self.candidates())
     }
 
-    /// What is in at every budget.
+    /// Returns the keys that are included at every budget.
     pub(super) fn minimum(&self) -> &BTreeSet<Key> {
         &self.minimum
     }
 
-    /// The ids behind a key: of an exchange, those of its messages.
+    /// Returns the item ids of a key; for an exchange, those of all its messages.
     pub(super) fn ids(&self, key: Key) -> Vec<ItemId> {
         let candidates = self.candidates();
         match key {
@@ -146,16 +152,18 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// What it costs, counted no further than to the largest budget.
+    /// Returns the token count of a key's candidate, counted no further than to the largest budget. Returns
+    /// `None` if the key has no candidate.
     pub(super) fn tokens(&self, key: Key) -> Result<Option<TokenCount>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
+        // The solvers of the first round are valid for the last one only if no round can lose anything.
         if !self.rounds.may_lose {
             return self.first.first.solver(0).cost(id, self.available).map(Some);
         }
         self.manager.solver(self.candidates()).cost(id, self.available).map(Some)
     }
 
-    /// Why it can never be sent as it is, if that is so.
+    /// Returns the reason why a candidate can never be sent as it is, or `None` if it can be sent.
     pub(super) fn ineligible(&self, key: Key) -> Result<Option<ExcludedReason>, Error> {
         let Some(id) = self.id(key) else { return Ok(None) };
         Ok(match self.candidates().eligibility(id)? {
@@ -172,7 +180,8 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// What is in at this budget, and at which larger ones.
+    /// Returns the included candidates at this budget, with the range of larger budgets that include the
+    /// same.
     pub(super) fn above(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
         self.at(budget, &|solution, withheld| {
             let most = self.context.total(self.most) - withheld;
@@ -181,7 +190,8 @@ impl<'p> Sweep<'p> {
         })
     }
 
-    /// What is in at this budget, and at which smaller ones.
+    /// Returns the included candidates at this budget, with the range of smaller budgets that include the
+    /// same.
     pub(super) fn below(&self, budget: u64) -> Result<BudgetRange<'p>, Error> {
         self.at(budget, &|solution, withheld| {
             let least = self.context.total(1) - withheld;
@@ -190,8 +200,8 @@ impl<'p> Sweep<'p> {
         })
     }
 
-    /// The whole plan at a budget, as `build_plan` makes it: with results clipped where they have to be (rule
-    /// S7).
+    /// Builds the whole plan at a budget as `build_plan` does, with clipped results if necessary (clipping,
+    /// rule S7).
     pub(super) fn plan_at(&self, budget: u64) -> Result<ContextPlan, Error> {
         let context = PlanContext { prompt_budget: budget, ..self.context.clone() };
         self.manager.plan_from(self.candidates().request(), &context, self.rounds.sticky)
@@ -204,17 +214,19 @@ impl<'p> Sweep<'p> {
         Ok(Section::ALL.map(|section| plan.sections.get(section as usize).map_or(0, |used| used.budget)))
     }
 
-    /// Planned in rounds, as `build_plan` does, where something may be lost: the range is where all rounds
-    /// stay as they are.
+    /// Returns the range at a budget. If something may be lost, it plans in rounds as `build_plan` does. The
+    /// range then contains the budgets at which every round stays the same.
     fn at(&self, budget: u64, reach: &Reach<'_>) -> Result<BudgetRange<'p>, Error> {
         let Solved { mut faults, range, .. } = self.solve_round(&self.first, budget, reach)?;
         if !self.rounds.may_lose {
             return Ok(range);
         }
+        // Each round has candidates of its own, so documents are compared by keys and no longer by slots.
         let mut range = range.named();
         let (manager, request) = (self.manager, self.candidates().request());
         let mut replan = manager.first_replan(request.log);
         while let Some(found) = faults.take() {
+            // `mend` returns a value if no further round follows.
             if replan.mend(found, manager.reasoning_policy()).is_some() {
                 break;
             }
@@ -237,6 +249,7 @@ impl<'p> Sweep<'p> {
         let found = self.solve_at(&rankings.first, budget, reach)?;
         let Some(anew) = rankings.anew.as_ref().filter(|_| found.gave_up) else { return Ok(found) };
         let other = self.solve_at(anew, budget, reach)?;
+        // The first solution decides that the documents are given up, so both solutions have to hold.
         let (from, to) = (found.range.from.max(other.range.from), found.range.to.min(other.range.to));
         Ok(Solved { range: BudgetRange { from, to, ..other.range }, ..other })
     }
@@ -248,13 +261,15 @@ impl<'p> Sweep<'p> {
         let needs_plan = is_asked || self.rounds.may_lose;
         let spare = self.most_added.map(|added| solution.left() - i128::from(added));
         if let Some(spare) = spare.filter(|spare| *spare >= 0 && !needs_plan) {
-            // Down to where what is left no longer takes whatever may be added.
+            // The range ends at the smallest budget at which the remaining tokens still cover everything that
+            // may be added.
             let from = from.max(self.lowest_with(self.context.total(budget) - spare, budget));
             return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
         if solution.is_minimal() && self.most_added.is_some() && !needs_plan {
             return Ok(self.solved(ranked, (from, to), solution, Vec::new()));
         }
+        // The quick way has no faults to return, so it is only for requests that cannot lose anything.
         if !self.rounds.may_lose
             && let Some(solved) = self.solve_sized(ranked, budget, solution, (from, to), reach)?
         {
@@ -263,7 +278,7 @@ impl<'p> Sweep<'p> {
         self.solve_laid_out(ranked, budget, (from, to))
     }
 
-    /// Builds the range of a solution.
+    /// Builds the range of a solution that loses nothing.
     fn solved<'s>(
         &self,
         ranked: &Ranked<'s>,
@@ -277,9 +292,9 @@ impl<'p> Sweep<'p> {
         Solved { gave_up, faults: None, range }
     }
 
-    /// Solves for a budget as planning does, with the tokens of each prompt found from its neighbours:
-    /// again with less where the prompt is over the budget. `solution` is the first one, and `range` its
-    /// budgets. Returns `None` if only whole plans know these tokens.
+    /// Solves for a budget as planning does, but computes the tokens of each prompt from the neighbours of
+    /// its candidates. If the prompt exceeds the budget, it solves again with fewer tokens. `solution` is the
+    /// first solution, and `range` its budgets. Returns `None` if only whole plans know these tokens.
     fn solve_sized<'s>(
         &self,
         ranked: &Ranked<'s>,
@@ -303,11 +318,12 @@ impl<'p> Sweep<'p> {
                 return Ok(Some(self.solved(ranked, range, solution, required)));
             }
             let more = tokens_to_withhold(withheld, excess, added.placeholders);
-            // As long as the placeholder messages are the larger of the two, their tokens are withheld at the
-            // neighbouring budgets too.
+            // As long as the placeholder messages need more than the excess, the neighbouring budgets
+            // withhold the same number of tokens.
             depends_on_every_token |= more != added.placeholders;
             range.0 = range.0.max(total.saturating_sub(more - withheld));
-            // At a budget of that total nothing is withheld.
+            // At a budget of `total` tokens the prompt fits and nothing is withheld, so the range ends below
+            // it.
             range.1 = range.1.min(total.saturating_sub(1));
             (withheld, number) = (more, number + 1);
             solution = ranked.solver(number).solve(self.context, budget, withheld)?;
@@ -316,8 +332,8 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// Solves for a budget by laying its prompt out as planning does, with more tokens withheld each time that it
-    /// exceeds the budget. `range` are the budgets of its first solution.
+    /// Solves for a budget by laying out its prompt as planning does. If the prompt exceeds its budget, it is
+    /// solved again with fewer tokens. `from` and `to` are the budgets of its first solution.
     fn solve_laid_out<'s>(
         &self,
         ranked: &Ranked<'s>,
@@ -353,7 +369,7 @@ impl<'p> Sweep<'p> {
         }
     }
 
-    /// Returns the placeholder messages among these rows that are asked about.
+    /// Returns the requested placeholder messages among these rows.
     fn required_by(&self, rows: &[PlannedItem]) -> Vec<Key> {
         let required = rows.iter().filter(|row| row.kind.is_required_by_provider());
         let there: BTreeSet<&ItemId> = required.map(|row| &row.id).collect();
@@ -361,8 +377,10 @@ impl<'p> Sweep<'p> {
         asked.map(|(_, nth)| Key::RequiredByProvider(nth)).collect()
     }
 
-    /// The smallest budget that leaves at least so many tokens.
+    /// Returns the smallest budget, up to `budget`, that leaves at least `available` tokens.
     fn lowest_with(&self, available: i128, budget: u64) -> u64 {
+        // Without a calibration, each token of budget leaves one token more, so a subtraction is enough. With
+        // one, the tokens left never fall as the budget grows, which allows a bisection.
         if self.context.calibration.is_none() {
             let lowest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
             return lowest.unwrap_or(1).max(1);
@@ -375,12 +393,13 @@ impl<'p> Sweep<'p> {
         high
     }
 
-    /// The largest budget that leaves no more than so many tokens.
+    /// Returns the largest budget, from `budget` on, that leaves at most `available` tokens.
     fn highest_with(&self, available: i128, budget: u64) -> u64 {
         if self.context.calibration.is_none() {
             let highest = u64::try_from(available + i128::from(budget) - self.context.total(budget));
             return highest.unwrap_or(u64::MAX).clamp(budget, self.most.max(budget));
         }
+        // Rounds up, because the range may end at `low`: a middle equal to `low` would never end the loop.
         let (mut low, mut high) = (budget, self.most.max(budget));
         while low < high {
             let middle = low + (high - low).div_ceil(2);

@@ -1,25 +1,25 @@
-//! When each item is in, over all budgets of the model.
+//! The budgets at which each item is included, over all budgets of the model.
 
 use super::{Interval, LISTED, budget_range::BudgetRange, key::Key, sweep::Sweep};
 use crate::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the sweeps found about each item that was asked about.
+/// The results of the sweeps for each requested item.
 #[derive(Default)]
 pub(super) struct BudgetTracks {
     tracks: BTreeMap<Key, Track>,
 }
 
-/// When one item is in.
+/// The budgets at which one item is included, in tokens.
 #[derive(Debug, Default)]
 pub(super) struct Track {
-    /// The first budgets at which it is.
+    /// The first ranges of budgets at which it is included.
     pub(super) intervals: Vec<Interval>,
     pub(super) more: u64,
     pub(super) stays_from: Option<u64>,
-    /// What is out when it first comes in, of what is in now.
+    /// Items of the present plan that are excluded at the budget at which it first enters.
     pub(super) leaves_then: Vec<Key>,
-    /// The largest smaller budget at which it is out.
+    /// The largest smaller budget at which it is excluded.
     pub(super) leaves_at: Option<u64>,
     since: Option<u64>,
 }
@@ -31,6 +31,7 @@ impl Track {
 
     fn close(&mut self, to: Option<u64>) {
         let Some(from) = self.since.take() else { return };
+        // Further intervals are only counted, so that an answer stays short.
         if self.intervals.len() < LISTED {
             self.intervals.push(Interval { from, to });
         } else {
@@ -41,12 +42,12 @@ impl Track {
 }
 
 impl BudgetTracks {
-    pub(super) fn of(&self, key: Key) -> Option<&Track> {
+    pub(super) fn find(&self, key: Key) -> Option<&Track> {
         self.tracks.get(&key)
     }
 
-    /// Looks at every budget from the present one up, and from there down until everything that can leave has
-    /// left. `present` is what the plan holds.
+    /// Sweeps over every budget from the present one up, and from there down until every item that can leave
+    /// has left. `present` holds the keys of the present plan.
     pub(super) fn search(
         sweep: &Sweep<'_>,
         budget: u64,
@@ -66,7 +67,8 @@ impl BudgetTracks {
         Ok(found)
     }
 
-    /// Where results are clipped, the plan holds more than is asked about elsewhere (rule E1).
+    /// Records items that the plan includes and the sweep does not. This happens if results are clipped,
+    /// where the sweep counts only the minimum (counterfactual budgets, rule E1).
     fn note_only_at_present(&mut self, budget: u64, more: &[Key]) {
         for key in more {
             if let Some(track) = self.tracks.get_mut(key) {
@@ -92,6 +94,8 @@ impl BudgetTracks {
             for key in range.without(&before) {
                 if let Some(track) = self.tracks.get_mut(&key) {
                     track.since = Some(at);
+                    // Only the first entry above the present budget is described. The excluded items are
+                    // found once for all items that enter there.
                     if track.intervals.is_empty() && at > budget {
                         let gone = gone.get_or_insert_with(|| gone_by(&range, present, more, sweep));
                         track.leaves_then.clone_from(gone);
@@ -109,6 +113,7 @@ impl BudgetTracks {
             at = range.to + 1;
             before = range;
         }
+        // Items that are still included at the largest budget get an interval without an end.
         self.tracks.values_mut().for_each(|track| track.close(None));
         Ok(())
     }
@@ -119,6 +124,7 @@ impl BudgetTracks {
         present: BudgetRange<'p>,
         all: &BTreeSet<Key>,
     ) -> Result<(), Error> {
+        // The minimum never leaves, so the search does not wait for it.
         let leaves = |key: &Key| !sweep.minimum().contains(key) && all.contains(key);
         let mut waiting: BTreeSet<Key> = self.tracks.keys().copied().filter(leaves).collect();
         let mut above = present;
@@ -136,7 +142,7 @@ impl BudgetTracks {
     }
 }
 
-/// What the plan holds and a range does not.
+/// Returns the keys that the present plan includes and a range does not.
 fn gone_by(range: &BudgetRange<'_>, present: &BudgetRange<'_>, more: &[Key], sweep: &Sweep<'_>) -> Vec<Key> {
     let mut gone = present.without(range);
     if !more.is_empty() {

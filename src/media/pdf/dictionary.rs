@@ -1,9 +1,9 @@
-//! The entries of a PDF dictionary that a page tree hangs on.
+//! The entries of a PDF dictionary that are relevant for a page tree.
 
 use super::lexer::{Lexer, Token};
 use crate::media::work::Work;
 
-/// The type that a dictionary says it is of.
+/// The type of a dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Catalog,
@@ -27,7 +27,7 @@ impl Kind {
     }
 }
 
-/// Entries of one dictionary; numbers of objects stand for references.
+/// The relevant entries of one dictionary. References are object numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Dictionary {
     pub(super) kind: Option<Kind>,
@@ -38,23 +38,24 @@ pub(super) struct Dictionary {
     pub(super) length: Option<u64>,
     pub(super) number: Option<u64>,
     pub(super) first: Option<u64>,
-    /// True if its stream is packed by `FlateDecode`.
+    /// True if the stream is compressed by `FlateDecode`.
     pub(super) is_packed: bool,
 }
 
-/// The entry that is being read.
+/// The current entry of the parser.
 #[derive(Debug, Default)]
 struct Entry<'f> {
     key: Option<&'f [u8]>,
-    /// True once its value began.
+    /// True after the beginning of its value.
     has_value: bool,
-    /// Integers that may become a reference.
+    /// The last two integers, which may be the start of a reference.
     integers: [Option<u64>; 2],
 }
 
 impl Dictionary {
-    /// Reads the dictionary at the beginning of some bytes, with its length. The inner `Option` is `None` if they begin with
-    /// something else or end before it does, the outer one if the work ended.
+    /// Parses the dictionary at the beginning of some bytes, and returns it with its length. The inner
+    /// `Option` is `None` if the bytes begin with something else or end too early, the outer one if the work
+    /// runs out.
     #[expect(clippy::option_option, reason = "out of work, or no dictionary")]
     pub(super) fn read(bytes: &[u8], work: &mut Work) -> Option<Option<(Self, usize)>> {
         let mut lexer = Lexer::new(bytes);
@@ -65,7 +66,7 @@ impl Dictionary {
         let (mut dictionary, mut entry, mut depth) = (Self::default(), Entry::default(), 1_u64);
         loop {
             let Some(token) = lexer.next(work) else {
-                // Without work, every charge fails.
+                // If the work has run out, this charge fails too.
                 return work.charge(1).map(|()| None);
             };
             match token {
@@ -104,6 +105,7 @@ impl Dictionary {
         }
     }
 
+    /// Stores a name as the type or the filter.
     fn name(&mut self, entry: &Entry<'_>, name: &[u8], depth: u64) {
         match entry.key {
             Some(b"Type") if depth == 1 => self.kind = Some(Kind::from_name(name)),
@@ -112,6 +114,7 @@ impl Dictionary {
         }
     }
 
+    /// Stores a reference `number generation R`.
     fn reference(&mut self, entry: &Entry<'_>, depth: u64) {
         let [Some(number), Some(_)] = entry.integers else { return };
         let Ok(number) = u32::try_from(number) else { return };
@@ -123,7 +126,7 @@ impl Dictionary {
         }
     }
 
-    /// Keeps the integer of an entry that is complete.
+    /// Stores the integer of a complete entry.
     fn finish(&mut self, entry: &Entry<'_>) {
         let [None, Some(integer)] = entry.integers else { return };
         match entry.key {

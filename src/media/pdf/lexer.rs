@@ -1,8 +1,8 @@
-//! Tokens of a PDF's objects.
+//! Tokens of the objects of a PDF.
 
 use crate::media::work::Work;
 
-/// A token, with the bytes of names and numbers.
+/// A token with the bytes of names and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'f> {
     DictionaryOpen,
@@ -13,11 +13,11 @@ pub(super) enum Token<'f> {
     Integer(u64),
     /// The `R` of a reference.
     Reference,
-    /// A text, a real number, a keyword: nothing that a page tree hangs on.
+    /// A string, a real number or a keyword, irrelevant for a page tree.
     Other,
 }
 
-/// Reads tokens one after another.
+/// An iterator over tokens with a limit of work.
 #[derive(Debug)]
 pub(super) struct Lexer<'f> {
     bytes: &'f [u8],
@@ -29,7 +29,7 @@ impl<'f> Lexer<'f> {
         Self { bytes, at: 0 }
     }
 
-    /// Returns the number of bytes that were read.
+    /// Returns the number of bytes read.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -71,7 +71,7 @@ impl<'f> Lexer<'f> {
         Some(token)
     }
 
-    /// Passes over white space and comments.
+    /// Skips white space and comments.
     fn skip_space(&mut self) {
         while let Some(byte) = self.bytes.get(self.at) {
             if *byte == b'%' {
@@ -88,17 +88,17 @@ impl<'f> Lexer<'f> {
 
 #[cfg(test)]
 thread_local! {
-    /// Bytes that were looked at in this thread.
+    /// The number of bytes examined in this thread.
     static TOUCHED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Returns the bytes that were looked at since the last call.
+/// Returns the number of bytes examined since the last call.
 #[cfg(test)]
 pub(super) fn touched() -> u64 {
     TOUCHED.take()
 }
 
-/// The integers at the beginning of a text.
+/// Returns the integers at the beginning of a text.
 pub(super) fn integers(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = bytes.split(|byte| is_space(*byte)).filter(|word| !word.is_empty());
     words.map_while(|word| str::from_utf8(word).ok()?.parse().ok())
@@ -112,7 +112,7 @@ fn is_delimiter(byte: u8) -> bool {
     b"()<>[]{}/%".contains(&byte)
 }
 
-/// The length of a name or a word.
+/// Returns the length of a name or a word.
 fn regular(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| !is_space(**byte) && !is_delimiter(**byte)).count()
 }
@@ -125,7 +125,7 @@ fn word_token(word: &[u8]) -> Token<'_> {
     number.map_or(Token::Other, Token::Integer)
 }
 
-/// The length of a text in parentheses, which may hold others and escapes.
+/// Returns the length of a string in parentheses, which may contain escapes and nested parentheses.
 fn text_length(bytes: &[u8]) -> usize {
     let (mut depth, mut escaped) = (0_u64, false);
     for (at, byte) in bytes.iter().enumerate() {

@@ -7,7 +7,7 @@ fn number(file: &[u8]) -> Option<u64> {
     count(file).map(|pages| pages.number)
 }
 
-/// A file of these objects, by their numbers, with a trailer.
+/// Builds a file of these objects with a trailer.
 fn file(objects: &[(u32, &str)]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n".to_vec();
     for (number, body) in objects {
@@ -17,7 +17,7 @@ fn file(objects: &[(u32, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// An object stream of these objects.
+/// Builds an object stream of these objects.
 fn object_stream(objects: &[(u32, &str)]) -> Vec<u8> {
     let (mut head, mut bodies) = (String::new(), String::new());
     for (number, body) in objects {
@@ -45,7 +45,7 @@ fn pages_are_the_leaves_of_the_tree() {
         (4, "<</Type/Page/Parent 2 0 R/Contents[7 0 R]/Annots[<</Type/Annot>>]>>"),
         (5, "<</Parent 3 0 R /Type /Page /Title (a \\) >> endobj (b)) >>"),
         (6, "<</Type/Page % a comment >>\n/Parent 3 0 R>>"),
-        // A page that was taken out of the tree.
+        // A page that was removed from the tree.
         (8, "<</Type/Page/Parent 2 0 R>>"),
     ]);
     assert_eq!(count(&nested), Some(Pages { number: 3, is_whole: true }));
@@ -87,7 +87,7 @@ fn stream_that_looks_like_objects_contains_none() {
 
 #[test]
 fn damaged_page_trees_are_counted_by_their_readable_pages() {
-    // The inner node is in a stream that cannot be unpacked: the root says how many there are.
+    // The inner node is in a stream that cannot be unpacked, so the count of the root is used.
     let missing = file(&[
         (1, "<</Type/Catalog/Pages 2 0 R>>"),
         (2, "<</Type/Pages/Kids[3 0 R 9 0 R]/Count 70>>"),
@@ -109,7 +109,7 @@ fn a_tree_with_a_cycle_ends() {
         (4, "<</Type/Page>>"),
     ]);
     assert_eq!(number(&cyclic), Some(2));
-    // Each level names the next one twice: two to the power of 60 paths.
+    // Each level names the next one twice, which gives 2^60 paths.
     let levels: Vec<(u32, String)> = (2..62)
         .map(|at| (at, format!("<</Type/Pages/Kids[{0} 0 R {0} 0 R]/Count 1>>", at + 1)))
         .chain([(1, "<</Type/Catalog/Pages 2 0 R>>".into()), (62, "<</Type/Page>>".into())])
@@ -118,7 +118,7 @@ fn a_tree_with_a_cycle_ends() {
     assert_eq!(number(&file(&levels)), Some(2));
 }
 
-/// Files that a careless reader would read in time of their square: what is looked at stays within the bound.
+/// Files for which a naive parser needs quadratic time. The number of examined bytes stays linear.
 #[test]
 fn the_work_on_a_hostile_file_is_linear() {
     let repeated = |piece: &str, times: usize| piece.repeat(times).into_bytes();

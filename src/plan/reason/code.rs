@@ -1,4 +1,4 @@
-//! Reasons as data: a code that stays the same across versions, and its numbers.
+//! Reasons as data: a code that is stable across versions, and its numbers.
 
 use super::{ExcludedReason, IncludedReason, LimitedBy, PolicyRule};
 use crate::{item::ItemId, text::plain::grouped};
@@ -41,6 +41,7 @@ impl<'a> Numbers<'a> {
             ExcludedReason::Duplicate { of } => Self { of: Some(of), ..none },
             ExcludedReason::Archived { compaction } => Self { compaction: *compaction, ..none },
             ExcludedReason::Policy(rule) => {
+                // Every policy names its rule, and some add the numbers that decided.
                 let named = Self { rule: Some(rule.name()), ..none };
                 match rule {
                     PolicyRule::MinScore { score, limit } => {
@@ -64,19 +65,19 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A code, and its numbers.
+/// A code with its numbers.
 #[derive(Serialize)]
 struct Coded<'a> {
     code: &'static str,
     #[serde(flatten)]
     numbers: Numbers<'a>,
-    /// The largest budget of the model.
+    /// The largest budget of the model, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     up_to: Option<u64>,
 }
 
-/// Writes an object: `code` with the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...)
-/// under the names that they have in a plan's JSON.
+/// Writes an object. `code` is the reason's name, and its numbers (`room`, `held_by`, `rule`, `limit`, ...)
+/// have the names that they have in a plan's JSON.
 impl Serialize for ExcludedReason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Coded { code: self.name(), numbers: Numbers::new(self), up_to: None }.serialize(serializer)
@@ -87,9 +88,9 @@ impl Serialize for ExcludedReason {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// It is in.
+    /// The reason of an included item.
     Included(IncludedReason),
-    /// It is out.
+    /// The reason of an excluded item.
     Excluded(ExcludedReason),
 }
 
@@ -107,15 +108,15 @@ impl Serialize for Reason {
     }
 }
 
-/// The reason why the answer is the same at every prompt budget.
+/// The reason why a decision is the same at every prompt budget.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Never {
-    /// It is in at every budget.
+    /// An item that every budget includes.
     AlwaysIn,
-    /// Its reason does not depend on the budget.
+    /// An exclusion that does not depend on the budget.
     Reason(ExcludedReason),
-    /// Out at every budget that the model can have.
+    /// An exclusion at every budget that the model can have.
     UpTo {
         /// The reason at the largest budget.
         reason: ExcludedReason,
@@ -124,8 +125,8 @@ pub enum Never {
     },
 }
 
-/// Writes an object with a `code`: `always_in`, or the code of the exclusion, with `up_to` if it holds at
-/// every budget up to that one.
+/// Writes an object with a `code`: `always_in`, or the code of the exclusion. `up_to` is the largest budget,
+/// if the exclusion depends on the budget.
 impl Serialize for Never {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -142,7 +143,7 @@ impl Serialize for Never {
     }
 }
 
-/// Writes the name of an inclusion, the sentence of an exclusion.
+/// Writes the name of an inclusion, or the sentence of an exclusion.
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -169,8 +170,8 @@ impl fmt::Display for Never {
             ExcludedReason::Budget { limited_by: LimitedBy::QuestionLimit, .. } => {
                 "what one question's documents may take keeps it out at every"
             }
-            // Under another budget than the last prompt's the window is not continued (rule S5); this text
-            // leaves that out.
+            // Under another budget than the last prompt's, the window is not continued (sticky window, rule
+            // S5). So no budget of the model is named here.
             ExcludedReason::Budget { limited_by: LimitedBy::StickyWindow, .. } => {
                 return f.write_str(
                     "the sticky window keeps it out; a prompt with another budget begins a new one",

@@ -1,4 +1,4 @@
-//! The reasons for including or excluding an item: facts with their numbers, and their wording.
+//! The reasons for including or excluding an item, with their numbers and their wording.
 
 mod code;
 
@@ -12,18 +12,18 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncludedReason {
-    /// Every prompt needs it (rule S1).
+    /// An item that every prompt needs (rule S1).
     Required,
-    /// It is pinned, or comes with a pinned exchange (rules S2, S3).
+    /// A pin, or an item that comes with a pinned exchange (rules S2, S3).
     Pinned,
-    /// It is in the kept window (rule S4).
+    /// A message in the kept window (rule S4).
     Recent,
-    /// The user message of a turn whose earlier exchanges are left out: it comes with the exchanges that are
+    /// The user message of a turn whose earlier exchanges are left out. It comes with the exchanges that are
     /// kept (rules S4, S5).
     Question,
-    /// Its score (rule S8).
+    /// A document, by its score (rule S8).
     Relevant,
-    /// It is a summary of archived messages.
+    /// A summary of archived messages.
     Summary,
 }
 
@@ -42,13 +42,13 @@ impl IncludedReason {
     }
 }
 
-// Which level a new reason belongs to:
+// Levels of reasons, for adding a new one:
 //
 // - `LimitedBy`: too few tokens; another budget may let the item in.
 // - `PolicyRule`: a rule leaves the item out, whatever the budget.
 // - `ExcludedReason`: neither of the two; a new kind, with a code of its own in `ExcludedCode`.
 //
-// The compiler does not point to these places:
+// Places that need the new reason too, and that the compiler does not report:
 //
 // - `Display for Never` in code.rs
 // - planner/assemble/excluded.rs, `tokens`; planner/assemble/pressure.rs; planner/telemetry.rs
@@ -62,54 +62,55 @@ impl IncludedReason {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ExcludedReason {
-    /// There was no room (rules B5, B6).
+    /// A lack of tokens (rules B5, B6).
     Budget {
-        /// Tokens that the rules had left for it.
+        /// Tokens that the rules left for the item.
         room: u64,
-        /// The limit that keeps it out.
+        /// The limit that excludes the item.
         limited_by: LimitedBy,
     },
-    /// Its TTL is used up (rules T1, T2).
+    /// A TTL that is used up (rules T1, T2).
     TtlExpired {
-        /// True if it had its one more turn under the policy `ask`.
+        /// True if the item already had one more turn under the policy `ask`.
         asked: bool,
     },
-    /// Another document earlier in the list has this id or text (rule S9).
+    /// A duplicate of an earlier document in the list, by id or text (rule S9).
     Duplicate {
-        /// The document that was kept.
+        /// The id of the document that was kept.
         of: ItemId,
     },
-    /// A policy leaves it out (rules S9, H2, H3).
+    /// A policy that excludes the item (rules S9, H2, H3).
     Policy(PolicyRule),
-    /// It is archived: still in the log, no longer sent (rule C1).
+    /// An archived message, which is still in the log but no longer sent (rule C1).
     Archived {
-        /// The number of the compaction; `None` if the conversation was rewound to before it.
+        /// The number of the compaction; `None` if a rewind went back to before the message.
         compaction: Option<u32>,
     },
 }
 
-/// The limit that keeps an item out of the prompt, besides the tokens left (rule B6).
+/// The limit that excludes an item, in addition to the tokens left (rule B6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LimitedBy {
-    /// Nothing but its size: it is larger than what is left.
+    /// No other limit: the item is larger than the tokens left.
     Size,
-    /// The window is contiguous and takes whole turns (rule S4): something newer did not fit.
+    /// The contiguous window of whole turns: something newer did not fit (rule S4).
     Window,
     /// The section's cap (rule B4).
     Cap,
-    /// Pins may take no more: `sections.system_pinned.pins_limit` (rule S2).
+    /// The limit of tokens for all pins, `sections.system_pinned.pins_limit` (rule S2).
     PinsLimit,
-    /// The documents of one question may take no more: `rag.question_limit` (rule S10).
+    /// The limit of tokens for the documents of one question, `rag.question_limit` (rule S10).
     QuestionLimit,
-    /// `fill = "prefix"`: an item before it did not fit (rule S8).
+    /// An earlier document that did not fit, under `fill = "prefix"` (rule S8).
     Prefix,
-    /// The window starts where the last one did, or was cut to its low mark (rule S5).
+    /// The sticky window, which starts at the same message as the last one, or was cut to its low mark (rule
+    /// S5).
     StickyWindow,
-    /// The documents stay while the live question does (rule S5).
+    /// The sticky documents, which stay while the live question is the same (rule S5).
     StickyDocuments,
-    /// The minimum alone does not fit (rule S6).
+    /// The minimum, which does not fit by itself (rule S6).
     Overflow,
 }
 
@@ -131,45 +132,45 @@ impl LimitedBy {
     }
 }
 
-/// The policy that leaves an item out.
+/// The policy that excludes an item.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PolicyRule {
     /// `rag.min_score`.
     MinScore {
-        /// The item's score.
+        /// The score of the item.
         score: f64,
-        /// The smallest that is kept.
+        /// The smallest score that is kept.
         limit: f64,
     },
     /// `rag.max_item_tokens`.
     MaxItemTokens {
-        /// The largest that is kept.
+        /// The size of the largest document that is kept, in tokens.
         limit: u64,
     },
-    /// `rag.max_items`: that many documents are in already.
+    /// `rag.max_items`: this number of documents is already included.
     MaxItems {
         /// The limit, in documents.
         limit: u64,
     },
-    /// `rag.max_source_tokens`: the source's other items are in already.
+    /// `rag.max_source_tokens`: the other documents of the source are already included.
     MaxSourceTokens {
-        /// Their tokens.
+        /// Tokens of these documents.
         used: u64,
         /// The most tokens of one source.
         limit: u64,
     },
-    /// A note that was pinned while the model is at work: it is sent from the next question on (rule S10).
+    /// A note that was pinned while the model is at work. It is sent from the next question on (rule S10).
     NextQuestion,
     /// A tool result without a call (rule H3).
     OrphanResult,
     /// A second result for an answered call (rule H3).
     SecondResult,
-    /// A message with nothing in it (rule H3).
+    /// A message without content (rule H3).
     EmptyMessage,
-    /// A message of the assistant with content in another wire format only (rule H6).
+    /// An assistant message whose content is all in another wire format (rule H6).
     ForeignMessage,
-    /// An exchange whose call has no result, under `repair = "drop"` (rule H2).
+    /// An exchange with a tool call without a result, under `repair = "drop"` (rule H2).
     MissingResult,
 }
 
@@ -192,7 +193,7 @@ impl PolicyRule {
     }
 }
 
-/// Why an item is not in the prompt, without the numbers.
+/// The reason why an item is not in the prompt, without its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -242,7 +243,7 @@ impl ExcludedReason {
         self.code().name()
     }
 
-    /// Returns the tokens that the rules had left, where there was no room.
+    /// Returns the number of tokens that the rules left, if the reason is a lack of tokens.
     pub(crate) fn room(&self) -> Option<u64> {
         match self {
             Self::Budget { room, .. } => Some(*room),

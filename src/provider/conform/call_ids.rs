@@ -1,4 +1,4 @@
-//! Ids of calls in the letters that a target takes. Each id is a function of those before it in the prompt.
+//! Call ids that a target accepts. Each id depends only on the calls before it in the prompt.
 
 use super::letters::{MOST, hash, hashed, word};
 use crate::{
@@ -7,17 +7,17 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest id that is taken where letters do not matter (autogen#6377).
+/// The maximum length in characters of an id for targets that accept any characters (autogen#6377).
 const SHORT: usize = 40;
 
-/// Gives calls, and the results right after them, ids that the target takes; those it takes stay as they are. Says which
-/// were changed to what.
+/// Replaces ids of calls, and of the results right after them, that the target does not accept. Accepted ids
+/// stay unchanged. Returns the changed ids as pairs of the old and the new one.
 pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String)> {
     let mut renamed = Vec::new();
     if ids == CallIds::Any {
         return renamed;
     }
-    // Where an id may come again, one that is taken as it is says nothing about the others.
+    // If an id may occur again, an accepted id has no effect on the others, so unchanged prompts are skipped.
     let as_they_are = |message: &Message| {
         message.tool_calls().iter().all(|call| !call.id.is_empty() && call.id.len() <= SHORT)
     };
@@ -25,6 +25,8 @@ pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String
         return renamed;
     }
     let mut taken = Taken::default();
+    // The ids of the last message with calls. Results refer to those, so an id that occurs again is no
+    // conflict.
     let mut current: BTreeMap<String, String> = BTreeMap::new();
     for message in messages {
         let calls = message.tool_calls();
@@ -45,21 +47,23 @@ pub(super) fn fit(messages: &mut [Message], ids: CallIds) -> Vec<(String, String
     renamed
 }
 
-/// Ids that are in use, and the number with which each is tried next.
+/// The ids in use, and for each id the number that is tried next. The number keeps long runs of one id
+/// linear.
 #[derive(Default)]
 struct Taken {
     ids: BTreeSet<String>,
     next: BTreeMap<String, u64>,
 }
 
-/// The ids of one message's calls as they are sent.
+/// Returns the new ids of one message's calls, by their old ids.
 fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String, String> {
     let mut named = BTreeMap::new();
     for call in calls {
         let fitting = spelt(&call.id, ids);
         let mut id = fitting.clone();
         let nth = taken.next.entry(fitting.clone()).or_insert(2);
-        // Any text may be used again by a later message; where each id is one, a number makes the next one.
+        // A target with short ids allows later messages to reuse an id. Other targets need a number for
+        // uniqueness.
         while ids != CallIds::Short && taken.ids.contains(&id) {
             id = match ids {
                 CallIds::Nine => nine(&format!("{}#{nth}", call.id)),
@@ -77,7 +81,7 @@ fn named(calls: &[ToolCall], ids: CallIds, taken: &mut Taken) -> BTreeMap<String
     named
 }
 
-/// The id in the letters that are taken.
+/// Returns the id in the characters that the target accepts. It may not be unique.
 fn spelt(id: &str, ids: CallIds) -> String {
     match ids {
         _ if id.is_empty() && ids != CallIds::Nine => "call".into(),
@@ -91,7 +95,7 @@ fn spelt(id: &str, ids: CallIds) -> String {
     }
 }
 
-/// Nine letters and digits in place of a longer id.
+/// Returns nine characters of a hash of an id, letters and digits.
 fn nine(id: &str) -> String {
     hash(id)[..9].into()
 }

@@ -1,4 +1,4 @@
-//! One message as a target takes it: its role, content, speaker and reasoning.
+//! The adaptation of a single message to a target: its role, content, author's name and reasoning.
 
 use super::{TargetProfile, TurnPosition, has_one_place, opaque::adds_tools};
 use crate::{
@@ -10,45 +10,45 @@ use crate::{
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The tags that some models write around what they think.
+/// The tags that some models write around their reasoning.
 const THINK_BEGIN: &str = "<think>";
 const THINK_END: &str = "</think>";
 
-/// What had to be changed in a message for the target.
+/// The changes that a message needs for a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Changes {
-    /// A later system message became a note (rule H4).
+    /// True if a later system message becomes a note (later system messages, rule H4).
     pub(crate) fenced: bool,
-    /// The developer role became the system role.
+    /// True if the developer role becomes the system role.
     renamed_role: bool,
-    /// Parts are left out or replaced (rule H6).
+    /// True if parts are dropped or replaced (preserved parts, rule H6).
     pub(crate) parts: bool,
-    /// Blank text beside something else is left out.
+    /// True if blank text is dropped from a message with other content.
     blanks: bool,
-    /// Cache marks that came with a part are left out.
+    /// True if cache marks in the JSON of a part are removed.
     marks: bool,
-    /// Who speaks is not said, or said in other letters (rule H7).
+    /// True if the author's name is dropped or changed (unsupported fields, rule H7).
     pub(crate) name: bool,
-    /// Reasoning is left out (rule H7).
+    /// True if reasoning is dropped (unsupported fields, rule H7).
     pub(crate) reasoning: bool,
-    /// Reasoning with nothing in it is left out: nothing is lost with it.
+    /// True if only empty reasoning is dropped, which loses no information.
     no_reasoning: bool,
-    /// Reasoning inside of the text is left out (rule K9).
+    /// True if reasoning between tags in the text is dropped (reasoning in tags, rule K9).
     think_tags: bool,
-    /// An empty result says so (rule H3).
+    /// True if an empty result gets a text (dropped messages, rule H3).
     empty_result: bool,
-    /// Arguments that are no JSON object are put into one (rule H6).
+    /// True if arguments that are not a JSON object are wrapped in one (preserved parts, rule H6).
     pub(crate) arguments: bool,
-    /// Functions have names in the letters that the target takes (rule H6).
+    /// True if function names are changed to characters that the target accepts (preserved parts, rule H6).
     pub(crate) functions: bool,
-    /// Reasoning is one text if the wire format has one field for it.
+    /// True if several pieces of reasoning become one text, because the wire format has one field for them.
     thoughts: bool,
-    /// Texts are one text where the wire format has no list for them.
+    /// True if several texts become one, because the wire format has no list of texts there.
     joined: bool,
 }
 
-/// What stands in the place of a part.
+/// The replacement of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Instead {
     Same,
@@ -57,12 +57,12 @@ enum Instead {
 }
 
 impl TargetProfile {
-    /// Returns the message as this target takes it, itself where that is as it is.
+    /// Returns the message as this target accepts it, unchanged if possible.
     pub(crate) fn message<'m>(&self, message: &'m Message, turn_position: TurnPosition) -> Cow<'m, Message> {
         self.adapted(message, turn_position).0
     }
 
-    /// Returns the message as this target takes it, and what had to be changed.
+    /// Returns the message as this target accepts it, with the changes that were made.
     pub(crate) fn adapted<'m>(
         &self,
         message: &'m Message,
@@ -75,7 +75,8 @@ impl TargetProfile {
         (self.changed(message, turn_position, changes), changes)
     }
 
-    /// Whether nothing about a message has to be looked at: most are text, and every target takes that.
+    /// Returns true if a message needs no examination. Most messages are plain text, which every target
+    /// accepts.
     fn takes_as_it_is(&self, message: &Message) -> bool {
         let text_alone = || {
             let is_text = message.is_plain() && !message.text().trim_start().is_empty();
@@ -84,7 +85,7 @@ impl TargetProfile {
         self.wire_format == WireFormat::Plain || text_alone()
     }
 
-    /// Returns the message with these changes, which are its own.
+    /// Returns the message with `changes` applied. They must be the changes of this message.
     fn changed<'m>(
         &self,
         message: &'m Message,
@@ -94,6 +95,7 @@ impl TargetProfile {
         if changes == Changes::default() {
             return Cow::Borrowed(message);
         }
+        // All numbers of parts count the text, if it is not empty, as part 0.
         let all = || (0..message.parts().len() + usize::from(!message.text().is_empty())).collect();
         let (text, parts, no_parts) = if changes.fenced {
             (wording::system_note(&self.one_text(message)).into(), Vec::new(), all())
@@ -117,6 +119,7 @@ impl TargetProfile {
                 no_reasonings.push(at);
             }
         }
+        // The wire format has one field for reasoning, so the separate pieces become paragraphs of one text.
         if changes.thoughts && reasonings.len() > 1 {
             let texts: Vec<&str> = reasonings.iter().map(|reasoning| reasoning.text.as_str()).collect();
             reasonings = vec![Reasoning::text(texts.join("\n\n"))];
@@ -141,11 +144,12 @@ impl TargetProfile {
         })
     }
 
-    /// What has to be changed in a message for this target.
+    /// Returns the changes that a message needs for this target.
     fn changes(&self, message: &Message, turn_position: TurnPosition) -> Changes {
         let role = message.role();
         let accepts = &self.accepts;
         let only_texts = || message.parts().iter().all(|part| matches!(part, Part::Text(_)));
+        // A note that the application wrote itself is already in the right form and keeps its role.
         let noted =
             || accepts.inner_system && only_texts() && message.plain_texts().all(wording::is_system_note);
         let added = || message.has_opaque_parts() && adds_tools(message);
@@ -167,6 +171,7 @@ impl TargetProfile {
         };
         Changes {
             fenced,
+            // A note gets the user or system role anyway, so its developer role needs no separate change.
             renamed_role: role == Role::Developer && !accepts.developer && !fenced,
             parts: !fenced
                 && (message.parts().iter().any(|part| self.instead(role, part, message) != Instead::Same)
@@ -194,7 +199,8 @@ impl TargetProfile {
 
     fn role_of(&self, message: &Message, changes: Changes) -> Role {
         match message.role() {
-            // Whether the target takes a system message there depends on its neighbours: see `sequence`.
+            // `sequence` decides later if the target accepts a system message here, because that depends on
+            // its neighbours.
             _ if changes.fenced && self.accepts.inner_system => Role::System,
             _ if changes.fenced => Role::User,
             Role::Developer if changes.renamed_role => Role::System,
@@ -202,14 +208,15 @@ impl TargetProfile {
         }
     }
 
-    /// Checks whether text of a message may be reasoning in tags, for a target to which that is reasoning.
+    /// Returns true if the text of a message may contain reasoning in tags, and the target treats that as
+    /// reasoning.
     fn may_have_think_tags(&self, message: &Message) -> bool {
         self.accepts.think_tags == ThinkTags::Reasoning
             && message.role() == Role::Assistant
             && message.plain_texts().next().is_some_and(|text| text.contains(THINK_END))
     }
 
-    /// Whether a message bears several thoughts where the wire format has one field for them.
+    /// Returns true if a message has several pieces of reasoning, but the wire format has one field for them.
     pub(crate) fn joins_thoughts(&self, message: &Message) -> bool {
         let is_chunk = |at: usize| message.is_reasoning_written(at, self.wire_format);
         message.reasoning().len() > 1
@@ -228,12 +235,12 @@ impl TargetProfile {
         own.into_iter().chain(texts).collect::<Vec<&str>>().join("\n\n")
     }
 
-    /// Whether the arguments of a call are JSON objects on the wire, not texts.
+    /// Returns true if the wire format expects the arguments of a call as a JSON object, not as a string.
     fn wants_objects(&self) -> bool {
         matches!(self.wire_format, WireFormat::Anthropic | WireFormat::Gemini)
     }
 
-    /// Checks if content of this role is one text: the assistant's in a body of Responses, a tool result of
+    /// Returns true if content of this role is a single text: the assistant's in Responses, a tool result of
     /// Gemini.
     fn joins_texts(&self, role: Role) -> bool {
         matches!(
@@ -242,7 +249,7 @@ impl TargetProfile {
         )
     }
 
-    /// Whether blank text beside something else is refused, or no use.
+    /// Returns true if the target refuses blank text next to other content, or ignores it.
     fn leaves_out_blanks(&self) -> bool {
         !matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate)
     }
@@ -251,7 +258,7 @@ impl TargetProfile {
         message.parts().iter().filter_map(|part| self.part_of(message, part)).collect()
     }
 
-    /// Returns a part as it is sent in this message. Returns `None` if it is left out.
+    /// Returns a part as it is sent in this message, or `None` if it is dropped.
     fn part_of(&self, message: &Message, part: &Part) -> Option<Part> {
         if self.leaves_out_blanks() && matches!(part, Part::Text(text) if text.trim().is_empty()) {
             return None;
@@ -263,7 +270,7 @@ impl TargetProfile {
         }
     }
 
-    /// Returns the text and the parts that are sent, and the numbers of those that are not.
+    /// Returns the text and the parts that are sent, and the numbers of the dropped parts.
     fn kept_content(
         &self,
         message: &Message,
@@ -285,9 +292,10 @@ impl TargetProfile {
         (text, parts, no_parts)
     }
 
-    /// Returns the numbers of the items that their provider takes behind their reasoning alone, if that is
-    /// not sent.
+    /// Returns the numbers of the items that the provider accepts only after their reasoning, if that is not
+    /// sent.
     fn items_without_reasoning(&self, message: &Message, turn_position: TurnPosition) -> Vec<usize> {
+        // Only Responses refuses an item without its reasoning; other formats do not bind the two.
         let own = |reasoning: &Reasoning| reasoning.wire_format == Some(self.wire_format);
         let mut all = message.reasoning().iter().enumerate();
         let is_lost = self.wire_format == WireFormat::OpenAiResponses
@@ -295,20 +303,19 @@ impl TargetProfile {
         if is_lost { message.items(self.wire_format) } else { Vec::new() }
     }
 
-    /// Returns true for a message whose provider wrote the object around its content.
+    /// Returns true if the provider wrote a JSON object around the content of the message.
     fn writes_around(&self, message: &Message) -> bool {
         message.written_in(self.wire_format).and_then(Written::around).is_some()
     }
 
-    /// Returns true for a message of the assistant of which this target takes nothing, though it holds
-    /// something.
+    /// Returns true if an assistant message has content, but none that this target accepts.
     pub(crate) fn takes_nothing_of(&self, message: &Message) -> bool {
         let blank = |text: &str| text.trim().is_empty();
         let takes_none = |part: &Part| match part {
             Part::Text(text) => blank(text),
             part => self.instead(message.role(), part, message) == Instead::Nothing,
         };
-        // Most messages are a text: nothing of it is looked at.
+        // The cheapest check first: most messages have no parts.
         !message.parts().is_empty()
             && message.role() == Role::Assistant
             && self.wire_format != WireFormat::Plain
@@ -317,13 +324,13 @@ impl TargetProfile {
             && message.parts().iter().all(takes_none)
     }
 
-    /// Returns true if reasoning goes back: in the form it came in, while the target has use for it.
+    /// Returns true if reasoning is sent back, that is, in its own wire format and while the target uses it.
     fn takes_back(&self, message: &Message, at: usize, turn_position: TurnPosition) -> bool {
         let reasoning = &message.reasoning()[at];
         let now = match self.accepts.reasoning {
-            // Its server wrote it, in a form of its own.
+            // Accepted only under the separate key in which the same server wrote it.
             KeptReasoning::Never => message.has_own_reasoning(at, self.wire_format),
-            // An item that came behind it is refused without it.
+            // A provider refuses an item without the reasoning that preceded it.
             KeptReasoning::Live => {
                 turn_position == TurnPosition::Live || !message.items(self.wire_format).is_empty()
             }
@@ -332,7 +339,7 @@ impl TargetProfile {
         let sealed = reasoning.signature.is_some() && reasoning.wire_format == Some(self.wire_format);
         let something = !reasoning.text.trim().is_empty();
         now && match self.wire_format {
-            // A piece without its seal is refused, and so is an item without its id.
+            // The provider refuses reasoning without its signature, and a reasoning item without its id.
             WireFormat::Anthropic => sealed,
             WireFormat::OpenAiResponses => {
                 sealed && reasoning.id.is_some() || message.is_reasoning_written(at, self.wire_format)
@@ -342,15 +349,16 @@ impl TargetProfile {
         }
     }
 
-    /// Returns what replaces a part that this target does not take in a message of this role. Nothing is put
-    /// into the assistant's mouth.
+    /// Returns the replacement of a part that this target does not accept in a message of this role. An
+    /// assistant message never gets replacement texts, because the model would read words that it did not
+    /// write.
     fn instead(&self, role: Role, part: &Part, message: &Message) -> Instead {
         let named =
             |text: String| if role == Role::Assistant { Instead::Nothing } else { Instead::Text(text) };
         match part {
             Part::Text(_) => Instead::Same,
             Part::Image { url, .. } if self.takes_image(role, url) => Instead::Same,
-            // Media of a result go back with it.
+            // Media of a result are sent back inside of its original object.
             Part::Image { .. }
                 if role == Role::Tool
                     && self.wire_format == WireFormat::Gemini
@@ -374,7 +382,7 @@ impl TargetProfile {
         }
     }
 
-    /// Returns a part without cache marks of its own.
+    /// Returns a part without cache marks in its JSON.
     fn unmarked_part<'p>(&self, part: &'p Part) -> Cow<'p, Part> {
         match part {
             Part::Opaque { wire_format, json } => match self.unmarked(json) {
@@ -385,7 +393,7 @@ impl TargetProfile {
         }
     }
 
-    /// Whether a part is of an unknown type and goes back as it came.
+    /// Returns true if an opaque part is sent back unchanged.
     fn is_carried(&self, role: Role, part: &Part, message: &Message) -> bool {
         matches!(part, Part::Opaque { .. }) && self.instead(role, part, message) == Instead::Same
     }
@@ -404,17 +412,18 @@ impl TargetProfile {
     }
 }
 
-/// Returns the plain text, without what is blank.
+/// Returns the text of a message, or an empty text if it is blank.
 fn text_of(message: &Message) -> Box<str> {
     if message.text().trim().is_empty() { "".into() } else { message.text().into() }
 }
 
-/// Whether a text is a JSON object.
+/// Returns true if a text is a JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && size::tree::<Value>(text).is_some()
 }
 
-/// Arguments as a JSON object: nothing as an empty one, what is none as the text in one.
+/// Returns arguments as a JSON object. Empty arguments become `{}`; any other invalid text becomes the value
+/// of `text`.
 fn in_object(text: &str) -> String {
     if is_object(text) {
         return text.into();
@@ -424,14 +433,16 @@ fn in_object(text: &str) -> String {
     format!("{{{}}}", pairs.unwrap_or_default())
 }
 
-/// Media type and base64 data of an image in a data URL, where both are what providers take.
+/// Returns the media type and the base64 data of a data URL, or `None` if providers do not accept the image.
 pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     const KINDS: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     let kind = match head.strip_suffix(";base64")? {
+        // `image/jpg` is a common but invalid name of the type.
         "image/jpg" => "image/jpeg",
         kind => kind,
     };
+    // Complete base64 has groups of four characters, with at most two padding characters.
     let body = data.trim_end_matches('=');
     let padded = data.len().is_multiple_of(4) && data.len() - body.len() <= 2;
     let sound =
@@ -439,18 +450,19 @@ pub(crate) fn inline_image(url: &str) -> Option<(&str, &str)> {
     (KINDS.contains(&kind) && padded && sound).then_some((kind, data))
 }
 
-/// Returns the text behind the reasoning in tags that it begins with. Returns `None` if it has none, or if
-/// nothing would be left of the message.
+/// Returns the text after the reasoning in tags at its beginning. Returns `None` if there is no such
+/// reasoning, or if nothing would remain of the message.
 fn spoken<'t>(message: &Message, text: &'t str) -> Option<&'t str> {
     let (thought, spoken) = text.split_once(THINK_END)?;
-    // Some templates open the tag in the prompt: the reply closes it only.
+    // Some chat templates put the opening tag into the prompt, so the reply contains only the closing one.
     let inside = thought.trim_start().strip_prefix(THINK_BEGIN).unwrap_or(thought);
     let spoken = spoken.trim_start();
+    // Without text the message must still have a call, or it would be empty.
     let is_left = !spoken.is_empty() || message.parts().is_empty() && !message.tool_calls().is_empty();
     (is_left && !inside.contains(THINK_BEGIN)).then_some(spoken)
 }
 
-/// Returns the content without the reasoning in tags that its first text begins with.
+/// Returns the content without the reasoning in tags at the beginning of its first text.
 fn without_thought(message: &Message, text: Box<str>, mut parts: Vec<Part>) -> (Box<str>, Vec<Part>) {
     if !text.is_empty() {
         return (spoken(message, &text).map(Into::into).unwrap_or(text), parts);

@@ -1,18 +1,19 @@
-//! Names and ids in the letters that a target takes.
+//! Names and ids in the characters that a target accepts.
 
 use super::TargetProfile;
 use crate::message::{Role, WireFormat};
 use std::borrow::Cow;
 
-/// The longest function name (mcp-use#90), id (openclaw#117789) and speaker's name (`OpenAI`'s API reference).
+/// The maximum length in characters of a function name (mcp-use#90), an id (openclaw#117789) and the author's
+/// name of a message (`OpenAI`'s API reference).
 pub(super) const MOST: usize = 64;
 
-/// Digits of the hash that replaces what was cut off or renamed.
+/// The number of hash digits that replace truncated or changed characters.
 const DIGITS: usize = 16;
 
 impl TargetProfile {
-    /// A function's name in the letters that providers take. Another name ends in a hash of itself, so that no two become
-    /// one.
+    /// Returns a function name in the characters that providers accept. A changed name ends in a hash of the
+    /// original name, so that two names never become equal.
     pub(super) fn function<'n>(&self, name: &'n str) -> Cow<'n, str> {
         if name.is_empty() {
             return if self.wire_format == WireFormat::Plain { name.into() } else { "unnamed".into() };
@@ -24,8 +25,8 @@ impl TargetProfile {
         hashed(&word(name), name, MOST).into()
     }
 
-    /// The speaker's name as this target takes it; none where it takes none. `OpenAI` takes no white space and none of
-    /// `<|\/>`.
+    /// Returns the author's name as this target accepts it, or `None` if it accepts no names. `OpenAI`
+    /// refuses white space and the characters `<|\/>`.
     pub(super) fn name_of<'n>(&self, role: Role, name: &'n str) -> Option<Cow<'n, str>> {
         if !self.accepts.names || role == Role::Tool || name.is_empty() {
             return None;
@@ -43,12 +44,12 @@ fn is_of_a_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The text with `_` for every letter that is none of a word.
+/// Replaces every character that may not occur in a function name by `_`.
 pub(super) fn word(text: &str) -> String {
     text.chars().map(|c| if is_of_a_word(c) { c } else { '_' }).collect()
 }
 
-/// The text, cut where it has to be, and a hash of the whole: at most `most` characters.
+/// Returns the text, truncated if necessary, with a hash of `whole`: at most `most` characters.
 pub(super) fn hashed(text: &str, whole: &str, most: usize) -> String {
     let begin = text.chars().take(most - DIGITS - 1);
     begin.chain(['_']).chain(hash(whole).chars().take(DIGITS)).collect()

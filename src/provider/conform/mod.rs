@@ -1,5 +1,5 @@
-//! Who a prompt is for: what one target takes, and messages made so that it takes them (rules H3 to H7). Sound messages
-//! come back as they are.
+//! Adaptation of messages to a target: the roles, contents, tools and message order that it accepts (rules
+//! for targets, H3 to H7). Messages that the target accepts are returned unchanged.
 
 use crate::{
     message::{Mark, Message, Prompt, Role, Tool, Wants, WireFormat},
@@ -20,28 +20,29 @@ pub(crate) use schema::{Declared, DroppedSchema};
 pub(crate) use seams::{SeamChanges, Seams};
 pub(crate) use sequence::{Inserted, Missing, Normalized};
 
-/// One target: its wire format, and what it accepts in it.
+/// A target: its wire format, and the constraints that hold in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TargetProfile {
     wire_format: WireFormat,
     accepts: Accepts,
-    /// Tools may be added at the end of the prompt.
+    /// True if tools may be added at the end of the prompt.
     late_tools: bool,
 }
 
-/// Where a message is: what a target takes of it depends on that.
+/// The position of a message in the prompt. It decides which parts of the message the target accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnPosition {
-    /// Before every turn: system texts, focus hint, notes.
+    /// The part before all turns: system texts, focus hint, notes.
     Preamble,
-    /// In an earlier turn.
+    /// An earlier turn.
     Past,
-    /// In the live turn.
+    /// The current turn, whose reply is still open.
     Live,
 }
 
 impl TargetProfile {
-    pub(crate) fn of(model: &Model) -> Self {
+    /// Creates the profile of a model.
+    pub(crate) fn from_model(model: &Model) -> Self {
         Self {
             wire_format: model.wire_format,
             accepts: model.accepts(),
@@ -49,9 +50,9 @@ impl TargetProfile {
         }
     }
 
-    /// A target of this wire format of which nothing else is known.
+    /// Creates the profile of a target of which only the wire format is known.
     pub(crate) fn unknown(wire_format: WireFormat) -> Self {
-        let form = Form::of(wire_format);
+        let form = Form::from_wire_format(wire_format);
         Self { wire_format, accepts: form.constraints.decided(), late_tools: true }
     }
 
@@ -59,21 +60,23 @@ impl TargetProfile {
         self.wire_format
     }
 
-    /// Whether a tool is declared to this target: one that a provider runs itself is its own only.
+    /// Returns true if a tool is declared to this target. A provider-run tool is declared only in its own
+    /// wire format.
     pub(crate) fn takes_tool(&self, tool: &Tool) -> bool {
         tool.hosted.as_ref().is_none_or(|(wire_format, _)| *wire_format == self.wire_format)
     }
 
-    /// A tool as it is declared.
+    /// Returns a tool as it is declared to this target.
     pub(crate) fn tool<'t>(&self, tool: &'t Tool) -> Cow<'t, Tool> {
         let name = self.function(&tool.name);
         let hosted = tool.hosted.as_ref().map(|(wire_format, json)| (*wire_format, self.unmarked(json)));
+        // Provider-run tools have no schema of ours; only cache marks are removed from their JSON.
         let schema = match hosted {
             Some(_) => Cow::Borrowed(tool.schema.as_str()),
             None => self.schema(&tool.schema).text,
         };
         let same = matches!((&name, &hosted), (Cow::Borrowed(_), None | Some((_, Cow::Borrowed(_)))));
-        // What another provider wrote is not declared here.
+        // The original JSON of another provider's definition is not valid here.
         let written = tool.written.as_ref().filter(|(own, _)| *own == self.wire_format);
         if same && *schema == tool.schema && written.is_some() == tool.written.is_some() {
             return Cow::Borrowed(tool);
@@ -87,14 +90,16 @@ impl TargetProfile {
         })
     }
 
-    /// The tools that this target takes, as they are declared.
+    /// Returns the tools that this target accepts, as they are declared.
     pub(crate) fn tools<'t>(&self, tools: &'t [Tool]) -> Cow<'t, [Tool]> {
+        // The common case borrows the whole list: most prompts need no change to their tools.
         if tools.iter().all(|tool| self.takes_tool(tool) && matches!(self.tool(tool), Cow::Borrowed(_))) {
             return tools.into();
         }
         tools.iter().filter(|tool| self.takes_tool(tool)).map(|tool| self.tool(tool).into_owned()).collect()
     }
 
+    /// Returns the properties of the target that the renderer needs.
     pub(crate) fn wants(&self) -> Wants {
         Wants {
             signed_calls: self.accepts.signed_calls,
@@ -103,35 +108,36 @@ impl TargetProfile {
         }
     }
 
-    /// The placeholder messages that any prompt may need (rule H5); none where that depends on how many results are
-    /// in it.
+    /// Returns the placeholder messages that any prompt for this target may need (turn order, rule H5).
+    /// Returns `None` if the number of placeholders depends on the number of tool results.
     pub(crate) fn may_demand(&self) -> Option<Vec<Message>> {
         let ends = [(self.accepts.user_first, Missing::Lead), (self.accepts.user_last, Missing::Continue)];
         let ends = ends.into_iter().filter(|(demanded, _)| *demanded).map(|(_, missing)| missing.message());
         self.accepts.user_after_results.then(|| ends.collect())
     }
 
-    /// Whether instructions may stand at the end of the prompt, and keep their role.
+    /// Returns true if the end of the prompt may contain instructions that keep their role.
     pub(crate) fn takes_late_instructions(&self) -> bool {
         let anywhere = self.accepts.system == SystemPlace::Anywhere || self.accepts.inner_system;
         anywhere && self.takes_state_last()
     }
 
-    /// Whether tools may be added at the end of the prompt.
+    /// Returns true if tools may be added at the end of the prompt.
     pub(crate) fn takes_late_tools(&self) -> bool {
         self.late_tools && self.takes_late_instructions()
     }
 
-    /// Whether state may come last, after whatever follows the live question (rule O1).
+    /// Returns true if state may be the last part of the prompt, after the messages that follow the last user
+    /// message (prompt order, rule O1).
     pub(crate) fn takes_state_last(&self) -> bool {
         self.accepts.user_after_results
     }
 }
 
-/// The prompt as any target of this wire format takes it; as it is, where it was made for one.
+/// Adapts a prompt to any target of a wire format. Returns it unchanged if it was made for that format.
 #[must_use]
 pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
-    // A server that applies the model's template is spoken to in the form of OpenAI Chat.
+    // A server that applies the chat template of the model receives requests in the format of OpenAI Chat.
     let by_a_server =
         prompt.wire_format == Some(WireFormat::ChatTemplate) && wire_format == WireFormat::OpenAiChat;
     if prompt.wire_format == Some(wire_format) || by_a_server {
@@ -140,12 +146,13 @@ pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     let profile = TargetProfile::unknown(wire_format);
     let turn_positions = turn_positions(&prompt.messages);
     let each = prompt.messages.iter().zip(turn_positions).enumerate();
-    // What only another provider can read is no message here.
+    // Messages that only another provider can read are dropped here.
     let each = each.filter(|(_, (message, _))| !profile.takes_nothing_of(message));
     let (given, messages): (Vec<usize>, Vec<Message>) = each
         .map(|(at, (message, turn_position))| (at, profile.message(message, turn_position).into_owned()))
         .unzip();
     let normalized = profile.sequence(messages);
+    // `given` is sorted, because the messages keep their order, so a binary search finds a mark's message.
     let place = |mark: &Mark| given.binary_search(&mark.message).ok().map(|at| normalized.places[at]);
     let marks = prompt.marks.iter().filter_map(place).collect();
     Cow::Owned(Prompt {
@@ -157,8 +164,8 @@ pub fn normalized(prompt: &Prompt, wire_format: WireFormat) -> Cow<'_, Prompt> {
     })
 }
 
-/// Where each message of a prompt is, as far as that can be seen: the turn that the last assistant message belongs to
-/// is taken for the live one.
+/// Returns the position of each message of a prompt, as far as the messages show it. The turn of the last
+/// assistant message counts as the current one.
 fn turn_positions(messages: &[Message]) -> Vec<TurnPosition> {
     let head = messages.iter().take_while(|message| message.role().instructs()).count();
     let live = live_from(messages);
@@ -170,8 +177,9 @@ fn turn_positions(messages: &[Message]) -> Vec<TurnPosition> {
     (0..messages.len()).map(turn_position).collect()
 }
 
-/// The user message before the last one of the assistant, and those before it that come right after results; or the first
-/// message of all.
+/// Returns the start of the current turn: the user message before the last assistant message. User messages
+/// right after tool results belong to the same turn, so the search continues before them. Returns 0 if there
+/// is none.
 fn live_from(messages: &[Message]) -> usize {
     let of = |role: Role| move |message: &Message| message.role() == role;
     let mut last = messages.iter().rposition(of(Role::Assistant)).unwrap_or(messages.len());
@@ -179,6 +187,7 @@ fn live_from(messages: &[Message]) -> usize {
         let Some(user) = messages[..last].iter().rposition(of(Role::User)) else { return 0 };
         let said = messages[..user].iter().rev().take_while(|message| message.role() == Role::User).count();
         let first = user - said;
+        // A user message behind tool results interrupts a turn and does not begin one.
         if first == 0 || messages[first - 1].role() != Role::Tool {
             return user;
         }
@@ -186,7 +195,7 @@ fn live_from(messages: &[Message]) -> usize {
     }
 }
 
-/// Whether instructions may only come first or in a field of their own.
+/// Returns true if instructions are accepted only at the start or in a separate field.
 fn has_one_place(accepts: &Accepts) -> bool {
     accepts.system != SystemPlace::Anywhere
 }

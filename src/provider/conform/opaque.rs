@@ -1,4 +1,4 @@
-//! Parts of types that this library does not know: which of them go back, in the wire format they came in.
+//! Parts of unknown types: the conditions under which they are sent back in their own wire format.
 
 use super::TargetProfile;
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
 use serde_json::{Value, value::RawValue};
 use std::borrow::Cow;
 
-/// What a provider made of the messages before it.
+/// The type of a block in which a provider replaced the earlier messages by a summary.
 const COMPACTION: &str = "compaction";
 
 impl TargetProfile {
-    /// Whether a part of this target's own wire format is taken in a message of this role.
+    /// Returns true if the target accepts an opaque part of its own wire format in a message of this role.
     pub(super) fn takes_opaque(&self, role: Role, value: &Value, message: &Message) -> bool {
         let came = message.written_in(self.wire_format).is_some();
         let kind = value.get("type").and_then(Value::as_str);
         match (self.wire_format, role) {
             (WireFormat::Anthropic, Role::Assistant) if kind == Some(COMPACTION) => is_compaction(message),
-            // The other half may stand in another message: the whole prompt is looked at later.
+            // The result may be in another message, so the pairs are checked later for the whole prompt.
             (WireFormat::Anthropic, Role::Assistant) => {
                 came || server_tool_id(value).is_some() && is_half(kind)
             }
@@ -44,9 +44,9 @@ impl TargetProfile {
         }
     }
 
-    /// Carried JSON without cache marks of its own: where they stand is decided for the prompt as a whole.
+    /// Removes cache marks from opaque JSON. The marks of a prompt are set for the prompt as a whole.
     pub(super) fn unmarked<'j>(&self, json: &'j str) -> Cow<'j, str> {
-        // A key may be written with escapes.
+        // A JSON key may contain escapes, so a backslash sequence counts as a possible mark.
         let may_be = |mark: &&str| json.contains(*mark) || json.contains("\\u");
         let Some(mark) = self.wire_format.cache_mark().filter(may_be) else { return json.into() };
         match Object::parse(json).and_then(|mut object| unmark(&mut object, mark, 0).then_some(object)) {
@@ -56,12 +56,12 @@ impl TargetProfile {
     }
 }
 
-/// Takes the marks off a block and the blocks in it; what a tool was called with is no block. Returns true if
-/// there were any.
+/// Removes the cache marks of a block and of the blocks inside it. The arguments of a tool call are not
+/// blocks. Returns true if there were any marks.
 fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
-    // Blocks stand in results and documents, which stand in no others.
+    // Results and documents contain blocks, but these contain no further results or documents.
     const DEEPEST: usize = 4;
-    // A key may be written with escapes.
+    // A JSON key may contain escapes.
     let may_hold = |json: &str| json.contains(mark) || json.contains("\\u");
     let mut any = object.remove(mark);
     for key in ["content", "source"] {
@@ -93,7 +93,8 @@ fn unmark(object: &mut Object, mark: &str, depth: usize) -> bool {
     any
 }
 
-/// Whether a message is nothing but what the provider made of the messages before it (rule C11).
+/// Returns true if a message consists only of a provider's summary of the messages before it (compaction by a
+/// provider, rule C11).
 pub(super) fn is_compaction(message: &Message) -> bool {
     let is_one = |part: &Part| part.opaque().is_some_and(|part| part["type"] == COMPACTION);
     let opaque = |part: &Part| matches!(part, Part::Opaque { .. });
@@ -103,14 +104,13 @@ pub(super) fn is_compaction(message: &Message) -> bool {
         && message.parts().iter().any(is_one)
 }
 
-/// Returns true for a message that nobody wrote in a wire format and that holds nothing but parts of it:
-/// items by themselves.
+/// Returns true for a message that has no text and only opaque parts, such as bare items of a provider.
 fn is_items(message: &Message) -> bool {
     message.text().is_empty() && message.parts().iter().all(|part| matches!(part, Part::Opaque { .. }))
 }
 
-/// Returns true for instructions without text that hold only items for the provider: those that add or remove
-/// tools do (rule S12).
+/// Returns true for instructions that consist only of items that add or remove tools (late additions, rule
+/// S12).
 pub(super) fn adds_tools(message: &Message) -> bool {
     const TOOLS: [&str; 3] = ["tool_addition", "tool_removal", "additional_tools"];
     let is_one =
@@ -121,26 +121,26 @@ pub(super) fn adds_tools(message: &Message) -> bool {
         && message.parts().iter().all(is_one)
 }
 
-/// Whether a block is the call or the result of one of the provider's own tools.
+/// Returns true if a block is a call or a result of a provider-run tool.
 fn is_half(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind.ends_with("tool_use") || kind.ends_with("tool_result"))
 }
 
-/// A call of one of the provider's own tools, or the result of one, by its id.
+/// A call or a result of a provider-run tool, with the id of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Half {
     Call(String),
     Result(String),
 }
 
-/// Returns the half of a use of the provider's own tools that a part is. Returns `None` for any other part.
+/// Returns the call or result that a part contains, or `None` for any other part.
 pub(super) fn half(part: &Part) -> Option<Half> {
     let block = part.opaque().filter(|block| is_half(block["type"].as_str()))?;
     let id = server_tool_id(&block)?;
     Some(if block.get("tool_use_id").is_none() { Half::Call(id) } else { Half::Result(id) })
 }
 
-/// Returns the id of a call of the provider's own tools, or that a result of one names.
+/// Returns the id of a call of a provider-run tool, or the call id in the result of one.
 fn server_tool_id(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let key = match text("type") {

@@ -1,4 +1,5 @@
-//! The schema of a tool's parameters as providers take one: a JSON Schema of an object (rule H8).
+//! The schemas of tool parameters in the form that providers accept: a JSON Schema of an object (tool
+//! parameters, rule H8).
 
 use super::TargetProfile;
 use crate::{message::WireFormat, text::size};
@@ -9,7 +10,8 @@ use serde_json::{
 };
 use std::{borrow::Cow, collections::BTreeSet};
 
-/// Names of types in other languages, and JSON Schema's (BFCL's tools have those of Python).
+/// Type names of other languages with their JSON Schema types. Tools of the BFCL benchmark use those of
+/// Python.
 const TYPES: [(&str, &str); 14] = [
     ("dict", "object"),
     ("map", "object"),
@@ -27,14 +29,14 @@ const TYPES: [(&str, &str); 14] = [
     ("nonetype", "null"),
 ];
 
-/// JSON Schema's own.
+/// The type names of JSON Schema.
 const OWN: [&str; 7] = ["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/// What replaces a type that may be any: no type at all.
+/// The replacement for an unknown type. It is not a JSON Schema type: the schema then names no type.
 const ANY: &str = "any";
 const OBJECT: &str = "object";
 
-/// Keys under which a schema stands, a list of them, and schemas by name.
+/// The keys whose value is a schema, a list of schemas, or an object of schemas by name.
 const ONE: [&str; 9] = [
     "items",
     "additionalProperties",
@@ -49,38 +51,40 @@ const ONE: [&str; 9] = [
 const LISTS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
 const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
-/// An object, its keys in their order.
+/// A JSON object that keeps the order of its keys.
 type Object = IndexMap<String, Box<RawValue>>;
 
-/// A schema as it is declared, and what became of it.
+/// A declared schema with the changes that were made to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Declared<'s> {
     pub(crate) text: Cow<'s, str>,
-    /// A type that no JSON Schema has, and the one that replaces it.
+    /// The first type name that is not a JSON Schema type, and its replacement.
     pub(crate) renamed: Option<(String, String)>,
-    /// The schema is not that of an object: it is wrapped in one, as `value`.
+    /// True if the schema is not that of an object, so that it is wrapped in one as the property `value`.
     pub(crate) wrapped: bool,
-    /// It is declared without parameters.
+    /// The reason why the tool is declared without parameters, if it is.
     pub(crate) dropped: Option<DroppedSchema>,
 }
 
-/// Reasons why a schema is not declared.
+/// The reasons why a schema is not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DroppedSchema {
-    /// It is no JSON object.
+    /// The schema is not a JSON object.
     NotASchema,
-    /// It has more levels of nesting than are looked into.
+    /// The schema is nested more deeply than the limit.
     TooDeep,
-    /// It has more values than are looked into.
+    /// The schema has more values than the limit.
     TooLarge,
 }
 
-/// The reason why a text is no schema of which something can be declared.
+/// Returns the reason why a schema cannot be declared, or `None` if it can.
 fn drop_reason(text: &str) -> Option<DroppedSchema> {
+    // The size check comes first: it is one linear scan without allocation.
     if size::check(text, size::VALUES_OF_A_TREE).is_err() {
         return Some(DroppedSchema::TooLarge);
     }
-    // Read level by level, so that no depth overflows the stack: of any depth it may be no JSON.
+    // Raw values are validated without recursion, so no depth overflows the stack. Invalid JSON is recognized
+    // at any depth.
     if serde_json::from_str::<Object>(text).is_err() {
         return Some(DroppedSchema::NotASchema);
     }
@@ -91,16 +95,16 @@ fn drop_reason(text: &str) -> Option<DroppedSchema> {
 }
 
 impl TargetProfile {
-    /// The schema of a tool as it is declared to this target.
+    /// Returns the schema of a tool as it is declared to this target.
     pub(crate) fn schema<'s>(&self, schema: &'s str) -> Declared<'s> {
         let as_it_is = Declared { text: Cow::Borrowed(schema), renamed: None, wrapped: false, dropped: None };
-        // A template is the model's own, and so is what it makes of types.
+        // A chat template belongs to its model, and may expect other type names.
         if matches!(self.wire_format, WireFormat::ChatTemplate | WireFormat::Plain) {
             return as_it_is;
         }
         let text = schema.trim();
         if text.is_empty() {
-            // Chat Completions declares a tool without parameters by leaving them out.
+            // Chat Completions declares a tool without parameters by the absence of the field.
             let text = if self.wire_format == WireFormat::OpenAiChat { "" } else { NO_PARAMETERS };
             return Declared { text: text.into(), ..as_it_is };
         }
@@ -115,7 +119,7 @@ impl TargetProfile {
         let text = object.as_deref().map_or(Cow::Borrowed(text), |raw| Cow::Owned(raw.get().to_owned()));
         match kind_of(&text) {
             Kind::Object => Declared { text, renamed, ..as_it_is },
-            // Nothing was left but the type, and that may be any.
+            // Only the type was present, and it means any type.
             Kind::None if text.trim_start_matches('{').trim_start().starts_with('}') => {
                 Declared { text: NO_PARAMETERS.into(), renamed, ..as_it_is }
             }
@@ -124,6 +128,7 @@ impl TargetProfile {
                 Declared { text: format!("{{{OF_AN_OBJECT},{rest}").into(), renamed, ..as_it_is }
             }
             Kind::None | Kind::Other => {
+                // A call always has an object of arguments, so any other schema becomes its property `value`.
                 let text =
                     format!(r#"{{{OF_AN_OBJECT},"properties":{{"value":{text}}},"required":["value"]}}"#);
                 Declared { text: text.into(), renamed, wrapped: true, ..as_it_is }
@@ -135,11 +140,11 @@ impl TargetProfile {
 const OF_AN_OBJECT: &str = r#""type":"object""#;
 const NO_PARAMETERS: &str = r#"{"type":"object","properties":{}}"#;
 
-/// What a schema is one of.
+/// The kind of value that a schema describes.
 enum Kind {
     Object,
     Other,
-    /// It does not say.
+    /// The schema names no type.
     None,
 }
 
@@ -149,7 +154,8 @@ fn kind_of(schema: &str) -> Kind {
     if names(kind).iter().any(|name| name == OBJECT) { Kind::Object } else { Kind::Other }
 }
 
-/// Whether a schema that names no type may be that of an object: it says so by its keys, or all of its choices are.
+/// Returns true if a schema without a type may describe an object: it has keys of objects, or all its choices
+/// describe objects.
 fn is_of_objects(schema: &str) -> bool {
     const OF_OBJECTS: [&str; 6] =
         ["properties", "patternProperties", "additionalProperties", "required", "$ref", "allOf"];
@@ -172,6 +178,7 @@ fn is_of_objects(schema: &str) -> bool {
     if has(&OF_OBJECTS) {
         return true;
     }
+    // Recursion is bounded: `drop_reason` has refused schemas with more than 127 levels.
     let choices = ["anyOf", "oneOf"].iter().filter_map(|key| object.get(*key));
     let of_objects = |raw: &RawValue| {
         let choices: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -184,13 +191,14 @@ fn is_of_objects(schema: &str) -> bool {
     !has(&OF_OTHERS) && choices.into_iter().all(|raw| of_objects(raw))
 }
 
-/// The types that a schema names: one, or a list. None where it names no type but something else.
+/// Returns the type names of a schema, from a string or an array. The list is empty if the value is neither.
 fn names(kind: &RawValue) -> Vec<String> {
     let one = serde_json::from_str::<String>(kind.get()).ok().map(|name| vec![name]);
     one.or_else(|| serde_json::from_str(kind.get()).ok()).unwrap_or_default()
 }
 
-/// The schema with the types of JSON Schema; none where it has no others. Everything else stays as it was written.
+/// Returns the schema with the type names of JSON Schema, or `None` if it has no others. All other JSON stays
+/// as it was written.
 fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = schema.clone();
     let mut changed = false;
@@ -210,6 +218,7 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
             let named: Object = serde_json::from_str(raw.get()).unwrap_or_default();
             each(&named, renamed)
         } else {
+            // `items` is one schema or, in older drafts, a list, so it is tried as both.
             let one = ONE.contains(&key).then(|| below(raw, renamed)).flatten();
             one.or_else(|| LISTS.contains(&key).then(|| list(raw, renamed)).flatten())
         };
@@ -221,12 +230,13 @@ fn spelt(schema: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<
     changed.then(|| to_raw_value(&own).ok()).flatten()
 }
 
-/// A schema nested in another one.
+/// Replaces the types of a nested schema.
 fn below(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let object: Object = serde_json::from_str(raw.get()).ok()?;
     spelt(&object, renamed)
 }
 
+/// Replaces the types of schemas by name.
 fn each(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own = named.clone();
     let mut changed = false;
@@ -239,6 +249,7 @@ fn each(named: &Object, renamed: &mut Option<(String, String)>) -> Option<Box<Ra
     changed.then(|| to_raw_value(&own).ok()).flatten()
 }
 
+/// Replaces the types of a list of schemas.
 fn list(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<RawValue>> {
     let mut own: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
     let mut changed = false;
@@ -251,13 +262,15 @@ fn list(raw: &RawValue, renamed: &mut Option<(String, String)>) -> Option<Box<Ra
     changed.then(|| to_raw_value(&own).ok()).flatten()
 }
 
+/// The result of replacing a type.
 enum Type {
     AsItIs,
-    /// Any type, which a schema says by naming none.
+    /// Any type, which a schema expresses by naming none.
     Any,
     Other(Box<RawValue>),
 }
 
+/// Replaces the names of a type. `has_properties` decides the replacement of an unknown name.
 fn spelt_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String, String)>) -> Type {
     let names = names(raw);
     let mut own = names.clone();
@@ -279,14 +292,15 @@ fn spelt_type(raw: &RawValue, has_properties: bool, renamed: &mut Option<(String
     if own == names {
         return Type::AsItIs;
     }
+    // Two names may have become the same type; JSON Schema requires the names to be unique.
     let mut seen = BTreeSet::new();
     own.retain(|name| seen.insert(name.clone()));
     let raw = if own.len() > 1 { to_raw_value(&own) } else { to_raw_value(&own[0]) };
     raw.map_or(Type::AsItIs, Type::Other)
 }
 
-/// The type of JSON Schema that a name means: as it is, in lower case, or before what qualifies it (`int, optional`,
-/// `List[str]`, `dict (of ids)`), as docstrings of Python write types.
+/// Returns the JSON Schema type for a name, or `None` if it is unknown. The name is read in lower case and
+/// without a qualification (`int, optional`, `List[str]`, `dict (of ids)`), as Python docstrings write types.
 fn known_type(name: &str) -> Option<&'static str> {
     let known = |name: &str| {
         let own = OWN.iter().chain([&ANY]).find(|own| **own == name).copied();
@@ -339,7 +353,7 @@ mod tests {
             assert_eq!(declared.renamed, Some(("dict".into(), "object".into())));
             assert!(!declared.wrapped && declared.dropped.is_none());
         }
-        // A template has types of its own.
+        // A chat template may use other type names.
         assert_eq!(declared(WireFormat::ChatTemplate, &schema.to_string()).0, schema);
     }
 
@@ -393,7 +407,7 @@ mod tests {
                 assert_eq!(value, json!({"type": "object", "properties": {}}), "{text}");
                 assert_eq!(one.dropped, Some(DroppedSchema::NotASchema), "{text}");
             }
-            // However deep it is, nothing is looked into for ever.
+            // However deep the schema is, the check ends.
             for one in [r#"{"items":"#, r#"{"type":"object","items":"#, r#"{"anyOf":["#] {
                 let close = if one.ends_with('[') { "]}" } else { "}" };
                 let levels = one.matches(['{', '[']).count();
@@ -446,8 +460,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is a JSON Schema of an object already goes as it was written, to the letter; and what was declared is
-        /// declared again as it is.
+        /// A valid JSON Schema of an object is declared unchanged, to the byte. A declared schema is declared
+        /// again unchanged.
         #[test]
         fn a_declared_schema_stays(
             kinds in prop::collection::vec(prop::sample::select(&["dict", "any", "string", "Float", "x", "object"][..]), 1..6),

@@ -1,6 +1,6 @@
-//! Neighbours in a sequence of messages: how many join, and which placeholder messages a target demands
-//! between them (rule H5). Stretches are summed up without their texts, so that the sum of a long sequence
-//! follows a change of one message.
+//! Counts of adjacent messages. They determine the number of messages that merge and of placeholder messages
+//! that a target requires (turn order, rule H5). The counts of a sequence are sums over its parts and contain
+//! no text. A change of one message therefore updates the sum of a long sequence without reading it again.
 
 use super::{Missing, TargetProfile};
 use crate::{
@@ -8,18 +8,18 @@ use crate::{
     provider::model::SystemPlace,
 };
 
-/// The neighbours in a stretch of messages.
+/// The counts of adjacent messages in a sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seams {
-    /// The roles of the first and the last message; `None` of nothing.
+    /// The roles of the first and the last message, or `None` for an empty sequence.
     ends: Option<(Role, Role)>,
-    /// Neighbours that are both the user's.
+    /// The number of pairs of adjacent user messages.
     users: u32,
-    /// Neighbours that are both the assistant's.
+    /// The number of pairs of adjacent assistant messages.
     assistants: u32,
-    /// Results right before a message of the user.
+    /// The number of tool results with a user message right after them.
     after_results: u32,
-    /// Messages whose form depends on more than the roles of their neighbours.
+    /// The number of messages whose form depends on more than the roles of their neighbours.
     others: u32,
 }
 
@@ -31,8 +31,9 @@ impl Seams {
         Self { ends: Some((role, role)), ..Self::NOTHING }
     }
 
-    /// Joins a stretch with the one after it.
+    /// Returns the counts of this sequence followed by another one.
     pub(crate) fn join(self, after: Self) -> Self {
+        // An empty sequence adds nothing, so sequences can be joined in any grouping with the same result.
         let (Some((first, before)), Some((next, last))) = (self.ends, after.ends) else {
             return if self.is_nothing() { after } else { self };
         };
@@ -50,19 +51,19 @@ impl Seams {
         self.ends.is_none()
     }
 
-    /// Returns the role of the first message. Returns `None` of nothing.
+    /// Returns the role of the first message, or `None` for an empty sequence.
     pub(crate) fn first(self) -> Option<Role> {
         self.ends.map(|(first, _)| first)
     }
 
-    /// Returns the role of the last message. Returns `None` of nothing.
+    /// Returns the role of the last message, or `None` for an empty sequence.
     pub(crate) fn last(self) -> Option<Role> {
         self.ends.map(|(_, last)| last)
     }
 }
 
-/// The changes that a target makes to a sequence: placeholder messages by their number, and messages that
-/// become part of their neighbour.
+/// The changes that a target makes to a sequence: the numbers of placeholder messages, and of messages that
+/// merge with their neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SeamChanges {
     pub(crate) leads: bool,
@@ -73,22 +74,23 @@ pub(crate) struct SeamChanges {
 }
 
 impl TargetProfile {
-    /// Returns the seams of a message of the conversation, as this target takes it.
+    /// Returns the counts of a single message of the conversation, as this target accepts it.
     pub(crate) fn seams(&self, sent: &Message) -> Seams {
         let thinks = !sent.reasoning().is_empty()
             && matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::ChatTemplate);
-        // Instructions move with their neighbours, parts of unknown types may be left out with others, and
-        // thoughts of joined messages become one text.
+        // Instructions move with their neighbours. Opaque parts may be dropped together with others. The
+        // reasoning of merged messages becomes one text.
         let is_other = sent.role().instructs() || sent.has_opaque_parts() || thinks;
         Seams { others: u32::from(is_other), ..Seams::from_role(sent.role()) }
     }
 
-    /// Returns the changes that [`TargetProfile::sequence`] makes to messages with these seams, behind
-    /// instructions that come first. Returns `None` if they depend on more than roles.
+    /// Returns the changes that [`TargetProfile::sequence`] makes to messages with these counts, behind the
+    /// leading instructions. Returns `None` if the changes depend on more than roles.
     pub(crate) fn changes_at(&self, seams: Seams) -> Option<SeamChanges> {
         let (first, last) = seams.ends.filter(|_| seams.others == 0)?;
         let accepts = &self.accepts;
-        // A reply that the model is to go on with is sent without what the provider refuses there.
+        // Anthropic continues an assistant message at the end, which is sent without its trailing white
+        // space. That depends on the text.
         if last == Role::Assistant && !accepts.user_last && self.wire_format == WireFormat::Anthropic {
             return None;
         }
@@ -102,12 +104,12 @@ impl TargetProfile {
         })
     }
 
-    /// Returns the placeholder messages that a target may demand: one first, one between, one last.
+    /// Returns the placeholder messages that a target may require: a first, a middle and a last one.
     pub(crate) fn placeholders() -> [Message; 3] {
         [Missing::Lead, Missing::Bridge, Missing::Continue].map(Missing::message)
     }
 
-    /// Checks if several instructions at the beginning become one text.
+    /// Returns true if several instructions at the beginning become one text.
     pub(crate) fn joins_instructions(&self) -> bool {
         self.accepts.system == SystemPlace::Leading
     }
@@ -124,7 +126,7 @@ mod tests {
     }
 
     proptest! {
-        /// The sum over stretches of any length says what the sequence of all messages becomes.
+        /// The counts summed over any split predict the changes that the sequence makes.
         #[test]
         fn seams_count_the_changes_of_the_sequence(
             roles in prop::collection::vec(role(), 1..12),
@@ -134,7 +136,7 @@ mod tests {
                 Just("gemini-2.5-pro"), Just("gpt-4o"),
             ],
         ) {
-            let profile = TargetProfile::of(&Model::named(name).unwrap());
+            let profile = TargetProfile::from_model(&Model::named(name).unwrap());
             let messages: Vec<Message> = roles.iter().enumerate().map(|(at, role)| match role {
                 Role::Assistant => Message::assistant(format!("text {at}")),
                 Role::Tool => Message::tool(format!("c{at}"), "result"),

@@ -1,5 +1,5 @@
-//! All messages of a prompt as a target takes them: instructions where they may be, the user first and last, neighbours of
-//! one role as one message, ids of calls (rules H4 to H6).
+//! The adaptation of the sequence of messages to a target (rules for sequences, H4 to H6). It covers the
+//! place of instructions, the user's first and last message, merging of adjacent messages, and call ids.
 
 use super::{
     TargetProfile, call_ids, has_one_place,
@@ -11,45 +11,48 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The messages as they are sent, and what that made of the given ones.
+/// The messages as they are sent, with the changes to the given ones.
 #[derive(Debug, Default)]
 pub(crate) struct Normalized {
     pub(crate) messages: Vec<Message>,
     /// The end of each given message in the result, by index.
     pub(crate) places: Vec<Mark>,
-    /// Placeholder messages that the target demands, in order (rule H5).
+    /// Placeholder messages that the target requires, in order (turn order, rule H5).
     pub(crate) inserted: Vec<Inserted>,
     /// The roles of the messages that became part of another one.
     pub(crate) merged: Vec<Role>,
-    /// How many instructions became one text; 0 where none did.
+    /// The number of instructions that became one text, or 0 if none were joined.
     pub(crate) joined: usize,
-    /// Messages as they were and as they are sent, where the target does not take all of them in their position.
+    /// The changed messages as pairs of the old and the new form, if the target does not accept all of a
+    /// message in its position.
     pub(crate) rewritten: Vec<(Message, Message)>,
-    /// Ids of calls, as they were and as they are sent.
+    /// The changed call ids as pairs of the old and the new id.
     pub(crate) renamed: Vec<(String, String)>,
 }
 
 /// A placeholder message.
 #[derive(Debug)]
 pub(crate) struct Inserted {
+    /// The reason for the message.
     pub(crate) why: Missing,
-    /// The given message that it comes before; their number where it is last.
+    /// The index of the given message that follows it, or the number of given messages if it is the last.
     pub(crate) before: usize,
     pub(crate) message: Message,
 }
 
-/// What a target misses in a prompt.
+/// A message that a target requires and a prompt lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// A first message of the user.
+    /// A first user message.
     Lead,
-    /// One of the assistant between results and a user message.
+    /// An assistant message between tool results and a user message.
     Bridge,
-    /// A last message of the user.
+    /// A last user message.
     Continue,
 }
 
 impl Missing {
+    /// Returns the placeholder message.
     pub(super) fn message(self) -> Message {
         match self {
             Self::Lead => Message::user(wording::LEAD),
@@ -60,7 +63,8 @@ impl Missing {
 }
 
 impl TargetProfile {
-    /// The messages in the order and number in which this target takes them. What it takes comes back as it is.
+    /// Returns the messages in the order and number that this target accepts. Accepted messages stay
+    /// unchanged.
     pub(crate) fn sequence(&self, messages: Vec<Message>) -> Normalized {
         let mut sent = Sent {
             profile: self,
@@ -82,6 +86,8 @@ impl TargetProfile {
             sent.supply(Missing::Lead);
         }
         let messages: Vec<Message> = messages.collect();
+        // `next[i]` is the role of the first message after `i` that is not an instruction. Filled from the
+        // end, it takes one pass.
         let mut next = vec![None; messages.len()];
         for at in (1..messages.len()).rev() {
             let role = messages[at].role();
@@ -100,7 +106,7 @@ impl TargetProfile {
         sent.done
     }
 
-    /// Whether a prompt of these messages needs a placeholder user message at its beginning (rule H5).
+    /// Returns true if the prompt needs a placeholder user message at its beginning (turn order, rule H5).
     fn wants_lead(&self, messages: &[Message]) -> bool {
         let first = messages.iter().find(|message| !message.role().instructs());
         self.accepts.user_first
@@ -108,20 +114,22 @@ impl TargetProfile {
             && first.is_none_or(|first| first.role() != Role::User && !is_compaction(first))
     }
 
-    /// Whether a message of the user, coming after another one, needs one of the assistant between (rule H5).
+    /// Returns true if a placeholder assistant message must separate `before` from this user message (turn
+    /// order, rule H5).
     fn wants_bridge(&self, before: Option<&Message>, message: &Message) -> bool {
         !self.accepts.user_after_results
             && message.role() == Role::User
             && before.is_some_and(|before| before.role() == Role::Tool)
     }
 
-    /// Whether it has to end with one.
+    /// Returns true if the messages must end with a placeholder user message.
     fn wants_more(&self, messages: &[Message]) -> bool {
         self.accepts.user_last && messages.last().is_some_and(|last| last.role() == Role::Assistant)
     }
 }
 
-/// The halves of uses of the provider's own tools, in the order of a prompt: of each, if it may stand there.
+/// The calls and results of provider-run tools in the order of a prompt. Each entry is true if that call or
+/// result may be sent.
 #[derive(Debug, Default)]
 struct ServerTools {
     halves: Vec<bool>,
@@ -129,7 +137,8 @@ struct ServerTools {
 }
 
 impl ServerTools {
-    /// Pairs each call with its result, once by each id: before the user speaks, since results of other tools may stand between.
+    /// Pairs each call with its result, once per id. A pair must be complete before the next user message;
+    /// results of other tools may come between.
     fn read(profile: &TargetProfile, messages: &[Message]) -> Self {
         let mut halves = Vec::new();
         if profile.wire_format != WireFormat::Anthropic {
@@ -139,7 +148,7 @@ impl ServerTools {
         let mut last = 0;
         for message in messages {
             match message.role() {
-                // Instructions may become a note of the user.
+                // Instructions may become notes of the user role, so they end the search like a user message.
                 Role::User | Role::System | Role::Developer => waiting.clear(),
                 Role::Assistant => {
                     last = halves.len();
@@ -147,6 +156,7 @@ impl ServerTools {
                         let at = halves.len();
                         halves.push(false);
                         match half {
+                            // An id that was paired once is used up: each may occur once per prompt.
                             Half::Call(id) if !used.contains(&id) => drop(waiting.insert(id, at)),
                             Half::Call(_) => {}
                             Half::Result(id) => {
@@ -162,7 +172,8 @@ impl ServerTools {
                 Role::Tool => {}
             }
         }
-        // Its provider goes on with a message that ends the prompt, where no message of the user has to follow.
+        // The provider continues an assistant message at the end of the prompt, so its open calls still get
+        // results.
         let goes_on = messages.last().is_some_and(|last| last.role() == Role::Assistant);
         if goes_on && !profile.accepts.user_last {
             for call in waiting.into_values().filter(|call| *call >= last) {
@@ -172,24 +183,25 @@ impl ServerTools {
         Self { halves, next: 0 }
     }
 
-    /// Returns true if the next half in the order of the prompt may stand there.
+    /// Advances to the next call or result and returns true if it may be sent.
     fn take(&mut self) -> bool {
         self.next += 1;
         self.halves.get(self.next - 1).copied().unwrap_or_default()
     }
 }
 
+/// The messages sent so far, and the open run of messages of one role.
 struct Sent<'a> {
     profile: &'a TargetProfile,
     done: Normalized,
     server_tools: ServerTools,
-    /// Messages of one role, side by side, and how many parts they have.
+    /// The adjacent messages of one role that are not yet merged, and the number of their parts.
     run: Vec<Message>,
     parts: usize,
 }
 
 impl Sent<'_> {
-    /// The head: one text where there is one message for it.
+    /// Sends the leading instructions, as one text if the target has one message for them.
     fn instructions(&mut self, instructions: Vec<Message>) {
         if self.profile.accepts.system != SystemPlace::Leading || instructions.len() < 2 {
             for message in instructions {
@@ -203,14 +215,15 @@ impl Sent<'_> {
         self.done.places.extend(instructions.iter().map(|_| Mark { message: 0, part: 0 }));
     }
 
-    /// Later system messages, one or several, stand as such only after a user message, last or before the assistant. `next` is
-    /// the first message after them.
+    /// Returns a later system message in the role that the target accepts at its place. It keeps the system
+    /// role only after a user message or tool results, and only at the end or before the assistant. `next` is
+    /// the role of the first message after the instructions.
     fn in_its_place(&self, message: Message, next: Option<Role>) -> Message {
         if !message.role().instructs() || !has_one_place(&self.profile.accepts) {
             return message;
         }
         let before = self.last().map(Message::role);
-        // Behind others that stand, this one does.
+        // A system message after another accepted one is accepted too.
         let follows = matches!(before, Some(Role::User | Role::Tool | Role::System | Role::Developer));
         let stands =
             self.profile.accepts.inner_system && follows && matches!(next, None | Some(Role::Assistant));
@@ -221,11 +234,12 @@ impl Sent<'_> {
         }
     }
 
-    /// The provider's own tools are called once by each id, and each result has its call: what is neither is left out.
+    /// Drops calls of provider-run tools without a result, results without a call, and repeated ids.
     fn called_once(&mut self, message: Message) -> Message {
         if self.profile.wire_format != WireFormat::Anthropic || message.role() != Role::Assistant {
             return message;
         }
+        // All numbers of parts count the text, if it is not empty, as part 0.
         let first = usize::from(!message.text().is_empty());
         let mut numbers = Vec::new();
         for (at, part) in message.parts().iter().enumerate() {
@@ -237,7 +251,8 @@ impl Sent<'_> {
             return message;
         }
         let without = message.without_parts(&numbers);
-        // A broken history: no provider takes a message of nothing.
+        // Only broken histories have such messages. No provider accepts an empty message, so a text names the
+        // part.
         let rewritten = if without.is_empty() {
             let part = message.parts().iter().find_map(Part::opaque).unwrap_or_default();
             without.with_texts([wording::left_out_part(part["type"].as_str().unwrap_or("unknown"))])
@@ -248,19 +263,22 @@ impl Sent<'_> {
         rewritten
     }
 
-    /// A message that was given: its position is remembered.
+    /// Sends a given message and records its place in the result.
     fn give(&mut self, message: Message) {
         self.push(message);
         self.done.places.push(Mark { message: self.done.messages.len(), part: self.parts.saturating_sub(1) });
     }
 
+    /// Sends a placeholder message.
     fn supply(&mut self, why: Missing) {
         let message = why.message();
         self.done.inserted.push(Inserted { why, before: self.done.places.len(), message: message.clone() });
         self.push(message);
     }
 
+    /// Adds a message to the open run, or ends that run first.
     fn push(&mut self, message: Message) {
+        // A content object of Gemini is sent back as it came, so a message that begins one is never merged.
         let joins = self.profile.accepts.alternates
             && matches!(message.role(), Role::User | Role::Assistant)
             && !(self.profile.wire_format == WireFormat::Gemini && message.begins_content());
@@ -273,7 +291,7 @@ impl Sent<'_> {
         self.run.push(message);
     }
 
-    /// Messages of one role that stand side by side are one.
+    /// Sends the open run as one message.
     fn end_run(&mut self) {
         self.parts = 0;
         match self.run.len() {
@@ -283,12 +301,13 @@ impl Sent<'_> {
         }
     }
 
-    /// The last message so far.
+    /// Returns the last message so far.
     fn last(&self) -> Option<&Message> {
         self.run.last()
     }
 
-    /// What may not be last is followed by a message of the user; what may is without what the provider refuses there.
+    /// Ends the prompt. Adds a user message if the assistant may not be last. Otherwise removes the parts of
+    /// the last assistant message that the provider refuses there.
     fn end(&mut self) {
         if self.profile.wants_more(&self.run) {
             self.supply(Missing::Continue);
@@ -303,8 +322,8 @@ impl Sent<'_> {
     }
 }
 
-/// An assistant message that the model is to go on with: no white space at its end, and no reasoning. None where it has
-/// neither.
+/// Returns an assistant message that the model is to continue, without reasoning and without white space at
+/// its end. Returns `None` if it has neither.
 fn begun_reply(message: &Message) -> Option<Message> {
     let trimmed = |text: &str| text.trim_end().len() == text.len();
     let last_text = match message.parts().last() {

@@ -1,4 +1,4 @@
-//! The tools of a request as they are declared, what they cost, and what has to be said of them.
+//! The tools of a request as they are declared: their token count, and notes on the changes to them.
 
 use crate::{
     message::Tool,
@@ -11,31 +11,31 @@ use crate::{
 };
 use std::{borrow::Cow, sync::Arc};
 
-/// Tools of one request, made for one target.
+/// The tools of a request, adapted to a target.
 #[derive(Debug)]
 pub(crate) struct DeclaredTools {
-    /// As the application gave them.
+    /// The tools as the application gave them.
     pub(super) given: Arc<[Tool]>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) count: TokenCount,
-    /// What of them is declared otherwise or not at all.
+    /// The differences from the given tools, with a sentence for each kind.
     pub(crate) notes: Vec<(DeclarationNote, String)>,
 }
 
-/// What the declarations of tools differ in from what was given.
+/// The kinds of difference between declared and given tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeclarationNote {
-    /// Another provider runs them (rule H6).
+    /// Tools that only another provider runs are not declared (preserved parts, rule H6).
     NotDeclared,
-    /// Fields of theirs are another provider's (rule H6).
+    /// Fields that only another provider defines are dropped (preserved parts, rule H6).
     FieldsLeftOut,
-    /// They go by other names (rule H6).
+    /// Tools have other names (preserved parts, rule H6).
     Renamed,
-    /// Their parameters are declared otherwise (rule H8).
+    /// Parameters have another schema (tool parameters, rule H8).
     SchemaChanged,
 }
 
-/// Tools that are not declared, those that go by another name, and those whose parameters are declared otherwise.
+/// Returns notes on the tools that are not declared, that have other names, or whose definitions changed.
 pub(super) fn notes(
     profile: &TargetProfile,
     given: &[Tool],
@@ -44,6 +44,7 @@ pub(super) fn notes(
     let mut notes = Vec::new();
     let (taken, foreign): (Vec<&Tool>, Vec<&Tool>) = given.iter().partition(|tool| profile.takes_tool(tool));
     if !foreign.is_empty() {
+        // Notes are for people, so long lists are shortened.
         const SHOWN: usize = 12;
         let names: Vec<_> = foreign.iter().take(SHOWN).map(|tool| short(&tool.name)).collect();
         let more = and_more(foreign.len().saturating_sub(SHOWN));
@@ -52,6 +53,7 @@ pub(super) fn notes(
             format!("tools that only another provider runs are not declared: {}{more}", names.join(", ")),
         ));
     }
+    // `declared` contains the accepted tools in the same order, so the two lists can be zipped.
     let names = taken.iter().map(|tool| tool.name.as_str());
     let renamed: Vec<(&str, &str)> =
         names.zip(declared.iter().map(|tool| tool.name.as_str())).filter(|(from, to)| from != to).collect();
@@ -67,7 +69,7 @@ pub(super) fn notes(
     notes
 }
 
-/// Returns a note on the fields that only another provider takes. Returns `None` if there are none.
+/// Returns a note on the fields that only another provider defines, or `None` if there are none.
 fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
     const SHOWN: usize = 6;
     let foreign = taken.iter().filter(|tool| tool.written_in(profile.wire_format()).is_none());
@@ -76,6 +78,8 @@ fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
     for (tool, name) in
         foreign.flat_map(|tool| tool.further_fields().into_iter().map(move |(name, _)| (tool, name)))
     {
+        // Each field is reported once, however many tools have it. The list is short, so a linear search is
+        // fine.
         if left_out.iter().any(|(known, _)| *known == name) {
             continue;
         }
@@ -89,7 +93,7 @@ fn fields(profile: &TargetProfile, taken: &[&Tool]) -> Option<String> {
     })
 }
 
-/// What of their parameters is declared otherwise, but for the type of an object where none is named.
+/// Returns notes on changed parameter schemas. An added type `object` is not reported.
 fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
     let own = taken.iter().filter(|tool| tool.hosted.is_none());
     let schemas: Vec<(Cow<'_, str>, Declared<'_>)> =
@@ -137,6 +141,7 @@ fn schemas(profile: &TargetProfile, taken: &[&Tool]) -> Vec<String> {
     notes
 }
 
+/// Returns the end of a list that leaves out `others` entries.
 pub(crate) fn and_more(others: usize) -> String {
     if others == 0 { String::new() } else { format!(", and {others} more") }
 }

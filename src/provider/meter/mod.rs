@@ -1,5 +1,5 @@
-//! The token costs of messages, documents and tools as they are sent: counter and wire format together (rule
-//! N3).
+//! Token counts of messages, documents and tools in the form in which they are sent. A meter combines a
+//! counter with a wire format (counts match the sent text, rule N3).
 
 use crate::{
     config::DocumentHeader,
@@ -29,27 +29,28 @@ pub(crate) use declared::{DeclarationNote, and_more};
 #[cfg(feature = "chat-template")]
 use {crate::message::Prompt, template::Rendered};
 
-/// The most that an image costs for any model, and the most of any other medium: a document of 1,000 pages
-/// (figures: `config/models.toml`).
+/// The maximum tokens of an image for any model, and of any other medium: a document of 1,000 pages (figures:
+/// `config/models.toml`).
 const IMAGE_MOST: u64 = 48_169;
 const MEDIUM_MOST: u64 = 26_501_000;
-/// Returns the most tokens of an image, or of another medium.
+/// Returns the maximum tokens of an image, or of another medium.
 #[cfg(test)]
 pub(crate) fn most_tokens(is_image: bool) -> u64 {
     if is_image { IMAGE_MOST } else { MEDIUM_MOST }
 }
 
-/// The most that a wire format adds to a part, a call or a name, and that our own words add to a message.
+/// The maximum tokens that a wire format adds to a part, a call or a name.
 const FRAME_MOST: u64 = 3;
+/// The maximum bytes of a text that this library adds to a message.
 const WORDS_MOST: u64 = 80;
-/// Bytes of encrypted reasoning for one token: its text is not shown, and base64 is four bytes for three.
+/// The bytes of encrypted reasoning per token. The text is hidden, and base64 has four bytes for three.
 const SEALED_BYTES: u64 = 4;
 
-/// Arguments of at most this many bytes are parsed when a message is pushed, to know whether they are an
+/// The maximum size in bytes of arguments that are parsed when a message is added, to check that they are an
 /// object.
 const READ_ON_PUSH: usize = 1 << 16;
 
-/// In the order of their numbers, by which frames are found.
+/// The roles in the order of their discriminants, which are the indices of `Frames::roles`.
 const ROLES: [Role; 5] = [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool];
 const _: () = {
     let mut at = 0;
@@ -59,30 +60,30 @@ const _: () = {
     }
 };
 
-/// Tokens that are counted around texts.
+/// The tokens that are counted around texts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Frames {
-    /// A message without content, by role in the order of `ROLES`.
+    /// The tokens of a message without content, by role in the order of `ROLES`.
     roles: [u64; ROLES.len()],
-    /// A part of a message's content; plain text is one.
+    /// The tokens of a part of a message's content; plain text is one part.
     part: u64,
-    /// Before the first message.
+    /// The tokens before the first message.
     start: u64,
-    /// After the last one, where the reply begins.
+    /// The tokens after the last message, at the start of the reply.
     priming: u64,
-    /// A tool call.
+    /// The tokens of a tool call.
     call: u64,
-    /// A speaker's name.
+    /// The tokens of an author's name.
     name: u64,
-    /// A message of calls alone is none.
+    /// True if calls are separate items, so that a message of calls alone has no tokens of its own.
     calls_apart: bool,
-    /// Tokens that declaring any tool adds.
+    /// The tokens that the declaration of any tools adds.
     tools: u64,
 }
 
 impl Frames {
-    /// Of a wire format, or what a counter's own rule puts in its place.
-    fn of(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
+    /// Creates the tokens of a wire format, or those of the counter's own rule.
+    fn from_form(form: &Form, counter: &TokenCounter) -> Result<Self, Error> {
         let mut roles = [0; ROLES.len()];
         for (frame, role) in roles.iter_mut().zip(ROLES) {
             *frame = match counter.tokens_per_message() {
@@ -97,21 +98,21 @@ impl Frames {
     }
 }
 
-/// The meter of the texts that are sent to one target.
+/// A counter of the texts that are sent to one target.
 #[derive(Debug, Clone)]
 pub(crate) struct Meter {
     counter: TokenCounter,
     profile: TargetProfile,
     frames: Frames,
     media: MediaPrices,
-    /// The marks under which counts are remembered of messages that are sent otherwise than they are: in the
-    /// live turn, and elsewhere.
+    /// The tags of cached counts for messages whose sent form differs from the given one: in the current
+    /// turn, and elsewhere.
     tags: [u32; 2],
-    /// Which attributes the wrapper of a document has.
+    /// The attributes in the delimiters of a document.
     header: DocumentHeader,
-    /// The block around the documents: a message of its own, and the lines at both ends.
+    /// The tokens of the block around the documents: its message and the lines at both ends.
     block: u64,
-    /// The tools that were declared last: an application declares the same ones with every request.
+    /// The last declared tools. An application usually declares the same tools with every request.
     tools: Arc<Mutex<Option<Arc<DeclaredTools>>>>,
     #[cfg(feature = "chat-template")]
     rendered: Option<Arc<Rendered>>,
@@ -119,6 +120,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(counter: TokenCounter, model: &Model, header: DocumentHeader) -> Result<Self, Error> {
+        // The template is compiled once per meter, since that is costly.
         #[cfg(feature = "chat-template")]
         let rendered = model.template.as_ref();
         #[cfg(feature = "chat-template")]
@@ -126,7 +128,7 @@ impl Meter {
         let form = model.form();
         let frames = match model.wire_format {
             WireFormat::Plain => Frames::default(),
-            _ => Frames::of(&form, &counter)?,
+            _ => Frames::from_form(&form, &counter)?,
         };
         #[cfg(feature = "chat-template")]
         let frames = match &rendered {
@@ -136,7 +138,7 @@ impl Meter {
         let lines = counter.count(wording::BLOCK_OPEN)?.tokens + counter.count(wording::BLOCK_CLOSE)?.tokens;
         let mut meter = Self {
             counter,
-            profile: TargetProfile::of(model),
+            profile: TargetProfile::from_model(model),
             frames,
             media: model.media_prices(),
             tags: [TokenCounter::next_id(), TokenCounter::next_id()],
@@ -150,7 +152,7 @@ impl Meter {
         Ok(meter)
     }
 
-    /// Returns the constraints of the prompt's target.
+    /// Returns the profile of the target.
     pub(crate) fn profile(&self) -> &TargetProfile {
         &self.profile
     }
@@ -159,31 +161,32 @@ impl Meter {
         &self.counter
     }
 
-    /// Returns the certainty of a text that was counted in full. With a chat template it is an estimate: the
-    /// tokens that the template adds are only measured from examples.
+    /// Returns the certainty of a full count. With a chat template it is an estimate, because the tokens
+    /// around a message are only measured from examples.
     pub(crate) fn certainty(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.certainty() }
     }
 
-    /// Returns the certainty of a text that was counted only up to a limit.
+    /// Returns the certainty of a count that stopped at a limit.
     pub(crate) fn at_least(&self) -> Certainty {
         if self.is_rendered() { Certainty::Estimate } else { self.counter.limited_certainty() }
     }
 
-    /// Returns a number of this counter as a count in full.
+    /// Returns a number as a full count of this counter.
     pub(crate) fn counted(&self, n: u64) -> TokenCount {
         TokenCount { tokens: n, certainty: self.certainty() }
     }
 
-    /// Returns the count of a message, with the certainty of its parts that are no text.
+    /// Returns the count of a message. Its certainty accounts for parts that are not text.
     pub(crate) fn counted_message(&self, message: &Message, n: u64) -> TokenCount {
         TokenCount { tokens: n, certainty: self.certainty().max(self.not_text(message)) }
     }
 
-    /// Upper bound in tokens for a number of messages of this many bytes in all (see [`bytes`]).
+    /// Returns an upper bound in tokens for `messages` messages of `bytes` bytes in total (see [`bytes`]).
     pub(crate) fn bound(&self, bytes: u64, messages: u64) -> TokenCount {
         let frame = self.frames.roles.iter().max().copied().unwrap_or_default() + self.frames.part;
         let sure = self.certainty() != Certainty::Estimate;
+        // Without a proven bound, one token per byte is the estimate, which few vocabularies exceed.
         let proven = self.counter.max_tokens(bytes).filter(|_| sure);
         TokenCount {
             tokens: proven.unwrap_or(bytes).saturating_add(frame.saturating_mul(messages)),
@@ -191,8 +194,8 @@ impl Meter {
         }
     }
 
-    /// Counts a message that is not joined with others, as it is sent; the exact count of its texts is
-    /// remembered with it.
+    /// Counts a message as it is sent, without merging it with others. The exact count of its texts is cached
+    /// in the message.
     pub(crate) fn message(
         &self,
         message: &Message,
@@ -203,7 +206,7 @@ impl Meter {
         self.weigh(message, &sent, turn_position, limit)
     }
 
-    /// Counts a message whose form for the target is known already: `sent`.
+    /// Counts a message whose sent form is already known.
     pub(crate) fn weigh(
         &self,
         message: &Message,
@@ -211,17 +214,19 @@ impl Meter {
         turn_position: TurnPosition,
         limit: u64,
     ) -> Result<Weight, Error> {
+        // Archived messages may be in the log without their texts, and cannot be counted then.
         if !message.is_loaded() {
             return Err(Error::new(Repr::NotLoaded));
         }
         let has_media = sent.may_have_media();
         let tag = match turn_position {
-            // The price of media depends on the model, not on the counter alone.
+            // The tokens of media depend on the model, so they must not be cached under the counter's id.
             _ if sent.is(message) && !has_media => self.counter.id(),
             TurnPosition::Live => self.tags[0],
             _ => self.tags[1],
         };
         let frame = self.frame(sent);
+        // The frame is subtracted from the limit first, so that the cached count contains only the content.
         let Some(limit) = limit.checked_sub(frame) else { return Ok(Weight::Over) };
         let whole = |texts: u64| Weight::Exactly(texts.saturating_add(frame));
         if let Some(n) = message.remembered(tag) {
@@ -232,6 +237,7 @@ impl Meter {
             return Ok(Weight::Over);
         }
         for text in sent.counted_texts() {
+            // Invariant: `sum <= limit`, so the subtraction cannot underflow.
             match self.counter.count_within(text, limit - sum)? {
                 Some(n) => sum += n,
                 None => return Ok(Weight::Over),
@@ -241,17 +247,18 @@ impl Meter {
         Ok(whole(sum))
     }
 
-    /// Returns the tokens that joining texts into one adds to the sum of their counts, or saves.
+    /// Returns the tokens that joining texts into one adds to the sum of their counts; negative if it saves
+    /// some.
     pub(crate) fn joins(&self, joined: &str, texts: impl Iterator<Item = u64>) -> Result<i128, Error> {
         let whole = self.count_recurring(joined)?;
         Ok(i128::from(whole) - texts.map(i128::from).sum::<i128>())
     }
 
-    /// Returns the tokens that instructions cost as one text, in addition to those that they cost apart.
+    /// Returns the tokens that instructions take as one text, minus those that they take separately.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Returns an error if the counter fails.
     pub(crate) fn joined_instructions(&self, instructions: &[&Message]) -> Result<i128, Error> {
         let (mut texts, mut apart) = (Vec::new(), 0u64);
         for message in instructions {
@@ -263,14 +270,15 @@ impl Meter {
         self.joins(&texts.join("\n\n"), std::iter::once(apart))
     }
 
-    /// Counts a document in its fence, as it is sent.
+    /// Returns a document between its delimiters, as it is sent.
     pub(crate) fn fenced(&self, item: &RagItem) -> String {
         wording::document(item, self.header)
     }
 
-    /// Counts one document of the block, with its fence; `hash` is the
+    /// Counts a document of the block together with its delimiters. `hash` is the
     /// [`text_hash`](crate::text::hash::text_hash) of its text.
     pub(crate) fn document(&self, item: &RagItem, hash: u64, limit: u64) -> Result<Weight, Error> {
+        // Attributes are a part of the cache key only if the delimiters contain them.
         let says_origin = self.header != DocumentHeader::Id;
         let says_score = self.header == DocumentHeader::IdSourceScore;
         let document = DocumentText {
@@ -283,37 +291,37 @@ impl Meter {
         Ok(self.counter.count_document_within(document, limit, || self.fenced(item))?.into())
     }
 
-    /// Returns the tokens of a text that recurs from request to request. A text of more than `u64::MAX`
-    /// tokens is none.
+    /// Counts a text that recurs from request to request. Without a limit the count is never `None`, so the
+    /// fallback is not reached.
     fn count_recurring(&self, text: &str) -> Result<u64, Error> {
         Ok(self.counter.count_recurring_within(text, u64::MAX)?.unwrap_or(u64::MAX))
     }
 
-    /// Counts a document as it was sent, with its fence, in tokens.
+    /// Counts a document that was sent earlier, given with its delimiters.
     pub(crate) fn sent_document(&self, text: &str) -> Result<u64, Error> {
         self.count_recurring(text)
     }
 
-    /// Bytes that bound the tokens of a document with its fence.
+    /// Returns a number of bytes that bounds the tokens of a document with its delimiters.
     pub(crate) fn document_bytes(&self, item: &RagItem) -> u64 {
-        // Escapes at worst lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
+        // Escapes lengthen `"` to 6 bytes in id and origin, and `<d` by one byte in the text.
         let origin = item.origin.as_deref().map_or(0, str::len);
         let score =
             if self.header == DocumentHeader::IdSourceScore { item.score.to_string().len() + 9 } else { 0 };
         (item.text.len() * 2 + (item.id.as_str().len() + origin) * 6 + 64 + score) as u64
     }
 
-    /// Returns the tokens of the block around the documents, without any.
+    /// Returns the tokens of the block around the documents, without the documents.
     pub(crate) fn block(&self) -> u64 {
         self.block
     }
 
-    /// Returns true if the sum over the block and its documents is the count of the whole.
+    /// Returns true if the counts of the block and of its documents add up to the count of the whole.
     pub(crate) fn block_adds_up(&self) -> bool {
         self.counter.adds_up_at_delimiters()
     }
 
-    /// Returns the tokens saved by each message of this role that is joined with another one.
+    /// Returns the tokens that are saved by each message of this role that merges with another one.
     pub(crate) fn saved_by_merging(&self, role: Role) -> u64 {
         self.role_frame(role)
     }
@@ -323,7 +331,7 @@ impl Meter {
         self.role_frame(role) + self.frames.part
     }
 
-    /// Returns the tokens that the wire format puts before the first message.
+    /// Returns the tokens that the wire format adds before the first message.
     pub(crate) fn start(&self) -> u64 {
         self.frames.start
     }
@@ -333,7 +341,7 @@ impl Meter {
         self.frames.priming
     }
 
-    /// Returns the tools as they are declared, and their tokens all together.
+    /// Returns the tools as they are declared, with their total token count.
     pub(crate) fn declared(&self, given: &[Tool]) -> Result<Arc<DeclaredTools>, Error> {
         if let Some(known) = self.last_declared(given) {
             return Ok(known);
@@ -346,19 +354,18 @@ impl Meter {
         Ok(declared)
     }
 
-    /// Returns the tools as the application gave them, shared with the last declaration if that was of the
-    /// same ones.
+    /// Returns the given tools in shared form, without a copy if the last declaration was of the same tools.
     pub(crate) fn shared_tools(&self, given: &[Tool]) -> Arc<[Tool]> {
         self.last_declared(given).map_or_else(|| given.into(), |known| Arc::clone(&known.given))
     }
 
-    /// Returns the last declaration if it was of these tools.
+    /// Returns the last declaration, or `None` if it was of other tools.
     fn last_declared(&self, given: &[Tool]) -> Option<Arc<DeclaredTools>> {
         self.last_tools().as_ref().filter(|known| *known.given == *given).map(Arc::clone)
     }
 
     fn last_tools(&self) -> MutexGuard<'_, Option<Arc<DeclaredTools>>> {
-        // A poisoned lock still holds a whole value: it is replaced in one assignment.
+        // The value is replaced in one assignment, so even a poisoned lock contains a complete one.
         self.tools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -380,7 +387,7 @@ impl Meter {
         Ok(TokenCount { tokens: n + self.frames.tools, certainty })
     }
 
-    /// Returns true if the sent text is known only once the whole prompt is rendered.
+    /// Returns true if the sent text is known only after the whole prompt has been rendered.
     #[cfg(feature = "chat-template")]
     pub(crate) fn is_rendered(&self) -> bool {
         self.rendered.is_some()
@@ -392,7 +399,7 @@ impl Meter {
         false
     }
 
-    /// Breaks the names of control tokens in a prompt that is rendered (rule N2).
+    /// Breaks the control tokens in a prompt that is rendered (content is plain text, rule N2).
     #[cfg(feature = "chat-template")]
     pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
         if let Some(rendered) = &self.rendered {
@@ -400,10 +407,12 @@ impl Meter {
         }
     }
 
-    /// Counts a whole prompt as rendered, if that is the form in which it is sent (rule N3).
+    /// Counts a whole prompt as rendered, or returns `None` if the target has no chat template (counts match
+    /// the sent text, rule N3).
     #[cfg(feature = "chat-template")]
     pub(crate) fn whole(&self, prompt: &Prompt) -> Result<Option<TokenCount>, Error> {
         let Some(rendered) = &self.rendered else { return Ok(None) };
+        // A template renders placeholders for media, so the tokens of the media themselves are added.
         let media = prompt.messages.iter().map(|message| self.media_tokens(message).tokens);
         let media = media.fold(0, u64::saturating_add);
         let guessed =
@@ -416,8 +425,9 @@ impl Meter {
         self.frames.roles[role as usize]
     }
 
-    /// Returns all tokens that are counted for a message apart from its texts and its media.
+    /// Returns the tokens of a message apart from its texts and its media.
     fn frame(&self, message: &Message) -> u64 {
+        // The fast path: most messages are one plain text.
         if message.is_plain() && !message.text().is_empty() {
             return self.role_frame(message.role()) + self.frames.part;
         }
@@ -429,8 +439,8 @@ impl Meter {
         own + self.frames.part * parts + name + self.frames.call * calls + sealed(message)
     }
 
-    /// Returns the certainty of a message's count for its parts that are no text: they are counted at the
-    /// most they can be, or estimated.
+    /// Returns the certainty of a message's count with respect to its parts that are not text. They are
+    /// counted by their upper bound or estimated.
     fn not_text(&self, message: &Message) -> Certainty {
         if sealed(message) > 0 {
             return Certainty::Estimate;
@@ -439,12 +449,12 @@ impl Meter {
         others.max(self.media_tokens(message).certainty)
     }
 
-    /// Returns true if any tokens of a message's media are estimated.
+    /// Returns true if the token count of a message's media is an estimate.
     pub(crate) fn estimates_media(&self, message: &Message) -> bool {
         message.may_have_media() && self.media_tokens(message).certainty == Certainty::Estimate
     }
 
-    /// Returns the tokens of all media of a message.
+    /// Returns the total tokens of a message's media.
     fn media_tokens(&self, message: &Message) -> TokenCount {
         let none = TokenCount { tokens: 0, certainty: Certainty::Exact };
         let counts = message.media().map(|medium| self.media.tokens(medium));
@@ -455,8 +465,8 @@ impl Meter {
     }
 }
 
-/// Returns the tokens of reasoning that is not shown, or only summed up: from the bytes by which its
-/// signature is longer than its text. A signature of reasoning that is shown holds nothing more.
+/// Returns the tokens of hidden or only summarized reasoning. They are estimated from the bytes by which its
+/// signature is longer than its text. The signature of visible reasoning contains no further text.
 fn sealed(message: &Message) -> u64 {
     let hidden = |reasoning: &Reasoning| {
         if let Some(tokens) = reasoning.tokens {
@@ -474,8 +484,8 @@ fn sealed(message: &Message) -> u64 {
     message.reasoning().iter().map(hidden).sum()
 }
 
-/// Bytes that bound the tokens of a message of the conversation without its frame, whoever it is sent to:
-/// texts, and room for parts, names, calls, media and our own words.
+/// Returns a number of bytes that bounds the tokens of a message without its frame, for any target. It covers
+/// the texts, and reserves space for parts, names, calls, media and texts that this library adds.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes(message: &Message) -> u64 {
@@ -492,11 +502,13 @@ pub fn bytes(message: &Message) -> u64 {
     let silent = message.role() == Role::Tool && message.text().trim().is_empty();
     let named = if message.has_opaque_parts() { parts } else { images };
     let framed = parts + u64::from(message.name().is_some()) + message.tool_calls().len() as u64;
-    // Arguments that are no object become a text in one, and what would close a note's fence is broken.
+    // Arguments that are not an object become a string in one, and a text that could close a note's delimiter
+    // is escaped.
     let wrapped = |call: &ToolCall| {
         if call.arguments.len() <= READ_ON_PUSH && is_object(&call.arguments) {
             return 0;
         }
+        // A JSON escape lengthens such a byte by at most 5 bytes.
         let escaped = call.arguments.bytes().filter(|byte| *byte < 0x20 || b"\"\\".contains(byte)).count();
         5 * escaped as u64 + 9
     };
@@ -510,8 +522,9 @@ pub fn bytes(message: &Message) -> u64 {
     text_bytes(message) + wrapping + fenced + media + framed * FRAME_MOST + words * WORDS_MOST
 }
 
-/// Upper bound in bytes of a message that is sent in the user role: one whose calls are text, or the result
-/// of such a call (rule H9). It includes the lines around them.
+/// Returns an upper bound in bytes for a message that is sent in the user role (calls of the user, rule H9).
+/// It is a message whose calls become text, or the result of such a call. The bound includes the lines around
+/// them.
 #[doc(hidden)]
 #[must_use]
 pub fn bytes_of_a_user(message: &Message) -> u64 {
@@ -528,7 +541,7 @@ pub fn bytes_of_a_user(message: &Message) -> u64 {
     bytes(message) + 6 * texts.sum::<u64>() + (calls.len() as u64 + results) * (WORDS_MOST + FRAME_MOST)
 }
 
-/// Bytes of a message's texts and of its sealed reasoning, without anything around them.
+/// Returns the bytes of a message's texts and of its hidden reasoning, without anything around them.
 pub(crate) fn text_bytes(message: &Message) -> u64 {
     message.texts().map(|text| text.len() as u64).sum::<u64>() + sealed(message)
 }
@@ -541,7 +554,7 @@ mod tests {
     fn no_wire_format_adds_more_than_its_bounds() {
         use WireFormat::{Anthropic, ChatTemplate, Gemini, OpenAiChat, OpenAiResponses, Plain};
         for wire_format in [OpenAiChat, OpenAiResponses, Anthropic, Gemini, ChatTemplate, Plain] {
-            let form = Form::of(wire_format);
+            let form = Form::from_wire_format(wire_format);
             assert!(
                 [form.part, form.call, form.name].iter().all(|frame| *frame <= FRAME_MOST),
                 "{wire_format:?}"

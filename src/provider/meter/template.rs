@@ -1,6 +1,6 @@
-//! The tokens that a chat template puts around messages, learnt by rendering a few small prompts; and the
-//! tokens of a whole prompt as rendered. The first is for weighing one message at a time, the second is exact
-//! (rule N3).
+//! Token counts for a chat template. The tokens around a message are learned from a few small renderings, and
+//! estimate one message at a time. The count of a whole rendered prompt is exact (counts match the sent text,
+//! rule N3).
 
 use super::{Frames, ROLES};
 use crate::{
@@ -10,31 +10,32 @@ use crate::{
     tokens::TokenCounter,
 };
 
-/// Tokens around a message where the template would not render the prompt that shows them.
+/// The assumed tokens around a message, if the template refuses the prompt that would show them.
 const USUAL: u64 = 4;
 
+/// A chat template that is ready to render.
 #[derive(Debug)]
 pub(super) struct Rendered {
     renderer: Renderer,
 }
 
 impl Rendered {
-    /// Returns the template, and the markers that content must not name: its own, and the control tokens of
-    /// the counter.
+    /// Prepares a template. Content must not spell out its markers, which are those of the template and the
+    /// control tokens of the counter.
     pub(super) fn new(template: &ChatTemplate, counter: &TokenCounter) -> Result<Self, Error> {
         Ok(Self { renderer: Renderer::new(template, counter.control_tokens())? })
     }
 
-    /// Returns the prompt with texts that name no control token: it is sent and counted in this form.
+    /// Breaks the control tokens in the texts of a prompt. The prompt is sent and counted in this form.
     pub(super) fn neutral(&self, prompt: &mut Prompt) {
         self.renderer.neutralise(prompt);
     }
 
-    /// Tokens around messages of each role, calls and the reply.
+    /// Returns the tokens around messages of each role, around calls, and before the reply.
     ///
     /// # Errors
     ///
-    /// If the template does not render even one user message, or the counter fails.
+    /// Returns an error if the template does not render even one user message, or if the counter fails.
     pub(super) fn frames(&self, counter: &TokenCounter) -> Result<Frames, Error> {
         const TEXT: &str = "a";
         let text = counter.count(TEXT)?.tokens;
@@ -43,6 +44,8 @@ impl Rendered {
         let call = Message::assistant("").with_tool_calls([ToolCall::new("call_0001", TEXT, "{}")]);
         let (system, result) = (Message::system(TEXT), Message::tool("call_0001", TEXT));
 
+        // Each number is the difference of two prompts that differ in one message. A template may refuse any
+        // but the first two.
         let one = size(std::slice::from_ref(&user), false)?;
         let primed = size(std::slice::from_ref(&user), true)?;
         let two = size(&[user.clone(), reply.clone()], false).ok();
@@ -62,6 +65,7 @@ impl Rendered {
             Role::Assistant => usual(between(two, Some(one))),
             Role::Tool => usual(between(answered, called)),
         };
+        // The call itself contains `{}` in an assistant message, so both are subtracted from the difference.
         let spelt = counter.count("{}")?.tokens + role(Role::Assistant);
         Ok(Frames {
             roles: ROLES.map(role),

@@ -1,6 +1,6 @@
-//! Tool definitions by the published formula for flat schemas (cookbook, "How to count tokens with tiktoken",
-//! section on tools, read 2026-11-21). Parts that the formula does not know are counted as their JSON text:
-//! an estimate, and rather too much than too little.
+//! Token counts of tool definitions, by the published formula for flat schemas (cookbook, "How to count
+//! tokens with tiktoken", section on tools, read 2026-11-21). Parts outside the formula are counted as their
+//! JSON text, which is an estimate and rather too high than too low.
 
 use crate::{
     error::Error,
@@ -14,18 +14,19 @@ const PER_PROPERTIES: u64 = 3;
 const PER_PROPERTY: u64 = 3;
 const PER_ENUM_VALUE: u64 = 3;
 
-/// Fields of a definition that tell the provider how to call a tool, and that no model reads.
+/// The fields of a definition that control the provider's handling of a tool. The model never sees them.
 const UNSEEN: [&str; 5] = ["strict", "defer_loading", "allowed_callers", "eager_input_streaming", "behavior"];
 
-/// Keys of a schema that the formula counts nothing for.
+/// The keys of a schema for which the formula counts nothing.
 const FREE: [&str; 5] = ["type", "properties", "required", "additionalProperties", "$schema"];
 
+/// Counts the tokens of tool definitions. The count is an estimate if a part is outside the formula.
 pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount, Error> {
     let mut sum = Sum { counter, n: 0, certainty: counter.certainty() };
     if !tools.is_empty() {
         sum.n += PER_LIST;
     }
-    // 7 for gpt-4o, 10 for gpt-4 and gpt-3.5: the encodings tell them apart.
+    // 7 for gpt-4o, 10 for gpt-4 and gpt-3.5, which the formula distinguishes by their encoding.
     let per_tool = if counter.name() == "cl100k_base" { 10 } else { 7 };
     for tool in tools {
         if let Some(json) = tool.hosted_json() {
@@ -35,9 +36,9 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
         sum.n += per_tool;
         sum.text(&format!("{}:{}", tool.name, sentence(&tool.description)))?;
         let fields = tool.further_fields();
-        // A tool that is loaded on demand is known to the model by name and description until it is searched
-        // for (OpenAI, tool search: "only the name and description"; Anthropic, tool search: definitions are
-        // loaded when they are found; both read 2026-11-26).
+        // The model sees only the name and description of a tool that is loaded on demand, until a search
+        // finds it. Sources: OpenAI, tool search, "only the name and description"; Anthropic, tool search,
+        // definitions are loaded when they are found; both read 2026-11-26.
         if fields.iter().any(|(name, value)| name == "defer_loading" && value == "true") {
             sum.certainty = Certainty::Estimate;
             continue;
@@ -55,6 +56,7 @@ pub(super) fn count(counter: &TokenCounter, tools: &[Tool]) -> Result<TokenCount
     Ok(TokenCount { tokens: n, certainty })
 }
 
+/// The sum of a count in progress.
 struct Sum<'a> {
     counter: &'a TokenCounter,
     n: u64,
@@ -67,7 +69,7 @@ impl Sum<'_> {
         Ok(())
     }
 
-    /// A part of a schema that the formula does not know.
+    /// Counts a part outside the formula as text, which makes the sum an estimate.
     fn unknown(&mut self, text: &str) -> Result<(), Error> {
         self.certainty = Certainty::Estimate;
         self.text(text)
@@ -99,7 +101,7 @@ impl Sum<'_> {
             match (key.as_str(), value) {
                 ("type" | "description", Value::String(_)) => {}
                 ("enum", Value::Array(values)) => {
-                    // The formula takes 3 back for the list and gives 3 to each value.
+                    // The formula subtracts 3 for the list and adds 3 per value.
                     self.n -= PER_PROPERTY;
                     for value in values {
                         self.n += PER_ENUM_VALUE;
@@ -118,7 +120,7 @@ impl Sum<'_> {
     }
 }
 
-/// Returns a description as the formula counts it: without its final full stop.
+/// Returns a description as the formula counts it, without its final full stop.
 fn sentence(text: &str) -> &str {
     text.strip_suffix('.').unwrap_or(text)
 }
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn cookbook_example_has_the_published_count() {
-        // The weather tool of the cookbook: the whole request there is 101 tokens for gpt-4o and gpt-4o-mini.
+        // The weather tool of the cookbook: its whole request has 101 tokens for gpt-4o and gpt-4o-mini.
         let tool = Tool::new(
             "get_current_weather",
             "Get the current weather in a given location",

@@ -1,4 +1,4 @@
-//! The file that is built in, `config/models.toml`: models, rules of names, and demands of providers.
+//! The built-in registry file `config/models.toml`: models, name rules, and the constraints of providers.
 
 use super::{
     EditingRule, MismatchSwitch, ModelEntry, OnDemandRule, ProviderConstraints, ThinkingRule, WireFormat,
@@ -14,7 +14,7 @@ use crate::{
 use serde::Deserialize;
 use std::{collections::BTreeMap, sync::LazyLock};
 
-/// The form of the file that is built in: models, wire formats, and what providers demand.
+/// The contents of the built-in registry file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BuiltInFile {
@@ -36,37 +36,39 @@ struct BuiltInFile {
     model: Vec<toml::Spanned<ModelEntry>>,
 }
 
-/// How tools are added at the end of a prompt.
+/// The rule for adding tools at the end of a prompt.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LateToolsRule {
-    /// A header that has to be sent: name and value.
+    /// The required HTTP header: name and value.
     header: (String, String),
 }
 
-/// What is taken to hold for models of a family that are newer than the registry.
+/// A rule for models of a family that are newer than the registry.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Newer {
-    /// How their names begin.
+    /// The beginning of the model names.
     begins: String,
-    /// The first version that it holds for: major and minor.
+    /// The first version that the rule applies to, major and minor.
     from: (u32, u32),
     thinking: ThinkingRule,
 }
 
-/// The text of the file, and its name in errors.
+/// The text of the file.
 pub(super) const TEXT: &str = include_str!("../../../config/models.toml");
+/// The name of the file in errors.
 pub(super) const ORIGIN: &str = "config/models.toml";
 
+/// The parsed file. It is parsed once and shared; the error is kept as well, so that every caller gets it.
 static BUILT_IN: LazyLock<Result<BuiltInFile, Error>> =
     LazyLock::new(|| toml::from_str(TEXT).map_err(|error| fault::unreadable(TEXT, ORIGIN, &error)));
 
-/// Returns the entries of the file with their places.
+/// Returns the entries of the file with their positions in it.
 ///
 /// # Errors
 ///
-/// `ErrorKind::Config` if the file cannot be read, which a test rules out.
+/// Returns `ErrorKind::Config` if the file is invalid. A test ensures that it is valid.
 pub(super) fn entries() -> Result<Vec<toml::Spanned<ModelEntry>>, Error> {
     BUILT_IN.as_ref().map(|file| file.model.clone()).map_err(|error| {
         let (origin, detail) = (ORIGIN.into(), error.to_string());
@@ -74,48 +76,50 @@ pub(super) fn entries() -> Result<Vec<toml::Spanned<ModelEntry>>, Error> {
     })
 }
 
-/// Returns the readings of a name: the name itself, then those that the rules of names lead to.
+/// Returns the readings of a name: the name itself, then the names that the name rules derive from it.
 pub(super) fn readings(name: &str) -> Vec<Reading> {
     BUILT_IN.as_ref().map(|file| file.names.readings(name)).unwrap_or_default()
 }
 
 impl Form {
-    /// The figures and demands of a wire format.
-    pub(crate) fn of(wire_format: WireFormat) -> Self {
+    /// Returns the token counts and constraints of a wire format.
+    pub(crate) fn from_wire_format(wire_format: WireFormat) -> Self {
         let built_in = BUILT_IN.as_ref().ok();
         built_in.and_then(|file| file.wire_format.get(&wire_format)).copied().unwrap_or_default()
     }
 }
 
-/// What a provider's models demand in a wire format.
+/// Returns the constraints of a provider's models in a wire format.
 pub(super) fn provider_constraints(provider: &str, wire_format: WireFormat) -> ProviderConstraints {
     let built_in = BUILT_IN.as_ref().ok();
     let entry = built_in.and_then(|file| file.provider.get(provider));
     entry.filter(|entry| entry.wire_format == wire_format).map(|entry| entry.constraints).unwrap_or_default()
 }
 
-/// How a request of a wire format asks its provider to leave out what it would refuse; none where there is no way.
+/// Returns the switch by which a request makes the provider drop reasoning that it would refuse. Returns
+/// `None` if the wire format has no such switch.
 pub(super) fn mismatch_switch(wire_format: WireFormat) -> Option<MismatchSwitch> {
     BUILT_IN.as_ref().ok()?.mismatch_switch.get(&wire_format).cloned()
 }
 
-/// How a provider is asked to compact; none where it is not.
+/// Returns the rule for requesting a compaction from a provider, or `None` if it offers none.
 pub(super) fn on_demand_compaction(provider: &str) -> Option<OnDemandRule> {
     BUILT_IN.as_ref().ok()?.on_demand_compaction.get(provider).cloned()
 }
 
-/// The header that tools at the end of a prompt need in a wire format; none where they need none.
+/// Returns the header that tools at the end of a prompt require in a wire format, or `None` if none is
+/// required.
 pub(super) fn late_tools_header(wire_format: WireFormat) -> Option<(String, String)> {
     Some(BUILT_IN.as_ref().ok()?.late_tools.get(&wire_format)?.header.clone())
 }
 
-/// What a provider edits of a prompt by itself; none where it does not.
+/// Returns the edits that a provider makes to a prompt itself, or `None` if it makes none.
 pub(super) fn context_editing(provider: &str) -> Option<EditingRule> {
     BUILT_IN.as_ref().ok()?.context_editing.get(provider).cloned()
 }
 
-/// Returns the prices of media for a model, by the reading of its name that needs the most rules: it has neither a provider
-/// before it nor a date behind it.
+/// Returns the media prices of a model. The price rules are matched with the last reading of its name, to
+/// which the most name rules were applied. It has no provider in front and no date at the end.
 pub(super) fn media_prices(name: &str, wire_format: WireFormat) -> MediaPrices {
     let readings = readings(name);
     let name = readings.last().map_or(name, |reading| &reading.name).to_ascii_lowercase();
@@ -123,18 +127,18 @@ pub(super) fn media_prices(name: &str, wire_format: WireFormat) -> MediaPrices {
     BUILT_IN.as_ref().ok().and_then(own).unwrap_or_else(MediaPrices::none)
 }
 
-/// Returns the rule of reasoning that is taken to hold for a model that is not known, by its family and
-/// version.
+/// Returns the reasoning rule for an unknown model, by its family and version, or `None` if no rule matches.
 pub(super) fn newer(readings: &[Reading]) -> Option<ThinkingRule> {
     let newer = &BUILT_IN.as_ref().ok()?.newer;
     let rule = |Reading { name, .. }: &Reading| {
         newer.iter().find(|newer| name.starts_with(&newer.begins) && version(name) >= Some(newer.from))
     };
-    // The reading with the most rules has neither a provider before the name nor a date behind it.
+    // The last reading has no provider in front of the name and no date at its end.
     readings.iter().rev().find_map(rule).map(|newer| newer.thinking.clone())
 }
 
-/// The first number of a name, and the one right behind it: `claude-fable-5-3` is version 5.3.
+/// Returns the first number of a name and the number right after it: `claude-fable-5-3` has version 5.3.
+/// Returns `None` if the name has no number.
 fn version(name: &str) -> Option<(u32, u32)> {
     let at = name.find(|c: char| c.is_ascii_digit())?;
     let number = |text: &str| {
@@ -150,7 +154,7 @@ fn version(name: &str) -> Option<(u32, u32)> {
 mod tests {
     use super::*;
 
-    /// A wire format without a table would count nothing around texts and demand nothing.
+    /// A wire format without a table would have no tokens around texts and no constraints.
     #[test]
     fn each_wire_format_has_a_table() {
         let tables: Vec<WireFormat> = BUILT_IN.as_ref().unwrap().wire_format.keys().copied().collect();

@@ -1,36 +1,36 @@
-//! A target's demands on its prompts, as data: `[provider]`, and `constraints` of a wire format or a model,
-//! in `config/models.toml`.
+//! The constraints of a target, as data: `[provider]`, and `constraints` of a wire format or a model, in
+//! `config/models.toml`.
 
 use crate::{config::ThinkTags, message::WireFormat};
 use serde::{Deserialize, Serialize};
 
-/// The place where a target takes instructions.
+/// The place of instructions in a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SystemPlace {
-    /// As messages, in any position and number.
+    /// Instructions are messages, in any position and number.
     #[default]
     Anywhere,
-    /// As one message, before all others.
+    /// Instructions are one message, before all others.
     Leading,
-    /// In a field of their own beside the messages.
+    /// Instructions are in a separate field, apart from the messages.
     Apart,
 }
 
-/// The reasoning that is sent back.
+/// The reasoning that a target accepts back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeptReasoning {
-    /// None: the target has no field for it, or refuses it.
+    /// No reasoning: the target has no field for it, or refuses it.
     Never,
-    /// That of the live turn, which the target needs to continue it.
+    /// The reasoning of the current turn, which the target needs to continue it.
     Live,
-    /// All of it.
+    /// All reasoning.
     #[default]
     Always,
 }
 
-/// The ids of calls that a target takes.
+/// The call ids that a target accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CallIds {
@@ -39,18 +39,18 @@ pub(crate) enum CallIds {
     Any,
     /// Any text of at most 40 characters.
     Short,
-    /// Any text of at most 40 characters, each id once in a prompt.
+    /// Any text of at most 40 characters, each id once per prompt.
     Once,
-    /// Letters, digits, `_` and `-`, each id once in a prompt.
+    /// Letters, digits, `_` and `-`, each id once per prompt.
     Word,
-    /// Exactly nine letters and digits, each id once in a prompt.
+    /// Exactly nine letters and digits, each id once per prompt.
     Nine,
 }
 
 macro_rules! constraints {
     ($($(#[$doc:meta])* $name:ident: $kind:ty = $free:expr,)*) => {
-        /// A target's demands beyond its wire format. A constraint that is not set is that of the
-        /// provider, or else of the wire format. Model files set them.
+        /// The constraints of a target beyond its wire format. An unset constraint falls back to that of the
+        /// provider, and then to that of the wire format. Model files set them.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub(crate) struct ProviderConstraints {
@@ -58,19 +58,19 @@ macro_rules! constraints {
         }
 
         impl ProviderConstraints {
-            /// These constraints, and those of `other` where these are not set.
+            /// Returns these constraints, with unset ones taken from `other`.
             #[must_use]
             pub(crate) fn over(self, other: Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }
             }
 
-            /// Returns every constraint decided; one that is not set does not apply.
+            /// Resolves all constraints. An unset constraint does not apply.
             pub(crate) fn decided(self) -> Accepts {
                 Accepts { $($name: self.$name.unwrap_or($free),)* }
             }
         }
 
-        /// What one target accepts, every question answered.
+        /// The resolved constraints of a target.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) struct Accepts {
             $($(#[$doc])* pub(crate) $name: $kind,)*
@@ -78,51 +78,50 @@ macro_rules! constraints {
     };
 }
 
-// A constraint that can add or join messages must also be in `TargetProfile::may_demand` and `changes_at`, or
-// explain is wrong.
+// A constraint that can add or join messages must also be part of `TargetProfile::may_demand` and
+// `changes_at`. Otherwise the explanations of plans are wrong.
 constraints! {
     /// The place of instructions.
     system: SystemPlace = SystemPlace::Anywhere,
-    /// True if a system message may be between others although the wire format has a field of its own for
-    /// them: after a user message, last or before an assistant message.
+    /// True if a system message may also be among the other messages, although the wire format has a separate
+    /// field. It must come after a user message, and be the last or precede an assistant message.
     inner_system: bool = false,
-    /// True if the developer role is known; otherwise it is sent as the system role.
+    /// True if the target knows the developer role. Otherwise the message gets the system role.
     developer: bool = true,
-    /// True if the first message has to be the user's.
+    /// True if the first message must be a user message.
     user_first: bool = false,
-    /// True if the last message must not be the assistant's.
+    /// True if the last message must not be an assistant message.
     user_last: bool = false,
-    /// True if neighbours of one role have to be one message.
+    /// True if adjacent messages of one role must be one message.
     alternates: bool = false,
     /// True if a user message may follow tool results.
     user_after_results: bool = true,
-    /// True if a message may name its speaker.
+    /// True if a message may contain its author's name.
     names: bool = true,
     /// True if the result of a tool may be empty.
     empty_results: bool = true,
-    /// The ids of calls that are taken.
+    /// The call ids that the target accepts.
     call_ids: CallIds = CallIds::Any,
-    /// The reasoning that is sent back.
+    /// The reasoning that the target accepts back.
     reasoning: KeptReasoning = KeptReasoning::Always,
-    /// The treatment of text between `<think>` and `</think>` in a reply; `auto` is `keep`.
+    /// The treatment of text between `<think>` and `</think>` in a reply; `auto` means `keep`.
     think_tags: ThinkTags = ThinkTags::Keep,
-    /// True if an assistant message of a prompt with tools has to bear reasoning, an empty one if it has
-    /// none.
+    /// True if each assistant message of a prompt with tools must contain reasoning, even an empty one.
     fills_reasoning: bool = false,
-    /// True if the first call of each step of the current turn has to bear a signature (Gemini 3).
+    /// True if the first call of each step of the current turn must have a signature (Gemini 3).
     signed_calls: bool = false,
-    /// True if cache breakpoints may be marked in the prompt.
+    /// True if the prompt may contain cache breakpoints.
     breakpoints: bool = false,
 }
 
 impl ProviderConstraints {
-    /// Returns true if nothing is set.
+    /// Returns true if no constraint is set.
     pub(crate) fn is_none(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The demands of one provider's models in one wire format: one `[provider.NAME]`.
+/// The constraints of one provider's models in one wire format: one `[provider.NAME]`.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProviderEntry {

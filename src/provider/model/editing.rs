@@ -1,26 +1,26 @@
-//! What a provider edits of a prompt by itself, as data: `[context_editing]` in `config/models.toml`.
+//! The edits that a provider makes to a prompt itself, as data: `[context_editing]` in `config/models.toml`.
 
 use serde::Deserialize;
 
-/// What a provider does by itself where a request asks for it.
+/// The edits that a provider makes itself if a request enables them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditingRule {
-    /// How it leaves out old tool results.
+    /// The removal of old tool results.
     pub(crate) tool_results: Option<EditRule>,
-    /// How it compacts.
+    /// The compaction of the prompt.
     pub(crate) compaction: Option<EditRule>,
 }
 
-/// One kind of edit.
+/// A kind of edit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditRule {
-    /// Its type in the request.
+    /// The type of the edit in the request.
     pub(crate) edit: String,
-    /// A header that has to be sent: name and value.
+    /// The required HTTP header: name and value.
     pub(crate) header: Option<(String, String)>,
-    /// The least number of input tokens that it may wait for.
+    /// The minimum threshold in input tokens that the request may set.
     #[serde(default)]
     pub(crate) least: u64,
 }

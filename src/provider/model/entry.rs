@@ -1,4 +1,4 @@
-//! One model of a registry: its limits, tokenizer, wire format and price.
+//! A model of a registry: its limits, tokenizer, wire format and price.
 
 use super::{CacheRule, Price, ProviderConstraints, ThinkingRule, WireFormat};
 use serde::{Deserialize, Serialize};
@@ -9,48 +9,48 @@ use std::fmt;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelEntry {
-    /// Its name.
+    /// The name of the model.
     pub name: String,
     /// The provider that makes or serves it (default: `openai`).
     #[serde(default = "openai")]
     pub provider: String,
-    /// Other names of it.
+    /// Other names of the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// Prompt and completion together.
+    /// The context length: prompt and reply together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_len: Option<u64>,
-    /// The input alone.
+    /// The maximum input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_input: Option<u64>,
-    /// The most it writes.
+    /// The maximum output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// The tokenizer that counts for it.
+    /// The name of the tokenizer that counts for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
-    /// The fit of that tokenizer: the model's own, or a replacement.
+    /// The fit of that tokenizer: the model's own, or a substitute.
     #[serde(default, skip_serializing_if = "TokenizerFit::is_exact")]
     pub(crate) counts: TokenizerFit,
     /// The wire format of its requests.
     #[serde(default)]
     pub wire_format: WireFormat,
-    /// Its demands beyond those of its wire format and its provider.
+    /// Its constraints beyond those of its wire format and its provider.
     #[serde(default, skip_serializing_if = "ProviderConstraints::is_none")]
     pub(crate) constraints: ProviderConstraints,
-    /// The rule by which its provider caches prompts, if it is known.
+    /// The rule by which its provider caches prompts, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<CacheRule>,
-    /// The rule by which its provider checks reasoning that goes back.
+    /// The rule by which its provider checks reasoning that is sent back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) thinking: Option<ThinkingRule>,
-    /// The price of its tokens, if it is known.
+    /// The price of its tokens, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The sources of the figures; if two differ, both.
+    /// The sources of the figures; both, if two differ.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// The day they were read: year, month and day.
+    /// The day on which the sources were read: year, month and day.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub date: String,
 }
@@ -63,10 +63,10 @@ fn openai() -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenizerFit {
-    /// It is the model's own (default).
+    /// The tokenizer of the model itself (default).
     #[default]
     Exact,
-    /// It replaces one that is not built in: every number is an estimate.
+    /// A substitute for a tokenizer that is not built in, so that every count is an estimate.
     Estimate,
 }
 
@@ -78,23 +78,24 @@ impl TokenizerFit {
 }
 
 impl ModelEntry {
-    /// Returns true if counts for this model are estimates: its tokenizer replaces another one or is not
-    /// known, or the tokens that its wire format adds are not published.
+    /// Returns true if counts for this model are estimates. The tokenizer is a substitute or unknown, or the
+    /// tokens that the wire format adds are not published.
     #[must_use]
     pub fn is_estimated(&self) -> bool {
         let published = matches!(self.wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         self.counts == TokenizerFit::Estimate || self.tokenizer.is_none() || !published
     }
 
-    /// Describes the rule by which the provider caches prompts: its name, the fewest tokens and the step.
-    /// Returns `None` if no rule is known.
+    /// Returns a description of the provider's cache rule: its name, the minimum number of tokens and the
+    /// step. Returns `None` if no rule is known.
     #[must_use]
     pub fn cache_rule(&self) -> Option<impl fmt::Display> {
         self.cache
     }
 
-    /// Returns the first fault of the figures, if any.
+    /// Returns the first fault of the figures, or `None` if they are valid.
     pub(super) fn fault(&self) -> Option<String> {
+        // An unknown context length excludes nothing, so it counts as unlimited here.
         let context = self.context_len.unwrap_or(u64::MAX);
         let limits = [("max_input", self.max_input), ("max_output", self.max_output)];
         for (key, limit) in [("context_len", self.context_len)].into_iter().chain(limits) {

@@ -3,25 +3,25 @@
 use super::constraints::ProviderConstraints;
 use serde::{Deserialize, Serialize};
 
-/// What a wire format counts around texts, in tokens, and what it demands: one `[wire_format.NAME]`.
+/// The tokens that a wire format adds around texts, and its constraints: one `[wire_format.NAME]`.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Form {
-    /// A message, beside its role's name and its parts.
+    /// The tokens of a message, apart from its role's name and its parts.
     pub(crate) message: u64,
-    /// Whether the role's name is counted.
+    /// True if the role's name is counted.
     pub(crate) role: bool,
-    /// Each part of a message's content; a plain text is one part.
+    /// The tokens of each part of a message's content; a plain text is one part.
     pub(crate) part: u64,
-    /// A speaker's name, beside its text.
+    /// The tokens of an author's name, apart from its text.
     pub(crate) name: u64,
-    /// A call, beside its name and arguments.
+    /// The tokens of a call, apart from its name and arguments.
     pub(crate) call: u64,
-    /// Whether a call is an item of its own, so that a message of calls alone is none.
+    /// True if calls are separate items, so that a message of calls alone has no tokens of its own.
     pub(crate) calls_apart: bool,
-    /// Where the reply begins.
+    /// The tokens at the start of the reply.
     pub(crate) priming: u64,
-    /// What declaring any tool adds.
+    /// The tokens that the declaration of any tools adds.
     pub(crate) tools: u64,
     pub(crate) constraints: ProviderConstraints,
 }

@@ -1,4 +1,5 @@
-//! Public catalogues → a registry. The shapes of `LiteLLM`'s price file, of models.dev, and of a list of flat entries.
+//! The conversion of public catalogues to a registry. It reads `LiteLLM`'s price file, models.dev, and a list
+//! of flat entries.
 
 use super::{
     CacheKind, CacheRule, ModelEntry, Price, ProviderConstraints, Registry, TokenizerFit, WireFormat,
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 const LITELLM: &str = "litellm";
 const MODELS_DEV: &str = "models.dev";
 
-/// One model of `LiteLLM`'s price file. What it calls context is a limit of the input.
+/// A model of `LiteLLM`'s price file. Its context length limits only the input.
 #[derive(Deserialize)]
 struct LiteLlm {
     litellm_provider: Option<String>,
@@ -27,18 +28,20 @@ struct LiteLlm {
     cache_creation_input_token_cost: Option<Figure>,
 }
 
-/// One provider of models.dev.
+/// A provider of models.dev.
 #[derive(Deserialize)]
 struct Provider {
     models: IndexMap<String, serde_json::Value>,
 }
 
+/// A model of models.dev.
 #[derive(Deserialize)]
 struct Dev {
     limit: Option<DevLimit>,
     cost: Option<DevCost>,
 }
 
+/// The limits of a model in tokens.
 #[derive(Deserialize)]
 struct DevLimit {
     context: Option<Figure>,
@@ -46,7 +49,7 @@ struct DevLimit {
     output: Option<Figure>,
 }
 
-/// US dollars a million tokens.
+/// The prices of a model in US dollars per million tokens.
 #[derive(Deserialize)]
 struct DevCost {
     input: Option<Figure>,
@@ -55,7 +58,7 @@ struct DevCost {
     cache_write: Option<Figure>,
 }
 
-/// One entry of a flat list; `origin` says what `context_len` means.
+/// An entry of a flat list. `origin` names the catalogue, which decides the meaning of `context_len`.
 #[derive(Deserialize)]
 struct Flat {
     model: String,
@@ -69,7 +72,7 @@ struct Flat {
     cache_write_price: Option<Figure>,
 }
 
-/// A number, or a text where a catalogue has one in its place.
+/// A number, or any other value that a catalogue has in its place.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Figure {
@@ -77,7 +80,7 @@ enum Figure {
     Other(serde::de::IgnoredAny),
 }
 
-/// What one catalogue says of a model, before it is an entry.
+/// The figures of a model in one catalogue.
 struct Found {
     provider: String,
     context_len: Option<u64>,
@@ -88,21 +91,24 @@ struct Found {
 
 impl Registry {
     /// Reads a public catalogue (JSON): `LiteLLM`'s price file, models.dev's `api.json`, or a list of
-    /// `{model, provider, origin, context_len, ...}`. `origin` names the file in errors, `date` is when it was read.
+    /// `{model, provider, origin, context_len, ...}`. `origin` names the file in errors; `date` is the day on
+    /// which it was read.
     ///
-    /// A model that several providers serve is taken from its vendor, else from the first. `LiteLLM`'s context becomes
-    /// `max_input`, which also bounds the context length from below where nothing else is known. Where a list holds both
-    /// catalogues, the context length comes from models.dev, and of two outputs the smaller one.
+    /// If several providers serve a model, the figures come from its vendor, or else from the first provider.
+    /// `LiteLLM`'s context length becomes `max_input`. It also serves as the context length if no other is
+    /// known. If a list contains both catalogues, the context length comes from models.dev, and the smaller
+    /// output limit applies.
     ///
-    /// What this registry knows better stays: resellers' figures of a model that is known here are passed over, and where
-    /// the catalogue knows but a limit of the input, a larger context length that is known here holds. Import over
-    /// `Registry::default()` to have the catalogue alone.
+    /// Better figures of this registry are kept. Figures of resellers are ignored for a model that this
+    /// registry contains. If the catalogue has only an input limit, a larger context length of this registry
+    /// applies. To import the catalogue alone, call this method on `Registry::default()`.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Input` with the place, for JSON of another shape and a catalogue without any model.
+    /// Returns `ErrorKind::Input` with the position if the JSON has another form, or if it contains no model.
     pub fn import(&self, text: &str, origin: &str, date: &str) -> Result<Self, Error> {
         let mut import = Import::default();
+        // Some editors write a byte order mark, which is not valid JSON.
         let start = text.trim_start_matches('\u{feff}').trim_start();
         if start.starts_with('[') {
             import.flat(parse(start, origin)?);
@@ -119,7 +125,9 @@ impl Registry {
     }
 }
 
+/// Parses a catalogue after a check of its size.
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error> {
+    // The parser allocates for every value, so their number is limited first.
     size::check(text, size::VALUES).map_err(|excess| {
         Error::input(format!("{origin}:{}", excess.line), size::too_many("a catalogue", size::VALUES))
     })?;
@@ -133,15 +141,16 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a str, origin: &str) -> Result<T, Error
     })
 }
 
+/// The models found so far.
 #[derive(Default)]
 struct Import {
     /// The first spelling of each name, by the name in lower case.
     names: BTreeMap<String, String>,
-    /// By the name of the model, what each catalogue says of it, the vendor's own entry before a reseller's.
+    /// The figures of each model by catalogue, with the rank of their provider. A vendor replaces a reseller.
     found: IndexMap<String, BTreeMap<&'static str, (u8, Found)>>,
 }
 
-/// Those who make models, as the catalogues name them; everybody else serves models of others.
+/// The vendors of models, by their names in the catalogues. All other providers resell models.
 const VENDORS: [&str; 21] = [
     "openai",
     "anthropic",
@@ -166,11 +175,12 @@ const VENDORS: [&str; 21] = [
     "ai21",
 ];
 
-/// Whose figures are taken first.
+/// The ranks of figures; the lower rank wins.
 const VENDOR: u8 = 0;
 const RESELLER: u8 = 1;
 
 impl Import {
+    /// Adds the entries of a flat list.
     fn flat(&mut self, entries: Vec<Flat>) {
         for entry in entries {
             let context = tokens(entry.context_len);
@@ -188,13 +198,14 @@ impl Import {
         }
     }
 
-    /// Every value is a model of `LiteLLM`'s or a provider of models.dev's; what is neither is passed over.
+    /// Adds the values of a catalogue. Each is a model of `LiteLLM` or a provider of models.dev; others are
+    /// skipped.
     fn catalogue(&mut self, values: IndexMap<String, serde_json::Value>) {
         for (name, value) in values {
             if value.get("models").is_some() {
                 let Ok(provider) = serde_json::from_value::<Provider>(value) else { continue };
                 for (model, dev) in provider.models {
-                    // One odd entry is no reason to lose the provider's others.
+                    // An invalid entry must not discard the other models of the provider.
                     let Ok(dev) = serde_json::from_value::<Dev>(dev) else { continue };
                     let limit = dev.limit.unwrap_or(DevLimit { context: None, input: None, output: None });
                     let cost =
@@ -214,6 +225,7 @@ impl Import {
                     .mode
                     .as_deref()
                     .is_none_or(|mode| ["chat", "responses", "completion"].contains(&mode))
+                // An entry that documents the format, not a model.
                 && name != "sample_spec"
             {
                 let cost = [
@@ -234,26 +246,29 @@ impl Import {
         }
     }
 
-    /// Files what a catalogue says, where it says it better than before.
+    /// Records the figures of a catalogue, if they are the first or come from a better provider.
     fn add(&mut self, name: &str, catalogue: &'static str, found: Found) {
         let bare = name.rsplit('/').next().unwrap_or(name);
         if bare.is_empty() || (found.context_len.is_none() && found.max_input.is_none()) {
             return;
         }
         let rank = if VENDORS.contains(&found.provider.as_str()) { VENDOR } else { RESELLER };
-        // A name is one name whatever its case, here as in a registry.
+        // Names are compared without case, as in a registry.
         let name = self.names.entry(bare.to_lowercase()).or_insert_with(|| bare.into());
         let known = self.found.entry(name.clone()).or_default();
+        // Strictly less, so that the first of several equal providers is kept.
         if known.get(catalogue).is_none_or(|(best, _)| rank < *best) {
             known.insert(catalogue, (rank, found));
         }
     }
 
+    /// Builds the registry. `known` supplies the figures that are better than those of the catalogue.
     fn finish(self, known: &Registry, date: &str) -> Registry {
         let mut registry = Registry::default();
         for (name, catalogues) in self.found {
             let best = catalogues.values().map(|(rank, _)| *rank).min();
             let known = known.entry(&name);
+            // A reseller may serve a model with a smaller context window than its vendor does.
             if known.is_some() && best != Some(VENDOR) {
                 continue;
             }
@@ -263,6 +278,7 @@ impl Import {
                 .map(|(catalogue, (_, found))| (catalogue, found))
                 .collect();
             let mut entry = entry(name, &figures, known.and_then(|known| known.context_len), date);
+            // An alias that the catalogue lists as a model of its own would be ambiguous.
             if let Some(known) = known.filter(|known| known.name == entry.name) {
                 let free = |alias: &&String| !self.names.contains_key(&alias.to_lowercase());
                 entry.aliases = known.aliases.iter().filter(free).cloned().collect();
@@ -275,14 +291,16 @@ impl Import {
     }
 }
 
-/// One entry from what the catalogues say: the context length of the one, the input limit of the other, the smaller of
-/// two outputs, the first price. Where there is but an input limit, the length that is `known` holds if it is larger.
+/// Builds an entry from the figures of the catalogues: the smallest context length, input limit and output
+/// limit, and the first price. If only an input limit is found, `known` is the context length if it is
+/// larger.
 fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str) -> ModelEntry {
     let least = |of: fn(&Found) -> Option<u64>| figures.iter().filter_map(|(_, found)| of(found)).min();
     let max_input = least(|found| found.max_input);
     let said_of_context = least(|found| found.context_len);
     let known = known.filter(|known| said_of_context.is_none() && Some(*known) > max_input);
     let context_len = said_of_context.or(known).or(max_input);
+    // A limit that is not below the context length carries no information.
     let below =
         |limit: Option<u64>| limit.filter(|limit| context_len.is_some_and(|context| *limit < context));
     let outputs = figures.iter().filter_map(|(_, found)| below(found.max_output)).min();
@@ -325,16 +343,17 @@ fn entry(name: String, figures: &[(&str, Found)], known: Option<u64>, date: &str
 #[expect(clippy::cast_sign_loss, reason = "it is 1 or more")]
 fn tokens(figure: Option<Figure>) -> Option<u64> {
     match figure {
-        // A catalogue's numbers are whole and far below 2^53; what is not is no number of tokens.
+        // Numbers of a catalogue are integers far below 2^53. Any other number is not a token count.
         Some(Figure::Number(n)) if (1.0..=9e15).contains(&n) => Some(n as u64),
         _ => None,
     }
 }
 
-/// A price with both directions known; `scale` makes it US dollars a million tokens.
+/// Returns the price, or `None` unless input and output are known. `scale` converts a figure to US dollars
+/// per million tokens.
 fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
     let [input, output, cache_read, cache_write] = figures.map(|figure| match figure {
-        // Rounded to a millionth of a dollar, so that 4.0000000000000003e-07 is 0.4.
+        // Rounded to a millionth of a dollar, so that 4.0000000000000003e-07 becomes 0.4.
         Some(Figure::Number(n)) if n.is_finite() && n >= 0.0 => Some((n * scale * 1e6).round() / 1e6),
         _ => None,
     });
@@ -343,6 +362,7 @@ fn price(figures: [Option<Figure>; 4], scale: f64) -> Option<Price> {
     Some(Price { cache_read: some(cache_read), cache_write: some(cache_write), ..price })
 }
 
+/// Returns the tokenizer of a model by its provider and name, and how well it fits.
 fn tokenizer(provider: &str, name: &str) -> (&'static str, TokenizerFit) {
     let older =
         ["gpt-4-", "gpt-3.5", "gpt-35"].iter().any(|start| name.starts_with(start)) || name == "gpt-4";
@@ -355,6 +375,7 @@ fn tokenizer(provider: &str, name: &str) -> (&'static str, TokenizerFit) {
     }
 }
 
+/// Returns the wire format of a provider's models.
 fn wire_format(provider: &str) -> WireFormat {
     if provider.contains("anthropic") {
         WireFormat::Anthropic
@@ -365,7 +386,8 @@ fn wire_format(provider: &str) -> WireFormat {
     }
 }
 
-/// How a provider caches; the figures are those of the built-in registry.
+/// Returns the cache rule of a model, or `None` if its price has no cached input. The figures are those of
+/// the built-in registry.
 fn cache(provider: &str, name: &str, price: Option<&Price>) -> Option<CacheRule> {
     price?.cache_read?;
     let rule = |rule, min_tokens, step| Some(CacheRule { rule, min_tokens, step });

@@ -1,30 +1,34 @@
-//! Limits of a plan: of the request, of a logged body, of the model (rules B2, B8).
+//! The limits of a plan, from the request, a logged body or the model (limits, rules B2 and B8).
 
 use super::Model;
 use crate::{config::Config, text::plain::grouped};
 use serde::{Deserialize, Serialize};
 
 impl Model {
-    /// Returns the limits that hold for one request, and their source (rules B2, B8).
+    /// Returns the limits for a request, and their source (limits, rules B2 and B8).
     pub(crate) fn limits(&self, asked: RequestLimits, config: &Config) -> (Limits, LimitsSource) {
         let default = &config.default_model;
         let unknown = asked.is_unknown();
         let own = self.context_len.filter(|_| !unknown);
-        // A window of more tokens than the model has is cut to the model's by the server.
+        // A server reduces a window that is larger than the model's to that of the model.
         let stated = asked.stated.model_context_len.filter(|_| !unknown && asked.model_context_len.is_none());
         let stated = stated.map(|stated| stated.min(own.unwrap_or(u64::MAX)));
         let context_len = asked.model_context_len.or(stated).or(own).unwrap_or(default.context_len);
         let max_input = match asked {
             RequestLimits { max_input: Some(limit), .. } => Some(limit),
+            // The model's input limit belongs to its own context length, not to another one.
             _ if asked.model_context_len.is_some() || unknown || stated.is_some() => None,
             _ => self.max_input,
         };
+        // The default is 2 % of the window, at most 1,024 tokens (limits, rule B2).
         let safety_buffer =
             asked.safety_buffer.or(default.safety_buffer).unwrap_or_else(|| (context_len / 50).min(1024));
-        // A maximum that is not below the context length is a catalogue's way of saying "unknown".
+        // Some catalogues repeat the context length as the output limit if it is unknown.
         let known_output = self.max_output.filter(|most| *most < context_len);
+        // At most a quarter of the window is reserved by default, so that small windows keep room for a
+        // prompt.
         let usual = known_output.unwrap_or(default.max_completion).min(context_len / 4);
-        // A stated reply that leaves no tokens for the prompt is not meant for this window.
+        // A stated reply that leaves no tokens for the prompt was meant for another window.
         let leaves_a_prompt = |reply: &u64| reply.saturating_add(safety_buffer) < context_len;
         let reasoning = asked.stated.reasoning.map(|reasoning| reasoning.max(usual));
         let stated_reply = asked.stated.max_completion_tokens.or(reasoning).filter(leaves_a_prompt);
@@ -40,6 +44,7 @@ impl Model {
         } else if asked.model_context_len.is_some() || asked.prompt_budget.is_some() {
             LimitsSource::Request
         } else if asked.stated.held(asked, limits) != StatedLimits::default() {
+            // The body is the source only if at least one of its limits takes effect.
             LimitsSource::Body
         } else if self.context_len.is_some() {
             LimitsSource::Registry
@@ -50,13 +55,13 @@ impl Model {
     }
 }
 
-/// Limits that a request sets itself, in tokens; an unset limit comes from the model or the configuration
-/// (rule B2).
+/// Limits that a request sets itself, in tokens. An unset limit comes from the model or the configuration
+/// (limits, rule B2).
 ///
 /// ```
 /// use context_window::RequestLimits;
 ///
-/// // What this call reserves for its reply; the prompt budget follows.
+/// // The tokens that this call reserves for its reply; the prompt budget follows.
 /// let limits = RequestLimits::new().with_max_completion_tokens(2_000);
 /// // Or the prompt budget itself, in tokens.
 /// let exact = RequestLimits::prompt_budget(8_000);
@@ -66,23 +71,23 @@ impl Model {
 #[serde(default, expecting = "an object of numbers of tokens")]
 #[non_exhaustive]
 pub struct RequestLimits {
-    /// Prompt and completion together. Setting it drops the model's own input limit.
+    /// The context length: prompt and reply together. If it is set, the model's own input limit is ignored.
     #[serde(rename = "context_len")]
     pub model_context_len: Option<u64>,
-    /// Input alone.
+    /// The maximum input.
     pub max_input: Option<u64>,
-    /// Kept free for the reply.
+    /// The tokens reserved for the reply.
     #[serde(rename = "max_completion")]
     pub max_completion_tokens: Option<u64>,
-    /// Kept free for anything unforeseen.
+    /// The tokens reserved for anything unforeseen.
     pub safety_buffer: Option<u64>,
-    /// The prompt budget itself, in place of the formula of rule B1.
+    /// The prompt budget, in place of the formula (prompt budget, rule B1).
     pub prompt_budget: Option<u64>,
-    /// True if nobody knows the context length: nothing is compacted then, and no level is reported (rule
-    /// B2). It has no effect if `model_context_len` is set.
+    /// True if the context length is unknown. Nothing is compacted then, and no level is reported (limits,
+    /// rule B2). It has no effect if `model_context_len` is set.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
-    /// The limits that the body of a logged request states. Those above hold before them.
+    /// The limits from the body of a logged request. The limits above take precedence.
     #[doc(hidden)]
     #[serde(skip_serializing_if = "StatedLimits::is_none")]
     pub stated: StatedLimits,
@@ -95,14 +100,15 @@ impl RequestLimits {
         Self::default()
     }
 
-    /// Creates limits with the prompt budget, in tokens, and nothing else set.
+    /// Creates limits with a prompt budget in tokens and nothing else set.
     #[must_use]
     pub fn prompt_budget(tokens: u64) -> Self {
         Self { prompt_budget: Some(tokens), ..Self::default() }
     }
 
-    /// Returns limits with a context length that nobody knows: levels and compaction are off, with a notice.
-    /// The prompt is planned within the prompt budget that is set, or that of `[model.default]` (rule B2).
+    /// Creates limits with an unknown context length. Levels and compaction are off, and plans have a notice.
+    /// The prompt is planned within the requested prompt budget, or within that of `[model.default]` (limits,
+    /// rule B2).
     ///
     /// ```
     /// use context_window::RequestLimits;
@@ -124,33 +130,33 @@ impl RequestLimits {
         Self { unknown: true, ..Self::default() }
     }
 
-    /// Returns true if nobody knows the context length.
+    /// Returns true if the context length is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         self.unknown && self.model_context_len.is_none()
     }
 
-    /// Sets the context length.
+    /// Sets the context length in tokens.
     #[must_use]
     pub fn with_model_context_len(mut self, tokens: u64) -> Self {
         self.model_context_len = Some(tokens);
         self
     }
 
-    /// Sets the input limit.
+    /// Sets the input limit in tokens.
     #[must_use]
     pub fn with_max_input(mut self, tokens: u64) -> Self {
         self.max_input = Some(tokens);
         self
     }
 
-    /// Sets the tokens that are kept free for the reply.
+    /// Sets the number of tokens reserved for the reply.
     #[must_use]
     pub fn with_max_completion_tokens(mut self, tokens: u64) -> Self {
         self.max_completion_tokens = Some(tokens);
         self
     }
 
-    /// Sets the tokens that are kept free for anything unforeseen.
+    /// Sets the number of tokens reserved for anything unforeseen.
     #[must_use]
     pub fn with_safety_buffer(mut self, tokens: u64) -> Self {
         self.safety_buffer = Some(tokens);
@@ -158,33 +164,35 @@ impl RequestLimits {
     }
 }
 
-/// Limits that the body of a logged request states, in tokens (rule B8). The request's own limits hold before
-/// them.
+/// Limits from the body of a logged request, in tokens (logged limits, rule B8). The request's own limits
+/// take precedence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, expecting = "an object of numbers of tokens")]
 #[non_exhaustive]
 pub struct StatedLimits {
-    /// Prompt and reply together (Ollama's `num_ctx`).
+    /// The context length: prompt and reply together (Ollama's `num_ctx`).
     #[serde(rename = "context_len", skip_serializing_if = "Option::is_none")]
     pub model_context_len: Option<u64>,
-    /// The most that the reply may take (`max_tokens`, `max_output_tokens`, and others).
+    /// The maximum length of the reply (`max_tokens`, `max_output_tokens`, and others).
     #[serde(rename = "max_completion", skip_serializing_if = "Option::is_none")]
     pub max_completion_tokens: Option<u64>,
-    /// The reasoning of the reply, if the body states no limit of the whole reply (`thinking.budget_tokens`).
+    /// The reasoning of the reply, if the body does not limit the whole reply (`thinking.budget_tokens`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
 }
 
 impl StatedLimits {
-    /// Returns true if nothing is stated.
+    /// Returns true if no limit is set.
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns the stated limits that hold in a plan: those that neither the request nor the model set aside.
+    /// Returns the limits that apply in a plan: those that neither the request nor the model overrides.
     pub(crate) fn held(self, asked: RequestLimits, limits: Limits) -> Self {
+        // A stated reply takes effect only if it becomes the plan's reserve.
         let reply =
             |stated: &u64| asked.max_completion_tokens.is_none() && *stated == limits.max_completion_tokens;
+        // A stated window that is larger than the model's takes effect in its reduced form.
         let context = |stated: &u64| {
             asked.model_context_len.is_none() && !asked.is_unknown() && limits.model_context_len <= *stated
         };
@@ -196,8 +204,7 @@ impl StatedLimits {
         }
     }
 
-    /// Returns a sentence about these limits of a body in a plan with these limits, or `None` if nothing is
-    /// stated.
+    /// Returns a sentence about these limits and their effect on a plan, or `None` if no limit is set.
     pub(crate) fn describe(self, asked: RequestLimits, limits: Limits) -> Option<String> {
         let held = self.held(asked, limits);
         let context = held.model_context_len.map(|tokens| format!("context length {}", grouped(tokens)));
@@ -218,51 +225,50 @@ impl StatedLimits {
     }
 }
 
-/// The limits a plan was made under, in tokens.
+/// The limits that a plan was made with, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Prompt and completion together.
+    /// The context length: prompt and reply together.
     pub model_context_len: u64,
-    /// Input alone, if the model has such a limit.
+    /// The maximum input, if the model has such a limit.
     pub max_input: Option<u64>,
-    /// Kept free for the reply.
+    /// The tokens reserved for the reply.
     pub max_completion_tokens: u64,
-    /// Kept free for anything unforeseen.
+    /// The tokens reserved for anything unforeseen.
     pub safety_buffer: u64,
 }
 
 impl Limits {
-    /// Returns the most tokens that the input may take: those that the completion leaves of the context, and
-    /// no more than the input limit.
+    /// Returns the maximum number of input tokens: the context length less the reply, limited by `max_input`.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let left = self.model_context_len.saturating_sub(self.max_completion_tokens);
         left.min(self.max_input.unwrap_or(u64::MAX))
     }
 
-    /// Returns the largest prompt budget that the limits allow, with nothing kept for the completion, in
-    /// tokens.
+    /// Returns the largest prompt budget in tokens that the limits allow, with nothing reserved for the
+    /// reply.
     #[must_use]
     pub fn largest_budget(&self) -> u64 {
         self.model_context_len.min(self.max_input.unwrap_or(u64::MAX)).saturating_sub(self.safety_buffer)
     }
 }
 
-/// The place that the limits came from.
+/// The source of the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LimitsSource {
-    /// The request (flags of the command line count as it).
+    /// The request, which includes flags of the command line.
     Request,
-    /// The body of a logged request, which states the context length or the tokens of the reply.
+    /// The body of a logged request, which contains the context length or the length of the reply.
     Body,
     /// The model registry.
     Registry,
     /// The configured defaults.
     Default,
-    /// The request marks the context length as unknown: the sizes are those of the configured defaults.
+    /// The request marks the context length as unknown, so the sizes are the configured defaults.
     Unknown,
 }
 
@@ -279,7 +285,7 @@ impl LimitsSource {
         }
     }
 
-    /// Returns the limits that levels are of: those of no window if it is unknown.
+    /// Returns the limits that levels refer to. An unknown context length gives a window of 0 tokens.
     pub(crate) fn of_levels(self, limits: Limits) -> Limits {
         match self {
             Self::Unknown => Limits { model_context_len: 0, max_input: None, ..limits },
@@ -287,7 +293,8 @@ impl LimitsSource {
         }
     }
 
-    /// Returns the most tokens that a credible report can have; the context length if it is known.
+    /// Returns the maximum number of tokens that a credible report can have: the context length, if it is
+    /// known.
     pub(crate) fn most_reported(self, limits: Limits) -> u64 {
         if self == Self::Unknown { u64::MAX } else { limits.model_context_len }
     }
@@ -333,12 +340,12 @@ mod tests {
     #[test]
     fn a_stated_reply_sets_the_reserve() {
         let reply = |tokens| StatedLimits { max_completion_tokens: Some(tokens), ..StatedLimits::default() };
-        // The reserve without it is a quarter of 200,000.
+        // Without a stated reply, a quarter of 200,000 is reserved.
         let (held, source, text) = stated("claude-sonnet-4-5", reply(60_000));
         assert_eq!((held.max_completion_tokens, source), (60_000, LimitsSource::Body));
         assert!(text.ends_with("in tokens: reply up to 60,000"), "{text}");
         assert_eq!(stated("claude-sonnet-4-5", reply(300)).0.max_completion_tokens, 300);
-        // More than the window, or all of it: the reserve without it.
+        // A reply that fills the window is ignored.
         for none_left in [196_000, 199_000, 200_000, u64::MAX] {
             let leaves = none_left < 200_000 - 1_024;
             let (held, source, text) = stated("claude-sonnet-4-5", reply(none_left));

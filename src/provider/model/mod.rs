@@ -39,7 +39,7 @@ pub use price::PriceStep;
 pub use registry::Registry;
 pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule};
 
-/// The model that a plan is made for: its limits, its tokenizer and its wire format.
+/// The model for which a plan is made: its limits, its tokenizer and its wire format.
 ///
 /// ```
 /// use context_window::{Model, WireFormat};
@@ -55,49 +55,50 @@ pub(crate) use thinking::{BoundTo, MismatchSwitch, PrefixMismatch, ThinkingRule}
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
-    /// Its name, as the caller gave it.
+    /// The name of the model, as the caller gave it.
     pub name: String,
     /// The provider that serves it.
     pub provider: String,
-    /// Tokens of prompt and completion together; `None` reads as the configured default.
+    /// The context length in tokens, prompt and reply together; `None` means the configured default.
     pub context_len: Option<u64>,
-    /// The model's own limit of input tokens.
+    /// The model's own input limit in tokens.
     pub max_input: Option<u64>,
-    /// The most tokens it writes.
+    /// The maximum output in tokens.
     pub max_output: Option<u64>,
-    /// Name of its tokenizer; `None` reads as the configured default.
+    /// The name of its tokenizer; `None` means the configured default.
     pub tokenizer: Option<String>,
     /// The wire format.
     pub wire_format: WireFormat,
-    /// The model's demands beyond those of its wire format and its provider.
+    /// The model's constraints beyond those of its wire format and its provider.
     pub(crate) constraints: ProviderConstraints,
-    /// The rule by which its provider caches prompts, if it is known.
+    /// The rule by which its provider caches prompts, if known.
     pub(crate) cache: Option<CacheRule>,
-    /// The rule by which its provider checks reasoning that goes back; `None` if it checks nothing.
+    /// The rule by which its provider checks reasoning that is sent back; `None` if it checks nothing.
     pub(crate) thinking: Option<ThinkingRule>,
-    /// The price of its tokens, if it is known.
+    /// The price of its tokens, if known.
     pub price: Option<Price>,
-    /// True if the tokenizer replaces one that is not built in or not known, so that counts are estimates.
+    /// True if the tokenizer is a substitute for one that is not built in or unknown, so that counts are
+    /// estimates.
     pub estimated: bool,
-    /// True if the name was looked for and is not in the registry.
+    /// True if the name was looked up and is not in the registry.
     pub unknown: bool,
-    /// For an unknown name, the known one that may have been meant.
+    /// For an unknown name, the known name that was possibly meant.
     pub near: Option<String>,
-    /// The model's own chat template, if plans are to be priced by it.
+    /// The model's own chat template, if plans are priced by it.
     #[cfg(feature = "chat-template")]
     pub template: Option<ChatTemplate>,
 }
 
-/// The rule by which a provider caches the beginnings of prompts. Model files set it.
+/// The rule by which a provider caches the prefixes of prompts. Model files set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CacheRule {
     /// The kind of cache.
     pub(crate) rule: CacheKind,
-    /// The fewest tokens that are cached, if that is published.
+    /// The minimum number of tokens that are cached, if published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) min_tokens: Option<u64>,
-    /// The step in which they are cached, in tokens.
+    /// The step in which tokens are cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) step: Option<u64>,
 }
@@ -117,46 +118,45 @@ impl fmt::Display for CacheRule {
     }
 }
 
-/// The kind of cache that a provider has.
+/// The kind of a provider's cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CacheKind {
-    /// Whole blocks of the longest common beginning (`OpenAI` before GPT-5.6).
+    /// Whole blocks of the longest common prefix (`OpenAI` before GPT-5.6).
     Blocks,
     /// Positions that an earlier request wrote (`OpenAI` from GPT-5.6 on).
     Breakpoints,
-    /// Marks in the request, looked up 20 positions back (Anthropic).
+    /// Marks in the request, which are looked up up to 20 positions back (Anthropic).
     Anthropic,
-    /// The provider decides, without a promise.
+    /// The provider decides, without a guarantee.
     Implicit,
 }
 
-/// The time for which a provider keeps what is written to its cache, where the request can say so
-/// (Anthropic's `ttl`).
+/// The time for which a provider keeps a cache entry, if the request can set it (Anthropic's `ttl`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheLife {
-    /// Five minutes, without being asked: writing costs 1.25 times the price of input (Anthropic, prompt
-    /// caching, 2026), as the registry has it.
+    /// Five minutes, the default. Writing costs 1.25 times the input price (Anthropic, prompt caching, 2026),
+    /// as in the registry.
     #[default]
     FiveMinutes,
-    /// An hour: writing costs twice the price of input.
+    /// One hour. Writing costs twice the input price.
     OneHour,
 }
 
 impl Model {
-    /// Returns the model of this name from the built-in registry. An unknown name gets the configured
-    /// defaults, and plans have a notice of it. [`Registry::model`] does the same for your own registry.
+    /// Returns the model with this name from the built-in registry. An unknown name gets the configured
+    /// defaults, and plans then have a notice. [`Registry::model`] does the same for your own registry.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` if the registry built into the crate cannot be read, which a test rules out.
+    /// Returns `ErrorKind::Config` if the built-in registry is invalid. A test ensures that it is valid.
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(Registry::built_in()?.model(name))
     }
 
-    /// Creates a model that is not in the registry: provider `openai`, wire format `openai_chat`, and limits
-    /// and tokenizer from `[model.default]` of the options until you set its fields.
+    /// Creates a model that is not in the registry, with provider `openai` and wire format `openai_chat`. Its
+    /// limits and tokenizer come from `[model.default]` of the options until you set its fields.
     #[must_use]
     pub fn custom(name: &str) -> Self {
         Self {
@@ -179,38 +179,38 @@ impl Model {
         }
     }
 
-    /// Removes the rule by which the model's provider caches prompts: breakpoints then have no least length,
-    /// and costs no cached part.
+    /// Removes the cache rule of the model's provider. Breakpoints then have no minimum length, and costs
+    /// have no cached part.
     #[must_use]
     pub fn without_cache_rule(mut self) -> Self {
         self.cache = None;
         self
     }
 
-    /// Returns this model, counted and sent in another wire format. The tokens that a wire format adds are
-    /// published for `OpenAI` Chat only, so counts in the others are estimates.
+    /// Returns this model with another wire format, in which it is counted and sent. The tokens that a wire
+    /// format adds are published only for `OpenAI` Chat, so counts in other formats are estimates.
     #[must_use]
     pub fn with_wire_format(self, wire_format: WireFormat) -> Self {
         let published = matches!(wire_format, WireFormat::OpenAiChat | WireFormat::Plain);
         Self { wire_format, estimated: self.estimated || !published, ..self }
     }
 
-    /// Returns this model, counted and sent with its own chat template. Its tokenizer is taken for the
-    /// model's own, so that counts are exact.
+    /// Returns this model with its own chat template, in which it is counted and sent. Its tokenizer counts
+    /// as the model's own, so that counts are exact.
     #[cfg(feature = "chat-template")]
     #[must_use]
     pub fn with_template(self, template: ChatTemplate) -> Self {
         Self { wire_format: WireFormat::ChatTemplate, template: Some(template), estimated: false, ..self }
     }
 
-    /// Returns the switch by which a request asks the provider to leave out reasoning that it would refuse.
-    /// Returns `None` for a model that refuses nothing.
+    /// Returns the switch by which a request makes the provider drop reasoning that it would refuse. Returns
+    /// `None` for a model that refuses nothing.
     pub(crate) fn mismatch_switch(&self) -> Option<MismatchSwitch> {
         let refuses = self.thinking.as_ref().is_some_and(|rule| rule.mismatch == PrefixMismatch::Refused);
         built_in::mismatch_switch(self.wire_format).filter(|_| refuses)
     }
 
-    /// Returns the form in which the provider is asked to compact. Returns `None` if it does not compact.
+    /// Returns the rule for requesting a compaction from the provider, or `None` if it offers none.
     pub(crate) fn on_demand_compaction(&self) -> Option<OnDemandRule> {
         built_in::on_demand_compaction(&self.provider)
     }
@@ -221,36 +221,36 @@ impl Model {
         in_form && self.thinking.as_ref().is_some_and(|rule| rule.late_tools)
     }
 
-    /// Returns the header that a prompt with tools at its end needs.
+    /// Returns the header that a prompt with tools at its end needs, or `None` if it needs none.
     pub(crate) fn late_tools_header(&self) -> Option<(String, String)> {
         built_in::late_tools_header(self.wire_format)
     }
 
-    /// Returns the edits that the provider makes by itself. Returns `None` if it makes none, or not in this
+    /// Returns the edits that the provider makes itself. Returns `None` if it makes none, or none in this
     /// wire format.
     pub(crate) fn context_editing(&self) -> Option<EditingRule> {
         let has_it = matches!(self.wire_format, WireFormat::Anthropic | WireFormat::OpenAiResponses);
         built_in::context_editing(&self.provider).filter(|_| has_it)
     }
 
-    /// Returns true if the model reads the reasoning of another one, by whatever names both go (rules K3,
-    /// B7).
+    /// Returns true if the model reads the reasoning of another one, under any of their names (readable
+    /// reasoning, rule K3; model names, rule B7).
     pub(crate) fn reads(&self, rule: &ThinkingRule, by: &str) -> bool {
         by == self.name || rule.reads(registry::known_name(&self.name), registry::known_name(by))
     }
 
     /// Returns the tokens that are counted around texts in the model's wire format.
     pub(crate) fn form(&self) -> Form {
-        Form::of(self.wire_format)
+        Form::from_wire_format(self.wire_format)
     }
 
-    /// Returns its provider's prices of images, documents, sound and video.
+    /// Returns the prices of images, documents, audio and video at its provider.
     pub(crate) fn media_prices(&self) -> MediaPrices {
         let entry = Registry::built_in().ok().and_then(|registry| registry.entry(&self.name));
         built_in::media_prices(entry.map_or(&self.name, |entry| &entry.name), self.wire_format)
     }
 
-    /// Sets the treatment of text in think tags, unless the options leave that to the registry.
+    /// Sets the treatment of text in think tags, unless it is `auto`, which leaves it to the registry.
     pub(crate) fn with_think_tags(mut self, think_tags: ThinkTags) -> Self {
         if think_tags != ThinkTags::Auto {
             self.constraints.think_tags = Some(think_tags);
@@ -258,10 +258,10 @@ impl Model {
         self
     }
 
-    /// Returns the profile of the target: the constraints of its wire format, its provider, and the model
-    /// itself.
+    /// Returns the resolved constraints of the target, from the model, its provider and its wire format.
     pub(crate) fn accepts(&self) -> Accepts {
         let provider = built_in::provider_constraints(&self.provider, self.wire_format);
+        // The most specific source wins: the model, then its provider, then the wire format.
         self.constraints.over(provider).over(self.form().constraints).decided()
     }
 }

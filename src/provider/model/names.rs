@@ -1,4 +1,5 @@
-//! Names that models go by → names of a registry: `[names]` in `config/models.toml` (rule B7).
+//! The conversion of names in use to names of a registry: `[names]` in `config/models.toml` (model names,
+//! rule B7).
 
 use serde::Deserialize;
 use std::{
@@ -6,35 +7,35 @@ use std::{
     collections::{BTreeSet, VecDeque},
 };
 
-/// Bytes of the longest name that the rules read. Paths of Vertex AI and ARNs take up to 250.
+/// The maximum length in bytes of a name that the rules read. Paths of Vertex AI and ARNs have up to 250.
 const LONGEST: usize = 512;
 
-/// The most readings of one name. Names in use have fewer than 40.
+/// The maximum number of readings of a name. Names in use have fewer than 40.
 const MOST: usize = 256;
 
-/// Rules by which a name is read. In a pattern `#` stands for one digit.
+/// The rules by which a name is read. In a pattern, `#` means one digit.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NameRules {
-    /// Texts that a provider, router or maker writes before the name.
+    /// The prefixes that a provider, router or vendor adds to a name.
     beginnings: Vec<String>,
-    /// Beginnings before the base model of a fine-tuned one, which ends at the next colon.
+    /// The prefixes of fine-tuned models. The base model follows, up to the next colon.
     fine_tuned: Vec<String>,
-    /// Resource types of ARNs that end with a name. Other ARNs hold ids.
+    /// The resource types of ARNs that end with a name. Other ARNs contain ids.
     arns: Vec<String>,
-    /// Patterns of endings that do not change the model's figures.
+    /// The patterns of suffixes that do not change the model's figures.
     endings: Vec<String>,
-    /// Endings that set the context length.
+    /// The suffixes that set the context length.
     lengths: Vec<LengthEnding>,
-    /// Beginnings that are spelled in two ways: as met, and as in the registry.
+    /// The prefixes with two spellings: the one in use, and the one in the registry.
     spellings: Vec<(String, String)>,
-    /// Patterns with a digit, the letter that stands for a decimal point, and a digit.
+    /// The patterns of a digit, the letter in place of a decimal point, and a digit.
     points: Vec<String>,
-    /// Endings that a tag of a local model leaves out: `llama3.1:8b` is instructed.
+    /// The suffixes that tags of local models leave out: `llama3.1:8b` is an instruct model.
     untagged: Vec<String>,
 }
 
-/// An ending with a number: the context length in units of `times` tokens.
+/// A suffix with a number: the context length in units of `times` tokens.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LengthEnding {
@@ -42,20 +43,20 @@ struct LengthEnding {
     times: u64,
 }
 
-/// A name that rules lead to from the name that was given.
+/// A name that the rules derive from the given name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// In lower case.
+    /// The name in lower case.
     pub(super) name: String,
-    /// The context length that an ending set.
+    /// The context length that a suffix set, in tokens.
     pub(super) context_len: Option<u64>,
-    /// It had a tag or another ending of local models.
+    /// True if the name had a tag or another suffix of local models.
     tagged: bool,
 }
 
 impl NameRules {
-    /// Returns the readings of a name, the one that needs the fewest rules first. A name that is too long has
-    /// none.
+    /// Returns the readings of a name in the order of the number of rules applied. A name that is too long
+    /// has none.
     pub(super) fn readings(&self, name: &str) -> Vec<Reading> {
         if name.len() > LONGEST {
             return Vec::new();
@@ -64,6 +65,8 @@ impl NameRules {
         let mut seen = BTreeSet::from([given.name.clone()]);
         let mut waiting = VecDeque::from([given]);
         let mut readings = Vec::new();
+        // Breadth-first search: names with fewer rules come first. `seen` ends it, since rules can form
+        // cycles.
         while let Some(reading) = waiting.pop_front() {
             for next in self.steps(&reading) {
                 if seen.len() < MOST && !next.name.is_empty() && seen.insert(next.name.clone()) {
@@ -75,10 +78,11 @@ impl NameRules {
         readings
     }
 
-    /// Applies each rule once.
+    /// Returns the names that each rule derives in one step.
     fn steps(&self, reading: &Reading) -> Vec<Reading> {
         let name = reading.name.as_str();
         let named = |name: &str| Reading { name: name.into(), ..reading.clone() };
+        // Other rules must not read an ARN: its account and region look like parts of a name.
         if name.starts_with("arn:") || name.contains("/arn:") {
             let resource = |kind: &String| name.split_once(kind.as_str()).map(|(_, name)| named(name));
             return self.arns.iter().filter_map(resource).collect();
@@ -91,6 +95,7 @@ impl NameRules {
         steps.extend(tuned.map(|rest| named(rest.split(':').next().unwrap_or(rest))));
         for LengthEnding { ending, times } in &self.lengths {
             if let Some((rest, number)) = without_ending(name, ending) {
+                // A number that overflows sets no context length.
                 let context_len = number.and_then(|number| number.checked_mul(*times));
                 steps.push(Reading { context_len, ..named(rest) });
             }
@@ -116,7 +121,8 @@ impl NameRules {
     }
 }
 
-/// Returns the name without an ending of this pattern, and the number in the ending.
+/// Returns the name without a suffix of this pattern, and the number in the suffix. Returns `None` if the
+/// name has no such suffix.
 fn without_ending<'a>(name: &'a str, pattern: &str) -> Option<(&'a str, Option<u64>)> {
     let at = name.len().checked_sub(pattern.len()).filter(|at| *at > 0 && name.is_char_boundary(*at))?;
     let (rest, ending) = name.split_at(at);
@@ -126,24 +132,26 @@ fn without_ending<'a>(name: &'a str, pattern: &str) -> Option<(&'a str, Option<u
     })
 }
 
-/// Checks that a text is one of a pattern.
+/// Returns true if a text matches a pattern.
 fn fits(text: &str, pattern: &str) -> bool {
     let same = |(byte, like): (u8, u8)| if like == b'#' { byte.is_ascii_digit() } else { byte == like };
     text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(same)
 }
 
-/// Returns the name with decimal points at every place of a pattern such as `#p#`.
+/// Returns the name with decimal points at every match of a pattern such as `#p#`, or `None` if there is
+/// none.
 fn with_points(name: &str, pattern: &str) -> Option<String> {
     let mut text = name.as_bytes().to_vec();
     for at in 0..name.len().saturating_sub(pattern.len().saturating_sub(1)) {
         if name.get(at..at + pattern.len()).is_some_and(|part| fits(part, pattern)) {
+            // Overwritten in place: the letter and the point have one byte each.
             text[at + 1] = b'.';
         }
     }
     String::from_utf8(text).ok().filter(|text| text != name)
 }
 
-/// Returns the key of a name in an index: in lower case, with dashes for dots (`claude-sonnet-4.5`).
+/// Returns the index key of a name: in lower case, with dashes for dots (`claude-sonnet-4.5`).
 pub(super) fn dashed(name: &str) -> Cow<'_, str> {
     if name.bytes().any(|byte| byte == b'.' || byte.is_ascii_uppercase()) {
         name.to_ascii_lowercase().replace('.', "-").into()

@@ -1,15 +1,16 @@
-//! How a provider is asked to compact, as data: `[on_demand_compaction]` in `config/models.toml`.
+//! The rule for requesting a compaction from a provider, as data: `[on_demand_compaction]` in
+//! `config/models.toml`.
 
 use serde::Deserialize;
 
-/// How a provider is asked to compact.
+/// The rule for requesting a compaction from a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OnDemandRule {
-    /// Where the request goes.
+    /// The path of the request.
     pub(crate) path: String,
-    /// A header that has to be sent: name and value.
+    /// The required HTTP header: name and value.
     pub(crate) header: Option<(String, String)>,
-    /// What is added to the ordinary body: its key, and its JSON.
+    /// The addition to the ordinary body: its key and its JSON value.
     pub(crate) body: Option<(String, String)>,
 }

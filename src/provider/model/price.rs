@@ -1,87 +1,89 @@
-//! Prices of tokens: those of a model as data, and as whole numbers for one prompt.
+//! Token prices: as data of a model, and as integers for one prompt.
 
 use crate::text::plain::short;
 use serde::{Deserialize, Serialize};
 
-/// The price of tokens, in US dollars for a million tokens.
+/// The price of tokens in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Price {
-    /// Input that is not cached.
+    /// The price of input that is not cached.
     pub input: f64,
-    /// Output.
+    /// The price of output.
     pub output: f64,
-    /// Input that is read from the cache.
+    /// The price of input that is read from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Input that is written to the cache.
+    /// The price of input that is written to the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
-    /// Other prices for long prompts, or from a date on. Of those that hold for a prompt the last one counts,
-    /// for every token of it. Model files set them.
+    /// Other prices for long prompts, or from a date on. The last step that applies to a prompt counts for
+    /// all its tokens. Model files set them.
     #[doc(hidden)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PriceStep>,
 }
 
-/// Prices that hold for long prompts, or from a date on, in US dollars a million tokens.
+/// Prices for long prompts, or from a date on, in US dollars per million tokens.
 #[doc(hidden)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PriceStep {
-    /// They hold for prompts of more tokens than these.
+    /// The prompt length in tokens above which the prices apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above: Option<u64>,
-    /// They hold from this day on: year, month and day.
+    /// The day from which the prices apply: year, month and day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Input that is not cached.
+    /// The price of input that is not cached.
     pub input: f64,
-    /// Output.
+    /// The price of output.
     pub output: f64,
-    /// Input that is read from the cache.
+    /// The price of input that is read from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Input that is written to the cache.
+    /// The price of input that is written to the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
-/// The price of one token, in millionths of a millionth of a US dollar: whole numbers, so that sums are the
-/// same on every machine. 3 dollars a million tokens are 3,000,000.
+/// The prices of one token in units of 10^-12 US dollars. They are integers, so that sums are equal on every
+/// machine. 3 dollars per million tokens are 3,000,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rates {
-    /// Input that is not cached.
+    /// The price of input that is not cached.
     pub(crate) input: u64,
-    /// Output.
+    /// The price of output.
     pub(crate) output: u64,
-    /// Input that is read from the cache; as `input` if caching has no price of its own.
+    /// The price of input that is read from the cache; equal to `input` if there is no separate price.
     pub(crate) cache_read: u64,
-    /// Input that is written to the cache; as `input` if writing costs nothing more.
+    /// The price of input that is written to the cache; equal to `input` if there is no separate price.
     pub(crate) cache_write: u64,
 }
 
 impl Price {
-    /// Creates a price without steps, and without prices for the cache.
+    /// Creates a price without steps and without cache prices.
     #[must_use]
     pub fn new(input: f64, output: f64) -> Self {
         Self { input, output, cache_read: None, cache_write: None, steps: Vec::new() }
     }
 
-    /// Returns the price of one token in a prompt of a number of tokens. Without a day (`2026-11-24`) prices
-    /// that begin with one do not hold.
+    /// Returns the token prices for a prompt of `prompt` tokens on a day (`2026-11-24`). Without a day,
+    /// prices that begin on a date do not apply.
     pub(crate) fn rates(&self, prompt: u64, day: Option<&str>) -> Rates {
         let long = |step: &PriceStep| step.above.is_none_or(|above| prompt > above);
+        // Days are compared as text, which orders dates of the form year, month, day correctly.
         let begun =
             |step: &PriceStep| step.from.as_deref().is_none_or(|from| day.is_some_and(|day| day >= from));
+        // The last matching step counts, so the search goes backwards.
         let step = self.steps.iter().rev().find(|step| long(step) && begun(step));
         let (input, output, cache_read, cache_write) = match step {
             Some(step) => (step.input, step.output, step.cache_read, step.cache_write),
             None => (self.input, self.output, self.cache_read, self.cache_write),
         };
-        // Prices below zero are refused when they are read.
+        // Negative prices are refused when they are read.
         #[expect(clippy::cast_sign_loss, reason = "no price is below zero")]
         let whole = |price: f64| (price * 1e6).round().max(0.0) as u64;
         Rates {
@@ -92,6 +94,7 @@ impl Price {
         }
     }
 
+    /// Returns the first fault of the prices, or `None` if they are valid.
     pub(super) fn fault(&self) -> Option<String> {
         let of_steps = self
             .steps
@@ -112,6 +115,7 @@ impl Price {
     }
 }
 
+/// Returns true if a text has the form of a date, such as `2026-12-01`.
 fn is_day(text: &str) -> bool {
     text.len() == 10
         && text.bytes().enumerate().all(|(at, byte)| match at {

@@ -1,4 +1,4 @@
-//! Models by name: `config/models.toml`, and files of the same form that a user brings.
+//! Models by name: `config/models.toml`, and files of the same form that a user provides.
 
 use super::{
     Model, ModelEntry, built_in, fault,
@@ -11,13 +11,13 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
-/// The most bytes of a registry file: all models of both public catalogues take half a megabyte.
+/// The maximum size in bytes of a registry file. All models of both public catalogues take half a megabyte.
 const MOST: u64 = 16 << 20;
 
-/// Readings of an unknown name that a hint is looked for.
+/// The number of readings of an unknown name for which a similar name is searched.
 const HINTS: usize = 8;
 
-/// Models by name.
+/// A set of models by name.
 ///
 /// ```
 /// use context_window::Registry;
@@ -35,14 +35,15 @@ const HINTS: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Registry {
     model: Vec<ModelEntry>,
-    /// Positions of the entries by name and alias in lower case; and the same with dashes for dots.
+    /// The index of each entry by name and alias, in lower case.
     #[serde(skip)]
     by_name: BTreeMap<String, usize>,
+    /// The same index with dashes for dots.
     #[serde(skip)]
     by_dashed_name: BTreeMap<String, usize>,
 }
 
-/// The form of a registry file, with the place of each entry for errors.
+/// The contents of a registry file, with the position of each entry for errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -51,20 +52,20 @@ struct File {
 }
 
 static BUILT_IN: LazyLock<Result<Registry, Error>> =
-    LazyLock::new(|| Registry::of(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
+    LazyLock::new(|| Registry::from_entries(built_in::entries()?, built_in::TEXT, built_in::ORIGIN));
 
-/// Returns the built-in entry's name of a name in use, or the name itself if none is found.
+/// Returns the name of the built-in entry for a name in use, or the name itself if there is none.
 pub(super) fn known_name(name: &str) -> &str {
     let entry = Registry::built_in().ok().and_then(|registry| registry.entry(name));
     entry.map_or(name, |entry| &entry.name)
 }
 
 impl Registry {
-    /// Returns the models that this crate knows.
+    /// Returns the built-in registry.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` if the file built into the crate cannot be read, which a test rules out.
+    /// Returns `ErrorKind::Config` if the built-in file is invalid. A test ensures that it is valid.
     pub fn built_in() -> Result<&'static Self, Error> {
         BUILT_IN.as_ref().map_err(|error| {
             let (origin, detail) = (built_in::ORIGIN.into(), error.to_string());
@@ -72,19 +73,23 @@ impl Registry {
         })
     }
 
-    /// Reads a registry file; `origin` names it in errors.
+    /// Parses a registry file; `origin` names it in errors.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` with line, column, caret and the allowed values: for TOML that cannot be read,
-    /// unknown keys, names used twice and figures that cannot be.
+    /// Returns `ErrorKind::Config` with line, column, caret and the allowed values. The causes are invalid
+    /// TOML, unknown keys, duplicate names and impossible figures.
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, Error> {
         let file: File = toml::from_str(text).map_err(|error| fault::unreadable(text, origin, &error))?;
-        Self::of(file.model, text, origin)
+        Self::from_entries(file.model, text, origin)
     }
 
-    /// Builds the registry of these entries of a text.
-    fn of(entries: Vec<toml::Spanned<ModelEntry>>, text: &str, origin: &str) -> Result<Self, Error> {
+    /// Builds the registry of the given entries. `text` is their file, for errors.
+    fn from_entries(
+        entries: Vec<toml::Spanned<ModelEntry>>,
+        text: &str,
+        origin: &str,
+    ) -> Result<Self, Error> {
         let mut registry = Self::default();
         for entry in entries {
             let span = entry.span();
@@ -103,7 +108,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`Registry::from_toml`], and if the file cannot be read.
+    /// Returns the errors of [`Registry::from_toml`], and an error if the file cannot be read.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -112,12 +117,12 @@ impl Registry {
         Self::from_toml(&text, &origin)
     }
 
-    /// Adds the models of another registry that this one does not know. If both know a name, this one's entry
-    /// holds.
+    /// Adds the models of another registry that this one lacks. If both contain a name, the entry of this
+    /// registry is used.
     #[must_use]
     pub fn with_fallback(mut self, other: &Self) -> Self {
-        // Entries of a catalogue have no constraints and no checks of reasoning: they take those of the other
-        // registry.
+        // Entries of a catalogue have neither constraints nor reasoning rules, so they take those of the
+        // other registry.
         for own in &mut self.model {
             let Some(known) = other.entry(&own.name).filter(|known| known.wire_format == own.wire_format)
             else {
@@ -128,6 +133,7 @@ impl Registry {
             }
             own.thinking = own.thinking.take().or_else(|| known.thinking.clone());
         }
+        // O(n * m) comparisons. Registries have at most a few thousand entries, and this runs once.
         for entry in &other.model {
             if !self.model.iter().any(|own| own.name.eq_ignore_ascii_case(&entry.name)) {
                 self.push(entry.clone());
@@ -142,21 +148,22 @@ impl Registry {
         &self.model
     }
 
-    /// Returns the entry of a name, or of the name that the rules of names lead to (rule B7): without a
-    /// provider before it (`openai/gpt-5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`) or a date, version
-    /// or variant behind it (`gpt-4o-2024-08-06`, `gpt-oss-120b:free`), with dots for dashes, in any case.
-    /// Returns `None` if no rule leads to an entry.
+    /// Returns the entry of a name, or of a name that the name rules derive from it (model names, rule B7).
+    /// They remove a provider in front (`openai/gpt-5`, `us.anthropic.claude-sonnet-4-5-20250929-v1:0`) and a
+    /// date, version or variant at the end (`gpt-4o-2024-08-06`, `gpt-oss-120b:free`). Dots equal dashes, and
+    /// case does not matter. Returns `None` if no rule leads to an entry.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
         self.find(name, &built_in::readings(name)).map(|(entry, _)| entry)
     }
 
-    /// Finds the entry of a name, with the context length that the name sets.
+    /// Returns the entry of a name, and the context length that the name sets, if any.
     fn find(&self, name: &str, readings: &[Reading]) -> Option<(&ModelEntry, Option<u64>)> {
-        // A user's file may have any names, also long ones.
+        // The exact name comes first, because a user's file may contain any names, even too long ones.
         let own = self.by_name.get(&name.to_ascii_lowercase()).map(|at| (&self.model[*at], None));
         own.or_else(|| {
             readings.iter().find_map(|Reading { name, context_len, .. }| {
+                // An exact match wins over one that differs in dots and dashes, which may be another model.
                 let exact = self.by_name.get(name.as_str());
                 let at = exact.or_else(|| self.by_dashed_name.get(&*dashed(name)))?;
                 Some((&self.model[*at], *context_len))
@@ -164,13 +171,14 @@ impl Registry {
         })
     }
 
-    /// Returns the model of this name. An unknown name gets the configured defaults, and plans have a notice
-    /// of it.
+    /// Returns the model with this name. An unknown name gets the configured defaults, and plans then have a
+    /// notice.
     #[must_use]
     pub fn model(&self, name: &str) -> Model {
         let readings = built_in::readings(name);
         let Some((entry, set)) = self.find(name, &readings) else {
             let near = self.nearest(name).map(str::to_owned);
+            // A newer model of a known family probably checks reasoning like its predecessors.
             let thinking = built_in::newer(&readings);
             return Model { unknown: true, estimated: true, near, thinking, ..Model::custom(name) };
         };
@@ -178,7 +186,7 @@ impl Registry {
             name: name.into(),
             provider: entry.provider.clone(),
             context_len: set.or(entry.context_len),
-            // An input limit belongs to the context length that the registry has.
+            // The registry's input limit belongs to its context length, so it does not apply to another one.
             max_input: entry.max_input.filter(|_| set.is_none()),
             max_output: entry.max_output,
             tokenizer: entry.tokenizer.clone(),
@@ -193,7 +201,7 @@ impl Registry {
         }
     }
 
-    /// Returns the known name nearest to this one, if it may be the one that was meant.
+    /// Returns the most similar known name, or `None` if none is similar enough.
     #[must_use]
     pub fn nearest(&self, name: &str) -> Option<&str> {
         let readings = built_in::readings(name);
@@ -203,23 +211,23 @@ impl Registry {
     fn nearest_to(&self, name: &str) -> Option<&str> {
         let bare = name.rsplit('/').next().unwrap_or(name);
         let names = || self.model.iter().map(|entry| entry.name.as_str());
-        // The beginning of a name is meant for the shortest that begins so.
+        // A prefix of several names probably means the shortest one.
         let begun = || {
             names().filter(|known| bare.len() >= 4 && known.starts_with(bare)).min_by_key(|known| known.len())
         };
         plain::nearest(bare, names()).or_else(begun)
     }
 
-    /// Writes the registry as the text of a file.
+    /// Returns the registry in the TOML form of a registry file.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Config` for numbers that TOML cannot hold.
+    /// Returns `ErrorKind::Config` for numbers that TOML cannot represent.
     pub fn to_toml(&self) -> Result<String, Error> {
         toml::to_string(self).map_err(|error| Error::config("model", error, "numbers that TOML can hold"))
     }
 
-    /// Returns the fault of the names of a further entry, if any.
+    /// Returns the error text if a name of the entry is already in use.
     fn clash(&self, entry: &ModelEntry) -> Option<String> {
         let mut names = std::iter::once(&entry.name).chain(&entry.aliases);
         let taken = names.find(|name| self.by_name.contains_key(&name.to_ascii_lowercase()))?;
@@ -227,6 +235,7 @@ impl Registry {
         Some(format!("the name `{taken}` is used twice; expected one entry for each"))
     }
 
+    /// Adds an entry. The first entry with a name keeps it.
     pub(super) fn push(&mut self, entry: ModelEntry) {
         let at = self.model.len();
         for name in std::iter::once(&entry.name).chain(&entry.aliases) {

@@ -1,4 +1,4 @@
-//! A model's own chat template, as data. `render` makes text of it.
+//! A model's own chat template, as data. The module `render` renders it to text.
 
 use crate::{
     error::{Error, Repr},
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
-/// The largest file that is read for a template.
+/// The maximum size in bytes of a template file.
 const MOST_BYTES: u64 = 1 << 24;
-/// The largest `tokenizer.json` whose control tokens are read.
+/// The maximum size in bytes of a `tokenizer.json` whose control tokens are read.
 const MOST_TOKENIZER_BYTES: u64 = 1 << 28;
 
-/// The tokens that a tokenizer adds to its vocabulary, in either of the files that name them.
+/// The tokens that a tokenizer adds to its vocabulary, from either of the two files that list them.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tokens {
@@ -29,24 +29,26 @@ struct Token {
 }
 
 impl Tokens {
-    /// Those that control something.
+    /// Returns the control tokens.
     fn control(self) -> impl Iterator<Item = String> {
         let all = self.added_tokens_decoder.into_values().chain(self.added_tokens);
         all.filter(|token| token.special).map(|token| token.content)
     }
 }
 
-/// A chat template in Jinja, as models on Hugging Face bring it, with the special tokens and the day that it
-/// uses.
+/// A Jinja chat template, as published with models on Hugging Face, with the special tokens and the date that
+/// it uses.
 ///
-/// Give it to [`crate::Model::with_template`]: plans are then priced by rendering it.
+/// Pass it to [`crate::Model::with_template`]: plans are then priced by rendering it.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Config, Message, Model, PlanRequest, TokenCounter};
+/// use context_window::{ContextWindowManager, Conversation, Config, Message, Model, PlanRequest};
+/// use context_window::TokenCounter;
 /// use context_window::{provider::ChatTemplate, render};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
-/// let source = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>";
+/// let source =
+///     "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>";
 /// let template = ChatTemplate::new("own", source).with_variable("enable_thinking", false);
 /// let model = Model::custom("own").with_template(template.clone());
 /// let manager = ContextWindowManager::new(model, TokenCounter::bytes(), Config::default())?;
@@ -61,7 +63,7 @@ pub struct ChatTemplate {
     origin: Arc<str>,
     source: Arc<str>,
     variables: BTreeMap<String, Value>,
-    /// Control tokens that its tokenizer's settings name.
+    /// The control tokens in the settings of its tokenizer.
     control: Vec<String>,
     date: (u16, u8, u8),
 }
@@ -74,12 +76,13 @@ impl ChatTemplate {
         Self { origin, source, variables: BTreeMap::new(), control: Vec::new(), date: (2025, 1, 1) }
     }
 
-    /// Reads the template in a model's folder: `chat_template.jinja`, or else the one named `default` (or the
-    /// only one) in `tokenizer_config.json`, whose `bos_token`, `eos_token` and the like become variables.
+    /// Reads the template in a model's folder. It is in `chat_template.jinja`, or else in
+    /// `tokenizer_config.json`, where the template named `default` or the only one is used. The entries
+    /// `bos_token`, `eos_token` and the like of that file become variables.
     ///
     /// # Errors
     ///
-    /// `ErrorKind::Template` if neither file is there, or they cannot be read.
+    /// Returns `ErrorKind::Template` if neither file exists, or if they cannot be read.
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let folder = folder.as_ref();
         let own = folder.join("chat_template.jinja");
@@ -99,6 +102,7 @@ impl ChatTemplate {
             ));
         };
         let mut template = Self::new(&origin, &source);
+        // Both files may list control tokens, and either may be incomplete, so both are read.
         let settings_tokens: Tokens = serde_json::from_value(settings.clone()).unwrap_or_default();
         let tokenizer = folder.join("tokenizer.json");
         let tokenizer_tokens: Tokens = if tokenizer.exists() {
@@ -118,15 +122,15 @@ impl ChatTemplate {
         Ok(template)
     }
 
-    /// Sets a variable of the template, such as `enable_thinking` or `bos_token`, to a value of JSON.
+    /// Sets a variable of the template, such as `enable_thinking` or `bos_token`, to a JSON value.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: impl Serialize) -> Self {
         self.variables.insert(name.into(), serde_json::to_value(value).unwrap_or_default());
         self
     }
 
-    /// Sets the date for templates that ask for today's (default: 1 January 2025). There is no clock here:
-    /// the same plan has to come out tomorrow.
+    /// Sets the date for templates that use the current date (default: 1 January 2025). The clock is never
+    /// read, so that the same plan has the same result tomorrow.
     #[must_use]
     pub fn with_date(mut self, year: u16, month: u8, day: u8) -> Self {
         self.date = (year, month, day);
@@ -147,21 +151,22 @@ impl ChatTemplate {
         &self.variables
     }
 
-    /// Returns the markers that content must not name, or the model would obey them: the control tokens of
-    /// the tokenizer's settings, the template's own `_token` variables, and anything in its source that looks
-    /// like a marker: `<|im_start|>`, `[INST]`, `<tool_call>`.
+    /// Returns the markers that content must not spell out, because the model would obey them. They are the
+    /// control tokens of the tokenizer, the `_token` variables of the template, and texts in its source that
+    /// look like markers: `<|im_start|>`, `[INST]`, `<tool_call>`.
     pub(crate) fn markers(&self) -> Vec<String> {
         let variables = self.variables.iter().filter(|(name, _)| name.ends_with("_token"));
         let variables = variables.filter_map(|(_, value)| value.as_str().map(str::to_owned));
         let mut markers: Vec<String> =
             self.control.iter().cloned().chain(variables).chain(marks_in(&self.source)).collect();
+        // Shorter texts and white space occur in ordinary content, and breaking them would change it.
         markers.retain(|marker| marker.chars().count() > 2 && !marker.chars().all(char::is_whitespace));
         markers.sort_unstable();
         markers.dedup();
         markers
     }
 
-    /// Writes the day in a format of `strftime`: `%Y`, `%m`, `%d`, `%B` and `%b` are known.
+    /// Formats the date. The placeholders of `strftime` that are known are `%Y`, `%m`, `%d`, `%B` and `%b`.
     pub(crate) fn day(&self, format: &str) -> String {
         const MONTHS: [&str; 12] = [
             "January",
@@ -194,8 +199,8 @@ impl fmt::Debug for ChatTemplate {
     }
 }
 
-/// Finds markers in a template's source: up to 40 characters without white space, quotes or braces between
-/// angle brackets, or capital letters between square ones.
+/// Finds the markers in a template's source. A marker has up to 40 characters without white space, quotes or
+/// braces between angle brackets, or upper-case letters between square brackets.
 fn marks_in(source: &str) -> impl Iterator<Item = String> {
     let marker = |(at, open): (usize, &str)| {
         let close = if open == "<" { '>' } else { ']' };
@@ -211,7 +216,7 @@ fn marks_in(source: &str) -> impl Iterator<Item = String> {
     source.match_indices(['<', '[']).filter_map(marker)
 }
 
-/// Returns the template in a `tokenizer_config.json`: a text, or a list of named ones.
+/// Returns the template in a `tokenizer_config.json`, from a string or a list of named templates.
 fn in_settings(settings: &Value) -> Option<&str> {
     let given = settings.get("chat_template")?;
     let list = given.as_array().map_or(&[][..], Vec::as_slice);

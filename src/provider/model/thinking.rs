@@ -1,26 +1,27 @@
-//! A provider's checks of reasoning that goes back to it, as data: `thinking` of a model in
+//! A provider's checks of reasoning that is sent back, as data: `thinking` of a model in
 //! `config/models.toml`.
 
 use serde::{Deserialize, Serialize};
 
-/// The rule by which a model treats reasoning that goes back to it (rules K1 to K4). A model without this
-/// rule checks nothing. Model files set it.
+/// The rule by which a model treats reasoning that is sent back (reasoning, rules K1 to K4). A model without
+/// this rule checks nothing. Model files set it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ThinkingRule {
-    /// The accounts for which it compares the prompt before a block of reasoning with the prompt that the
-    /// block was made for: tools, system texts and messages, reasoning and cache marks apart.
+    /// The accounts for which the model checks the prompt before a block of reasoning. It must equal the
+    /// prompt that the block was made for: tools, system texts and messages, apart from reasoning and cache
+    /// marks.
     pub(crate) check: PrefixCheck,
-    /// Its reaction if they differ.
+    /// The reaction if the prompts differ.
     pub(crate) mismatch: PrefixMismatch,
     /// The models whose reasoning it reads in addition to its own. A `*` at the end of a name matches any
-    /// ending.
+    /// suffix.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) reads: Vec<String>,
-    /// The senders that a block is bound to: no other account, or end user, may send it.
+    /// The senders that a block is bound to: no other account or end user may send it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) bound_to: Vec<BoundTo>,
-    /// True if a prompt may add tools at its end, so that those before it stay as they were.
+    /// True if a prompt may add tools at its end, so that those before them stay unchanged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) late_tools: bool,
 }
@@ -29,31 +30,31 @@ pub(crate) struct ThinkingRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrefixCheck {
-    /// For accounts made since a date; planned for as if for all, because a plan does not know the account.
+    /// Accounts created since a date. Plans treat this like `Always`, because they do not know the account.
     NewAccounts,
-    /// For everybody.
+    /// All accounts.
     Always,
 }
 
-/// A provider's reaction to reasoning whose prefix changed.
+/// A provider's reaction to reasoning whose prefix has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PrefixMismatch {
-    /// It refuses the request.
+    /// The provider refuses the request.
     Refused,
-    /// It leaves the block and all later ones out, and reports that in its reply.
+    /// The provider drops the block and all later ones, and reports that in its reply.
     Dropped,
 }
 
-/// The switch by which a request asks its provider to leave out reasoning that it would refuse.
+/// The switch by which a request makes its provider drop reasoning that it would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MismatchSwitch {
-    /// The name of the HTTP header that has to be sent.
+    /// The name of the required HTTP header.
     pub(crate) header: String,
-    /// Its value.
+    /// The value of the header.
     pub(crate) value: String,
-    /// JSON for the object `thinking` of the body, for the types `adaptive` and `enabled` only.
+    /// JSON for the object `thinking` of the body, only for the types `adaptive` and `enabled`.
     pub(crate) thinking: String,
 }
 
@@ -61,15 +62,16 @@ pub(crate) struct MismatchSwitch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BoundTo {
-    /// The account that it was made for.
+    /// The account that the block was made for.
     Account,
     /// The end user that the request named.
     EndUser,
 }
 
 impl ThinkingRule {
-    /// Checks if a model of this rule and name reads the reasoning of another one.
+    /// Returns true if a model with this rule and the name `own` reads the reasoning of the model `other`.
     pub(crate) fn reads(&self, own: &str, other: &str) -> bool {
+        // The same model may have a provider in front of its name, which does not matter here.
         let bare = |name: &str| name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         let other = bare(other);
         let is = |pattern: &String| match pattern.strip_suffix('*') {

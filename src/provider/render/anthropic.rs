@@ -1,5 +1,5 @@
-//! Anthropic Messages, request side: instructions apart, results first in the user's turn, at most four cache
-//! marks.
+//! The request body of Anthropic Messages: instructions in a separate field, tool results first in the user's
+//! message, and at most four cache breakpoints.
 
 use super::{
     fill::{Fill, filled, json as to_json},
@@ -17,11 +17,12 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub(super) struct AnthropicBody<'a> {
     pub(super) prompt: &'a Prompt,
-    /// Cache breakpoints (`cache_control`) are marked, for this time.
+    /// The lifetime of the cache breakpoints (`cache_control`), or `None` if none are written.
     pub(super) breakpoints: Option<CacheLife>,
 }
 
 impl AnthropicBody<'_> {
+    /// Returns the numbers of the parts of a message that have a breakpoint.
     fn marks_of(&self, at: usize) -> Vec<usize> {
         let marks = self.prompt.marks.iter().filter(|mark| self.breakpoints.is_some() && mark.message == at);
         marks.map(|mark| mark.part).collect()
@@ -42,6 +43,7 @@ impl AnthropicBody<'_> {
                 Role::User | Role::Tool => "user",
             };
             let blocks = self.blocks(at, message);
+            // Results and user messages share the role `user`, so adjacent ones become one wire message.
             match wire.last_mut().filter(|last| last.role == role) {
                 Some(last) => last.content.extend(blocks),
                 None => wire.push(Wire { role, content: blocks }),
@@ -50,7 +52,7 @@ impl AnthropicBody<'_> {
         wire
     }
 
-    /// Returns a message's blocks, those after which something is marked with their marks.
+    /// Returns the blocks of a message, with their breakpoints.
     fn blocks<'a>(&self, at: usize, message: &'a Message) -> Vec<Block<'a>> {
         let marked = self.marks_of(at);
         let control = self.breakpoints.filter(|_| !marked.is_empty()).map(Control::new);
@@ -58,7 +60,7 @@ impl AnthropicBody<'_> {
         if let (Role::Tool, Some(tool_use_id)) = (message.role(), message.answers()) {
             return vec![result(message, tool_use_id, &components, control)];
         }
-        // A call at the end bears the mark in place of the text before it.
+        // A call at the end gets the breakpoint in place of the text before it, because it comes later.
         let called = components.last().is_some_and(|last| matches!(last, Component::Call { .. }));
         let last = components.len().saturating_sub(1);
         let mark = |(nth, component): (usize, &Component<'a>)| {
@@ -91,15 +93,17 @@ impl Serialize for AnthropicBody<'_> {
     }
 }
 
-/// The field that bears a breakpoint.
+/// The field of a breakpoint.
 const MARK: &str = "cache_control";
 
+/// A message in wire form.
 #[derive(Debug, Serialize)]
 struct Wire<'a> {
     role: &'static str,
     content: Vec<Block<'a>>,
 }
 
+/// A cache breakpoint.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Control {
     r#type: &'static str,
@@ -113,6 +117,7 @@ impl Control {
     }
 }
 
+/// A block that this renderer writes with a fixed set of keys.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Known<'a> {
@@ -135,6 +140,7 @@ enum ImageSource<'a> {
     Url { url: &'a str },
 }
 
+/// A content block.
 #[derive(Debug)]
 enum Block<'a> {
     Known(Known<'a>),
@@ -174,6 +180,7 @@ impl Serialize for Block<'_> {
             Self::ToolResult { tool_use_id, content, failed, cache_control } => {
                 map.serialize_entry("type", "tool_result")?;
                 map.serialize_entry("tool_use_id", tool_use_id)?;
+                // A result of one text is a plain string, the shorter of the two forms that the API accepts.
                 match content.as_slice() {
                     [Block::Known(Known::Text { text, .. })] => map.serialize_entry("content", text)?,
                     blocks => map.serialize_entry("content", blocks)?,
@@ -192,6 +199,7 @@ impl Serialize for Block<'_> {
     }
 }
 
+/// Returns the block of a piece of reasoning. The API refuses it without its signature.
 fn thinking(reasoning: &Reasoning) -> Block<'_> {
     let seal = reasoning.signature.as_deref().unwrap_or_default();
     if reasoning.redacted {
@@ -201,7 +209,8 @@ fn thinking(reasoning: &Reasoning) -> Block<'_> {
     }
 }
 
-/// Returns the block of a component: as it was written, its keys filled, or as this renderer writes it.
+/// Returns the block of a component. It is the provider's JSON with its keys filled in, or else the usual
+/// form.
 fn block<'a>(component: &Component<'a>, control: Option<Control>) -> Option<Block<'a>> {
     let written = |json: Option<&'a str>| {
         let fills = fills(component);
@@ -234,7 +243,8 @@ fn block<'a>(component: &Component<'a>, control: Option<Control>) -> Option<Bloc
     })
 }
 
-/// Returns a result with its content: one text as it is, anything else as a list, or as it was written.
+/// Returns the block of a tool result. A single text is a string; other content is a list, unless the
+/// provider wrote it in another form.
 fn result<'a>(
     message: &'a Message,
     tool_use_id: &'a str,
@@ -251,6 +261,7 @@ fn result<'a>(
     let Some(Component::Around { json }) = components.first() else { return usual(content) };
     let mark = control.map(|control| (MARK, to_json(&control)));
     let Some(mut around) = Object::parse(json) else { return usual(content) };
+    // `keep_as_written` emptied the content; its form, a string or a list, stays as it came.
     match around.get("content") {
         Some("\"\"") => around.set("content", one_text(&content)),
         Some("[]") => around.set("content", to_json(&content)),
@@ -262,7 +273,7 @@ fn result<'a>(
     }
 }
 
-/// Returns the content of a result that came as a text: one text as it is, anything else as a list.
+/// Returns the content of a result that came as a string: a string if it is one text, otherwise a list.
 fn one_text(content: &[Block<'_>]) -> String {
     match content {
         [] => "\"\"".into(),
@@ -271,7 +282,7 @@ fn one_text(content: &[Block<'_>]) -> String {
     }
 }
 
-/// Returns the keys of a block that neutral fields fill.
+/// Returns the keys of a block whose values come from neutral fields.
 fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     match component {
         Component::Text { text, .. } => vec![Fill::text("text", text)],
@@ -292,7 +303,7 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     }
 }
 
-/// Returns the block that this renderer writes of a component, with its keys empty, as JSON.
+/// Returns the filled keys of a component, and the JSON of the block that this renderer writes for it.
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     (fills(component), block(component, None).map(|block| to_json(&block)).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! Messages that keep the JSON that a provider wrote, if the wire format would write the neutral fields
-//! differently (rule H6). Input: a message and the JSON of its pieces in their order; output: the message,
-//! with no more JSON than it needs.
+//! Messages that keep the JSON of their provider, if the wire format would write the neutral fields
+//! differently (preserved parts, rule H6). The input is a message and the JSON of its pieces in order. The
+//! output is the message with the necessary part of that JSON.
 
 use super::{
     anthropic,
@@ -14,9 +14,9 @@ use crate::{
     text::{object::Object, plain::compact_json},
 };
 
-/// Returns the message with the order of its pieces and the JSON that came of each. A piece that the wire
-/// format writes in the same way keeps nothing, and a message of such pieces in the usual order is as it was.
-/// The JSON of an object around others comes with an empty content: `""`, `[]` or null.
+/// Returns the message with the order of its pieces and their original JSON. A piece keeps no JSON if the
+/// wire format writes the same. A message whose pieces all do so, in the usual order, is returned unchanged.
+/// The JSON of an object around other pieces must have an empty content: `""`, `[]` or null.
 #[doc(hidden)]
 #[must_use]
 pub fn keep_as_written(
@@ -29,12 +29,12 @@ pub fn keep_as_written(
     let components = ordered.components(wire_format);
     let mut rest = components.iter();
     let mut kept = Vec::with_capacity(pieces.len());
-    // Of several objects each has to be there: they part what is said.
+    // If there are several objects, each is needed, because they divide the content.
     let several = pieces.iter().filter(|(kind, _)| *kind == PieceKind::Around).count() > 1;
     for (kind, came) in pieces {
         let came = came.and_then(|came| unmarked(came, wire_format));
         let json = if *kind == PieceKind::Around {
-            // Nothing is said in place of an empty result that came so.
+            // An empty result that came as such keeps its object, so that no placeholder text replaces it.
             let is_usual = |came: &Object| {
                 came.to_json() == usual_around(&message, wire_format)
                     && (message.role() != Role::Tool || message.texts().any(|text| !text.is_empty()))
@@ -49,18 +49,18 @@ pub fn keep_as_written(
         kept.push(Piece { kind: *kind, json: json.map(Into::into) });
     }
     kept.retain(|piece| piece.kind != PieceKind::Around || piece.json.is_some());
-    // What only its provider knows is taken back because it came so.
+    // Opaque parts and items are accepted back only in a message with its original form.
     let is_usual = !message.has_opaque_parts()
         && kept.iter().all(|piece| piece.json.is_none() && piece.kind != PieceKind::Item)
         && kept.is_sorted_by_key(|piece| rank(piece.kind));
     if is_usual { message } else { message.with_written(Written { wire_format, pieces: kept }) }
 }
 
-/// Returns the tool with its definition as it came, if the wire format would declare it otherwise.
+/// Returns the tool with its original definition, if the wire format would declare it differently.
 #[doc(hidden)]
 #[must_use]
 pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &str) -> Tool {
-    // Keys of a schema are no fields of a definition: a provider refuses them there.
+    // These keys belong to a schema, not to a definition, and a provider refuses them there.
     const MISPLACED: [&str; 3] = ["required", "properties", "additionalProperties"];
     let usual = |tool: &Tool| match wire_format {
         WireFormat::Anthropic => of_function::<anthropic::WireTool<'_>>(tool),
@@ -79,6 +79,7 @@ pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &st
         came.remove(key);
     }
     let (fills, usual) = usual(&tool);
+    // Comparison of compact JSON: only differences in values, keys and their order count.
     if came.to_json() == compact_json(&usual) {
         return tool;
     }
@@ -86,8 +87,7 @@ pub fn keep_tool_as_written(tool: Tool, wire_format: WireFormat, definition: &st
     Tool { written: Some((wire_format, came.to_json())), ..tool }
 }
 
-/// Returns the definition of a function as its provider wrote it, as JSON. Returns `None` if no provider
-/// wrote it otherwise.
+/// Returns the definition of a function as JSON in its provider's form, or `None` if it has no original form.
 #[doc(hidden)]
 #[must_use]
 pub fn definition_as_written(tool: &Tool) -> Option<String> {
@@ -104,11 +104,12 @@ pub fn definition_as_written(tool: &Tool) -> Option<String> {
     })
 }
 
+/// Returns the filled keys of a tool, and its usual declaration as JSON.
 fn of_function<'a, T: Function<'a>>(tool: &'a Tool) -> (Vec<Fill<'static>>, String) {
     (T::fills(tool), json(&T::from(tool)))
 }
 
-/// Returns the place of a kind in the order that every wire format knows.
+/// Returns the rank of a kind in the usual order of all wire formats.
 fn rank(kind: PieceKind) -> u8 {
     match kind {
         PieceKind::Around => 0,
@@ -118,7 +119,7 @@ fn rank(kind: PieceKind) -> u8 {
     }
 }
 
-/// Returns a provider's object without the cache mark that it bears.
+/// Parses a provider's object without its cache mark, which belongs to another prompt.
 fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
     let mut object = Object::parse(&compact_json(json))?;
     if let Some(mark) = wire_format.cache_mark() {
@@ -127,8 +128,8 @@ fn unmarked(json: &str, wire_format: WireFormat) -> Option<Object> {
     Some(object)
 }
 
-/// Returns the JSON of a piece with empty keys where the neutral field fills them. Returns `None` if the wire
-/// format writes the same.
+/// Returns the JSON of a piece with the keys emptied whose values come from neutral fields. Returns `None` if
+/// the wire format writes the same JSON.
 fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: Object) -> Option<String> {
     if matches!(component, Component::Opaque { .. }) {
         return None;
@@ -143,12 +144,14 @@ fn beside_fields(component: &Component<'_>, wire_format: WireFormat, mut came: O
     if came.to_json() == usual {
         return None;
     }
+    // Both are compared with emptied keys: if only their values differ, the neutral fields already have them.
     empty(&mut came, &fills);
     let mut usual = Object::parse(&usual)?;
     empty(&mut usual, &fills);
     Some(came.to_json()).filter(|came| *came != usual.to_json())
 }
 
+/// Returns the keys of an object around other pieces whose values come from neutral fields.
 fn around_fills(message: &Message, wire_format: WireFormat) -> Vec<Fill<'_>> {
     let id = message.answers().unwrap_or_default();
     match wire_format {

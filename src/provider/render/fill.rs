@@ -1,38 +1,40 @@
-//! JSON that a provider wrote, with the values of neutral fields taken out and filled in again (rule H6).
+//! JSON of a provider without the values of neutral fields. These are the fields of a message that are the
+//! same for all providers, such as text, name and arguments. Rendering fills the values in again (preserved
+//! parts, rule H6).
 
 use crate::text::object::Object;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// The JSON value that a key holds while a message has it in a field of its own.
+/// The placeholder of a value that a neutral field of the message contains.
 const EMPTIED: &str = "\"\"";
 
-/// A key of a provider's object, and the value that a neutral field gives it.
+/// A key of a provider's object, and its value from a neutral field.
 pub(super) enum Fill<'a> {
-    /// A JSON value.
+    /// A key and its JSON value.
     Value(&'a str, String),
-    /// An object with keys of its own.
+    /// A key whose value is an object, and the fills of that object.
     Inside(&'a str, Vec<Fill<'a>>),
 }
 
 impl<'a> Fill<'a> {
-    /// Returns the fill of a key with a text.
+    /// Returns the fill of a key with a text value.
     pub(super) fn text(key: &'a str, text: &str) -> Self {
         Self::Value(key, json(text))
     }
 }
 
-/// Returns the JSON text of a value.
+/// Serializes a value as JSON.
 pub(super) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Empties the keys that hold the values of neutral fields.
+/// Replaces the values of neutral fields by placeholders, so that each is stored only once.
 pub(super) fn empty(object: &mut Object, fills: &[Fill<'_>]) {
     for fill in fills {
         match fill {
             Fill::Value(key, value) => {
-                // A text may be spelt with other escapes.
+                // The same text may be written with other escapes.
                 let is_same_text = || {
                     let text = serde_json::from_str::<String>(value).ok();
                     text.is_some() && object.text(key) == text
@@ -46,7 +48,7 @@ pub(super) fn empty(object: &mut Object, fills: &[Fill<'_>]) {
     }
 }
 
-/// Fills the emptied keys.
+/// Replaces the placeholders by the values of neutral fields.
 pub(super) fn fill(object: &mut Object, fills: &[Fill<'_>]) {
     for key in fills {
         match key {
@@ -60,6 +62,7 @@ pub(super) fn fill(object: &mut Object, fills: &[Fill<'_>]) {
     }
 }
 
+/// Applies a change to the object under a key, if there is one.
 fn change_inside(object: &mut Object, key: &str, change: impl Fn(&mut Object)) {
     if let Some(mut inner) = object.get(key).and_then(Object::parse) {
         change(&mut inner);
@@ -67,12 +70,13 @@ fn change_inside(object: &mut Object, key: &str, change: impl Fn(&mut Object)) {
     }
 }
 
-/// Returns a provider's object with its keys filled, and a cache mark at its beginning. Returns `None` if it
-/// is no object.
+/// Returns a provider's object with its keys filled and a cache mark at its beginning. Returns `None` if the
+/// JSON is not an object.
 pub(super) fn filled(json: &str, fills: &[Fill<'_>], mark: Option<(&str, String)>) -> Option<Box<RawValue>> {
     let mut object = Object::parse(json)?;
     fill(&mut object, fills);
     let mut json = object.to_json();
+    // The mark is inserted into the text, so that the other keys keep their order and spelling.
     if let Some((key, mark)) = mark {
         let comma = if json == "{}" { "" } else { "," };
         json = format!("{{\"{key}\":{mark}{comma}{}", &json[1..]);

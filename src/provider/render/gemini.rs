@@ -1,4 +1,5 @@
-//! Gemini `generateContent`, request side: instructions apart, contents of user and model in turn.
+//! The request body of Gemini `generateContent`: instructions in a separate field, and alternating contents
+//! of user and model.
 
 use super::{
     fill::{Fill, fill, filled, json as to_json},
@@ -14,14 +15,14 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of Gemini: `systemInstruction`, `contents` and `tools`, without the model's parameters.
-/// Calls and results have the ids that they came with, if any: results stand in the order of their calls
-/// (Vertex refuses ids: vercel/ai#15664).
+/// Calls and results keep their original ids, if any. Results are in the order of their calls, because Vertex
+/// refuses ids (vercel/ai#15664).
 #[derive(Debug)]
 pub(super) struct GeminiBody<'a> {
     pub(super) prompt: &'a Prompt,
 }
 
-/// The replacement of a missing signature of a call that has to bear one: the provider's own word for it
+/// The replacement of a missing signature that is required for a call, as published by the provider
 /// (ai.google.dev, thought signatures, read 2026-11-22).
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
@@ -31,13 +32,15 @@ impl GeminiBody<'_> {
         head.flat_map(parts).collect()
     }
 
-    /// Returns all functions as one tool, at the place of the first or in the tool that they came in with
-    /// others, and the tools that the provider runs itself.
+    /// Returns the tools. All functions form one tool, at the place of the first function, or inside the tool
+    /// of the provider that they came with. Provider-run tools follow in their order.
     fn tools(&self) -> Vec<WireTool<'_>> {
         let tools = &self.prompt.tools;
         let declarations: Vec<_> =
             tools.iter().filter(|tool| tool.hosted.is_none()).map(Declared::new).collect();
         let mut functions = (!declarations.is_empty()).then_some(Declarations { declarations });
+        // A provider's own tool may contain functions and hosted tools together; the functions go back into
+        // it.
         let beside = |tool: &Tool| tool.hosted_json().and_then(functions_key).is_some();
         let is_beside = tools.iter().any(beside);
         let mut all = Vec::new();
@@ -59,6 +62,7 @@ impl GeminiBody<'_> {
         all
     }
 
+    /// Returns the contents in order. Tool results and the user message after them are added together.
     fn contents(&self) -> Vec<Content<'_>> {
         let messages = &self.prompt.messages;
         let head = messages.iter().take_while(|message| message.role().instructs()).count();
@@ -72,6 +76,8 @@ impl GeminiBody<'_> {
                 at += 1;
                 continue;
             }
+            // A run of results answers the calls of the message before it, and shares a content with the next
+            // user text.
             let results = messages[at..].iter().take_while(|message| message.role() == Role::Tool).count();
             let calls = at.checked_sub(1).map(|before| &messages[before]);
             let answers = answers(calls, &messages[at..at + results]);
@@ -105,7 +111,7 @@ struct Instruction<'a> {
     parts: Vec<WirePart<'a>>,
 }
 
-/// A content, with the keys that it came with.
+/// A content, with its original keys if it came with others.
 #[derive(Debug)]
 struct Content<'a> {
     role: &'static str,
@@ -121,6 +127,7 @@ impl Serialize for Content<'_> {
             usual.set("parts", "[]".into());
             usual
         });
+        // A content that came without parts stays so, as long as it has none.
         if object.get("parts").is_some() || !self.parts.is_empty() {
             object.set("parts", to_json(&self.parts));
         }
@@ -128,14 +135,14 @@ impl Serialize for Content<'_> {
     }
 }
 
-/// The contents so far.
+/// The contents built so far.
 #[derive(Default)]
 struct Contents<'a> {
     all: Vec<Content<'a>>,
 }
 
 impl<'a> Contents<'a> {
-    /// Begins a content, or gives the one that just began the keys that it came with.
+    /// Begins a content. If the last one is still empty and has no original keys, gives it those of `around`.
     fn begin(&mut self, role: &'static str, around: Option<&'a str>) {
         match self.all.last_mut() {
             Some(last) if around.is_some() && last.around.is_none() && last.parts.is_empty() => {
@@ -151,7 +158,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds the model's text and calls; the first call bears a signature if it has one or has to.
+    /// Adds the model's parts. The first call gets a signature if it has one or if one is required.
     fn add_reply(&mut self, message: &'a Message, signed: bool) {
         self.begin("model", None);
         let mut signature = if signed { Signature::Demanded } else { Signature::Own };
@@ -167,13 +174,15 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Adds results and the user's text with them.
+    /// Adds tool results and the user message that follows them, in one or more contents.
     fn add_answers(&mut self, answers: Vec<Answer<'a>>, said: Option<&'a Message>) {
         let components = said.map(|said| said.components(WireFormat::Gemini)).unwrap_or_default();
         let is_place = |component: &Component<'_>| component.json().is_some_and(|json| json == RESULT_PLACE);
         let places = components.iter().filter(|component| is_place(component)).count();
         let is_apart = matches!(components.first(), Some(Component::Around { .. })) && places == 0;
+        // Results come first if there is no text, or if the text came as a content of its own.
         let is_first = is_apart || said.is_none();
+        // The first place also takes the results that have no place of their own.
         let mut further = answers.len().saturating_sub(places);
         let mut answers = answers.into_iter();
         self.begin("user", None);
@@ -194,11 +203,12 @@ impl<'a> Contents<'a> {
                 _ => {}
             }
         }
-        // Text after results ends a request as if the model had spoken last; before them it does not
-        // (dive#287). So it is written only where it came in that order.
+        // Text after tool results ends the request as if the model had spoken last; text before them does not
+        // (dive#287). Therefore the remaining results come last: text follows results only if it came so.
         answers.for_each(|answer| self.add_answer(answer));
     }
 
+    /// Adds a result, in a content of its own if it came with one.
     fn add_answer(&mut self, answer: Answer<'a>) {
         if answer.around.is_some() {
             self.begin("user", answer.around);
@@ -207,7 +217,7 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// A result, and the content that it begins.
+/// A tool result, with the original keys of the content that it begins.
 struct Answer<'a> {
     around: Option<&'a str>,
     part: WirePart<'a>,
@@ -266,8 +276,8 @@ struct Response<'a> {
     response: Output<'a>,
 }
 
-/// A result: an object as it is, or a text under the key that the provider reads it from (SDK 3.4.0, read
-/// 2026-11-22).
+/// A result in wire form. A JSON object is sent as it is, a text under the key that the provider reads (SDK
+/// 3.4.0, read 2026-11-22).
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Output<'a> {
@@ -277,7 +287,7 @@ enum Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn of(result: &'a Message) -> Self {
+    fn from_result(result: &'a Message) -> Self {
         let text = result.plain_texts().next().unwrap_or_default();
         if is_object(text) {
             Self::Object(object(text))
@@ -289,8 +299,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Counts the steps of the current turn that begin with a call without a signature, if the target wants one.
-/// Returns `None` if there is no such step.
+/// Counts the steps of the current turn whose first call lacks a signature. Returns `None` if there are none,
+/// or if the target requires no signatures.
 pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     let steps = prompt.messages.iter().skip(current_turn(&prompt.messages));
     let unsigned =
@@ -298,21 +308,21 @@ pub(crate) fn unsigned_calls(prompt: &Prompt) -> Option<usize> {
     Some(unsigned.count()).filter(|count| prompt.wants.signed_calls && *count > 0)
 }
 
-/// Returns the start of the current turn: the last content of the user that holds no results, which is a
-/// content of its own.
+/// Returns the start of the current turn: the last user message that does not come right after tool results.
 fn current_turn(messages: &[Message]) -> usize {
     let after_results = |at: usize| at > 0 && messages[at - 1].role() == Role::Tool;
     let begins = |at: &usize| messages[*at].role() == Role::User && !after_results(*at);
     (0..messages.len()).rev().find(begins).unwrap_or(0)
 }
 
+/// Returns the parts of a message without its calls and reasoning.
 fn parts(message: &Message) -> impl Iterator<Item = WirePart<'_>> {
     let components = message.components(WireFormat::Gemini);
     let parts: Vec<_> = components.iter().filter(|component| component.is_content()).collect();
     parts.into_iter().map(|part| wire_part(part, Signature::Elsewhere)).collect::<Vec<_>>().into_iter()
 }
 
-/// Returns true for components that are parts: of reasoning that which came as one.
+/// Returns true for a component that is sent as a part. Reasoning is sent only if it came as one.
 fn is_sent(component: &Component<'_>) -> bool {
     match component {
         Component::Reasoning { json, .. } => json.is_some(),
@@ -321,20 +331,20 @@ fn is_sent(component: &Component<'_>) -> bool {
     }
 }
 
-/// The signature of a call that nobody wrote as a part.
+/// The signature of a call that has no original part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Signature {
-    /// No signature: the first call of a message bears it.
+    /// No signature: another call of the message has it.
     #[default]
     Elsewhere,
-    /// Its own, if it has one.
+    /// The call's own signature, if it has one.
     Own,
-    /// Its own, or the replacement that skips the check.
+    /// The call's own signature, or else the replacement that skips the check.
     Demanded,
 }
 
-/// Returns a part as it was written, its keys filled, or as this renderer writes it. A part of a call without
-/// a signature gets the replacement that skips the check if one is demanded.
+/// Returns the part of a component. It is the original JSON with its keys filled, or else the usual form. If
+/// a signature is demanded and missing, the replacement that skips the check is added.
 fn wire_part<'a>(component: &Component<'a>, signature: Signature) -> WirePart<'a> {
     let signed = signature == Signature::Demanded;
     if let Some(raw) = component.json().and_then(|json| filled(json, &fills(component), None)) {
@@ -370,15 +380,16 @@ fn wire_part<'a>(component: &Component<'a>, signature: Signature) -> WirePart<'a
     }
 }
 
-/// The keys of a signature, as the API and the Python SDK spell them.
+/// The keys of a signature in the spellings of the API and of the Python SDK.
 const SIGNATURES: [&str; 2] = ["thoughtSignature", "thought_signature"];
 
-/// Returns the keys of a part that neutral fields fill, in both spellings.
+/// Returns the keys of a part whose values come from neutral fields, in both spellings.
 fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     let signed = |signature: Option<&str>| -> Vec<Fill<'a>> {
         let fill = |key| signature.map(|signature| Fill::text(key, signature));
         SIGNATURES.into_iter().filter_map(fill).collect()
     };
+    // The SDK writes snake case, the API camel case; a log may contain either.
     let both = |keys: [&'a str; 2], inner: &dyn Fn() -> Vec<Fill<'a>>| -> Vec<Fill<'a>> {
         keys.into_iter().map(|key| Fill::Inside(key, inner())).collect()
     };
@@ -417,16 +428,16 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     }
 }
 
-/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+/// Returns the filled keys of a component, and the JSON that this renderer writes for it.
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match component {
-        // Reasoning goes back only as it came.
+        // Reasoning is sent back only in its original form, so the empty object never equals it.
         Component::Reasoning { .. } | Component::Around { .. } => (fills(component), "{}".into()),
         part => (fills(part), to_json(&wire_part(part, Signature::Elsewhere))),
     }
 }
 
-/// Returns the media type of an image by the ending of its address.
+/// Returns the media type of an image by the ending of its URL, `image/jpeg` if it is unknown.
 #[must_use]
 pub fn kind_of(url: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
@@ -434,24 +445,25 @@ pub fn kind_of(url: &str) -> &'static str {
     kinds.iter().find(|(end, _)| path.ends_with(end)).map_or("image/jpeg", |(_, kind)| kind)
 }
 
-/// Returns the JSON that a result's text is sent as.
+/// Returns the JSON in which the text of a result is sent.
 #[doc(hidden)]
 #[must_use]
 pub fn result_json(result: &Message) -> String {
-    to_json(&Output::of(result))
+    to_json(&Output::from_result(result))
 }
 
-/// Returns true for the address of data that every wire format takes for an image.
+/// Returns true for a data URL that every wire format accepts as an image.
 #[doc(hidden)]
 #[must_use]
 pub fn is_inline_image(url: &str) -> bool {
     inline_image(url).is_some()
 }
 
-/// Returns results in the order of their calls, each by its function's name: of several results with one id,
-/// the first. Results that came in another form than ours keep their own order.
+/// Returns the results in the order of their calls, with the names of their functions. Of several results
+/// with one id, only the first is used. Results in their original form keep their own order.
 fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer<'a>> {
     let calls = asked.map_or(&[][..], Message::tool_calls);
+    // Reversed, so that the first result of an id is the one that stays in the map. O(n log n) in all.
     let by_call = results.iter().rev().filter_map(|result| Some((result.answers()?, result)));
     let by_call: BTreeMap<_, &Message> = by_call.collect();
     if results.iter().any(|result| result.written_in(WireFormat::Gemini).is_some()) {
@@ -468,10 +480,10 @@ fn answers<'a>(asked: Option<&'a Message>, results: &'a [Message]) -> Vec<Answer
     calls.iter().filter_map(own).collect()
 }
 
-/// Returns the result of a call, as it was written.
+/// Returns the result of a call, in its original form if it has one.
 fn answer<'a>(call: &'a ToolCall, result: &'a Message) -> Answer<'a> {
     let usual = || WirePart::Response {
-        function_response: Response { name: &call.name, response: Output::of(result) },
+        function_response: Response { name: &call.name, response: Output::from_result(result) },
     };
     let components = result.components(WireFormat::Gemini);
     let (mut around, mut part) = (None, None);
@@ -486,9 +498,10 @@ fn answer<'a>(call: &'a ToolCall, result: &'a Message) -> Answer<'a> {
     Answer { around, part: part.unwrap_or_else(usual) }
 }
 
-/// The keys of a result, as the API and the Python SDK spell them.
+/// The keys of a result in the spellings of the API and of the Python SDK.
 const RESPONSES: [&str; 2] = ["functionResponse", "function_response"];
 
+/// Returns a result in its original form, with its id, name, text and media filled in.
 fn written_answer<'a>(
     mut object: Object,
     call: &ToolCall,
@@ -499,7 +512,7 @@ fn written_answer<'a>(
         .iter()
         .filter(|component| component.is_content() && !matches!(component, Component::Text { .. }));
     let media: Vec<WirePart<'_>> = media.map(|part| wire_part(part, Signature::Elsewhere)).collect();
-    let response = to_json(&Output::of(result));
+    let response = to_json(&Output::from_result(result));
     for key in RESPONSES {
         let Some(mut inner) = object.get(key).and_then(Object::parse) else { continue };
         fill(
@@ -518,7 +531,7 @@ fn written_answer<'a>(
     RawValue::from_string(object.to_json()).ok().map(|raw| WirePart::Raw(Cow::Owned(raw)))
 }
 
-/// A tool: all functions as one, or one that the provider runs itself.
+/// A tool in wire form: all functions together, a provider-run tool, or a tool in its original form.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum WireTool<'a> {
@@ -527,11 +540,12 @@ enum WireTool<'a> {
     Written(Box<RawValue>),
 }
 
-/// The keys of functions in a tool, as the API and the Python SDK spell them.
+/// The keys of functions in a tool, in the spellings of the API and of the Python SDK.
 #[doc(hidden)]
 pub const FUNCTIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
 
-/// Returns a tool that has functions and tools that the provider runs itself, and their key.
+/// Returns the key of the functions in a tool that contains some, and the tool. Returns `None` for any other
+/// tool.
 fn functions_key(json: &str) -> Option<(&'static str, Object)> {
     let key = FUNCTIONS.into_iter().find(|key| json.contains(key))?;
     let object = Object::parse(json)?;
@@ -573,8 +587,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A call's result is the first that answers it, in the order of the calls: as a search from the
-        /// first result finds it.
+        /// The result of a call is the first one that answers it, as a linear search finds it, in the order
+        /// of the calls.
         #[test]
         fn results_equal_those_of_a_linear_search(
             calls in prop::collection::vec(0u8..6, 0..8),
@@ -586,7 +600,7 @@ mod tests {
             let results: Vec<Message> = results.iter().enumerate().map(result).collect();
             let searched = asked.tool_calls().iter().filter_map(|call| {
                 let result = results.iter().find(|result| result.answers() == Some(&call.id))?;
-                let response = Output::of(result);
+                let response = Output::from_result(result);
                 Some(WirePart::Response { function_response: Response { name: &call.name, response } })
             });
             let searched: Vec<WirePart<'_>> = searched.collect();

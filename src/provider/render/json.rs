@@ -1,4 +1,4 @@
-//! JSON that is carried as it came, and what every wire format makes of it.
+//! JSON that is passed through unchanged, and the tool declarations that all wire formats share.
 
 use super::fill::{Fill, filled};
 use crate::{
@@ -15,18 +15,19 @@ use std::borrow::Cow;
 /// JSON as text.
 pub(super) type Raw<'a> = Cow<'a, RawValue>;
 
-/// A text that holds a JSON object.
+/// Returns a text as a JSON object, or an empty object if it is invalid JSON.
 pub(super) fn object(text: &str) -> Raw<'_> {
     let known: Result<&RawValue, _> = serde_json::from_str(text.trim());
     known.map_or_else(|_| raw(&Map::<String, Value>::new()), Cow::Borrowed)
 }
 
-/// The schema of a tool's parameters, which has been made for its target (rule H8).
+/// Returns the schema of a tool's parameters, which is already adapted to the target (tool parameters, rule
+/// H8).
 pub(super) fn schema(tool: &Tool) -> Raw<'_> {
     object(&tool.schema)
 }
 
-/// A tool as a wire format declares it, or as its provider does where it runs it itself.
+/// A tool in wire form: a function, a provider-run tool, or a function in its original form.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Declared<'a, T> {
@@ -35,12 +36,12 @@ pub(super) enum Declared<'a, T> {
     Written(Box<RawValue>),
 }
 
-/// A function as one wire format declares it.
+/// The declaration of a function in one wire format.
 pub(super) trait Function<'a>: From<&'a Tool> + Serialize {
     /// The wire format.
     const WIRE_FORMAT: WireFormat;
 
-    /// Returns the keys that the fields of a tool fill.
+    /// Returns the keys of the declaration whose values come from the fields of a tool.
     fn fills(tool: &Tool) -> Vec<Fill<'static>>;
 }
 
@@ -58,7 +59,7 @@ impl<'a, T: Function<'a>> Declared<'a, T> {
     }
 }
 
-/// Returns the fills of a function's name, description and schema, which stands under this key.
+/// Returns the keys of a function's name, description and schema. `schema` is the key of the schema.
 pub(super) fn tool_fills(tool: &Tool, schema: &'static str) -> Vec<Fill<'static>> {
     let own = compact_json(&tool.schema);
     let own = Some(own).filter(|own| own.starts_with('{')).map(|own| Fill::Value(schema, own));
@@ -66,17 +67,19 @@ pub(super) fn tool_fills(tool: &Tool, schema: &'static str) -> Vec<Fill<'static>
     texts.into_iter().chain(own).collect()
 }
 
-/// A part of the target's own wire format, or its JSON as text where that is none.
+/// Returns an opaque part as JSON. Returns the text as an error if it is invalid JSON.
 pub(super) fn opaque(json: &str) -> Result<Raw<'_>, &str> {
     serde_json::from_str(json).map(Cow::Borrowed).map_err(|_| json)
 }
 
-/// [`opaque`], with a mark (the name of a field that the part does not have yet, and its value).
+/// Returns an opaque part like [`opaque`], with a mark: the name and value of a field that the part does not
+/// have yet.
 pub(super) fn opaque_with<'j>(
     json: &'j str,
     mark: Option<(&str, impl Serialize)>,
 ) -> Result<Raw<'j>, &'j str> {
     let known = opaque(json)?;
+    // Inserted into the text: parsing would change the order of keys and the spelling of numbers.
     let Some(((key, mark), rest)) = mark.zip(json.trim().strip_prefix('{')) else { return Ok(known) };
     let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
     let marked = format!("{{\"{key}\":{}{comma}{rest}", raw(&mark));

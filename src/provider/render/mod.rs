@@ -1,8 +1,8 @@
-//! Neutral messages → a provider's wire format.
+//! The conversion of messages to the wire format of a provider.
 //!
-//! A plan's messages are made for its own target and rendered as they are. Rendered for another one, they are
-//! first brought into a form that every model behind that wire format takes (rules H3 to H7): that can add
-//! messages, and the count of the plan is not the count of such a prompt.
+//! A plan's messages are made for its own target and rendered unchanged. For another target they are first
+//! adapted to a form that every model with that wire format accepts (rules for targets, H3 to H7). That can
+//! add messages, so the token count of the plan does not apply to such a prompt.
 
 use crate::{
     message::{Mark, Prompt, Role, WireFormat},
@@ -38,14 +38,15 @@ use openai::ChatBody;
 pub use openai::IMAGE_BESIDE_TEXT;
 use responses::ResponsesBody;
 
-/// A request body in a provider's wire format: messages and tools of a prompt, without the model's
-/// parameters.
+/// A request body in a provider's wire format. It contains the messages and tools of a prompt, without the
+/// model's parameters.
 ///
-/// It serialises as a JSON object, and [`Display`](fmt::Display) writes the same JSON on one line. Numbers
-/// that a provider wrote keep their spelling there: `1e2` and integers of any length.
+/// It serializes as a JSON object, and [`Display`](fmt::Display) writes the same JSON on one line. Numbers
+/// that a provider wrote keep their spelling: `1e2` and integers of any length.
 ///
 /// ```
-/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest, render::{self, Body}, usage::CacheLife};
+/// use context_window::{ContextWindowManager, Conversation, Message, PlanRequest};
+/// use context_window::{render::{self, Body}, usage::CacheLife};
 ///
 /// # fn main() -> Result<(), context_window::Error> {
 /// # #[cfg(feature = "openai")] {
@@ -68,9 +69,9 @@ pub struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Marks cache breakpoints at the end of the stable parts, if the wire format and the model know them;
-    /// otherwise it changes nothing. Anthropic takes at most four, none on reasoning and none below the
-    /// model's least length, and is the only one that asks for a lifetime. `OpenAI` knows them from GPT-5.6
+    /// Adds cache breakpoints at the end of the stable parts, if the wire format and the model support them;
+    /// otherwise it has no effect. Anthropic accepts at most four, none on reasoning and none below the
+    /// model's minimum length. Only Anthropic uses the lifetime. `OpenAI` supports breakpoints from GPT-5.6
     /// on.
     #[must_use]
     pub fn with_breakpoints(mut self, life: CacheLife) -> Self {
@@ -103,9 +104,9 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-/// Returns the body of a prompt in any wire format, for applications that send to several providers. A plan's
-/// own format is `plan.wire_format`. A server that applies a model's own template takes the body of `OpenAI`
-/// Chat.
+/// Returns the body of a prompt in any wire format, for applications that send to several providers. The
+/// format of a plan is `plan.wire_format`. A server that applies a chat template of its own receives the body
+/// of `OpenAI` Chat.
 pub fn body(prompt: &impl AsRef<Prompt>, wire_format: WireFormat) -> Body<'_> {
     let wire_format = match wire_format {
         WireFormat::ChatTemplate | WireFormat::Plain => WireFormat::OpenAiChat,
@@ -152,7 +153,10 @@ pub fn openai_responses(prompt: &impl AsRef<Prompt>) -> Body<'_> {
 /// let body = render::anthropic(&plan).to_string();
 /// assert_eq!(
 ///     body,
-///     r#"{"system":[{"type":"text","text":"Be brief."}],"messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}"#
+///     concat!(
+///         r#"{"system":[{"type":"text","text":"Be brief."}],"#,
+///         r#""messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}"#,
+///     )
 /// );
 /// # }
 /// # Ok(())
@@ -167,8 +171,8 @@ pub fn gemini(prompt: &impl AsRef<Prompt>) -> Body<'_> {
     body(prompt, WireFormat::Gemini)
 }
 
-/// Returns the parts of a message after which a breakpoint is marked. Messages of the assistant take none:
-/// the one before bears the mark then.
+/// Returns the numbers of the parts of a message that have a breakpoint. An assistant message cannot have
+/// one, so its breakpoint moves to the last message before it that can.
 fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     let said = |at: usize| prompt.messages[at].role() == Role::Assistant;
     let eligible = |mark: &Mark| match mark.message {
@@ -182,13 +186,13 @@ fn marked_in_requests(prompt: &Prompt, at: usize) -> Vec<usize> {
     marks.filter(|mark| mark.message == at).map(|mark| mark.part).collect()
 }
 
-/// Returns the prompt as the text that a model's own chat template makes of it, up to the beginning of the
-/// reply: the text that a server such as vLLM or llama.cpp hands to the tokenizer.
+/// Returns the prompt as rendered by the model's own chat template, up to the beginning of the reply. A
+/// server such as vLLM or llama.cpp passes the same text to the tokenizer.
 ///
 /// # Errors
 ///
-/// `ErrorKind::Template` with the template's line and own words, if it cannot be read or refuses the
-/// messages.
+/// Returns `ErrorKind::Template` if the template is invalid or refuses the messages. The error contains the
+/// line and the template's own message.
 #[cfg(feature = "chat-template")]
 pub fn chat_template(
     prompt: &impl AsRef<Prompt>,

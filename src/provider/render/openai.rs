@@ -1,4 +1,4 @@
-//! `OpenAI` Chat Completions, request side.
+//! The request body of `OpenAI` Chat Completions.
 
 use super::{
     fill::{Fill, filled, json},
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) struct ChatBody<'a> {
     pub(super) prompt: &'a Prompt,
-    /// Cache breakpoints are marked.
+    /// True if cache breakpoints are written.
     pub(super) is_marked: bool,
 }
 
@@ -25,6 +25,8 @@ impl ChatBody<'_> {
     pub(super) fn messages(&self) -> Vec<Wire<'_>> {
         let prompt = self.prompt;
         let calls = prompt.messages.iter().any(|message| !message.tool_calls().is_empty());
+        // Some servers refuse a tool conversation in which an assistant message lacks the key of its
+        // reasoning.
         let fills = prompt.wants.reasoning && (calls || !prompt.tools.is_empty());
         let marked = |at: usize| if self.is_marked { marked_in_requests(prompt, at) } else { Vec::new() };
         let messages = prompt.messages.iter().enumerate();
@@ -48,13 +50,13 @@ impl Serialize for ChatBody<'_> {
     }
 }
 
-/// A message as it is sent.
+/// A message in wire form.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Wire<'a> {
-    /// In the order of keys that this renderer writes.
+    /// A message with the keys in this renderer's order.
     Usual(Usual<'a>),
-    /// With the keys that came, in their order.
+    /// A message with its original keys, in their order.
     Written(Box<RawValue>),
 }
 
@@ -73,7 +75,8 @@ pub(super) struct Usual<'a> {
 }
 
 impl<'a> Wire<'a> {
-    /// `fills`: the key of the assistant's reasoning is sent even if it has none.
+    /// Converts a message. With `fills`, an assistant message without reasoning gets the key with an empty
+    /// text.
     fn new(message: &'a Message, marked: Vec<usize>, fills: bool) -> Self {
         let usual = Usual::new(message, marked, fills);
         let around = message.written_in(WireFormat::OpenAiChat).and_then(Written::around);
@@ -107,22 +110,24 @@ impl<'a> Usual<'a> {
         }
     }
 
-    /// Returns the message with the keys that it came with, in their order; later keys come after them. A key
-    /// whose content is not sent any more is left out.
+    /// Returns the message with its original keys in their order, and new keys after them. A key is dropped
+    /// if its content is no longer sent. Returns `None` if `around` is not a JSON object.
     fn in_keys(&self, around: &str) -> Option<Box<RawValue>> {
         let mut object = Object::parse(around)?;
         object.set("role", json(&self.role));
         let as_list = object.get("content") == Some("[]");
+        // A refusal has a key of its own in place of the content.
         if let Some(refusal) = self.content.text().filter(|_| object.get("refusal") == Some("\"\"")) {
             object.set_text("refusal", refusal);
             return RawValue::from_string(object.to_json()).ok();
         }
-        // Nothing is spelt as it came: as null, as an empty text or list, or without the key.
         let said_aloud = object.get("audio").is_some();
+        // The audio part of a spoken reply belongs to the key `audio`, not to the content.
         let beside = |part: &Component<'_>| said_aloud && is_audio(part) || is_beside_text(part);
         let said = self.content.components.iter().filter(|part| is_listed(part));
         let said: Vec<_> = said.filter(|part| !beside(part)).collect();
         self.set_images(&mut object);
+        // If there is no content, its original spelling stays: null, an empty text or list, or no key at all.
         if !said.is_empty() {
             object.set("content", self.content.as_json(&said, as_list));
         }
@@ -141,7 +146,7 @@ impl<'a> Usual<'a> {
             object.set_text("tool_call_id", id);
         }
         if let Some(thoughts) = &self.reasoning_content {
-            // Another key than `reasoning_content` holds its own as it came.
+            // If another reasoning key has a value, its server reads that one.
             let [usual, others @ ..] = CHAT_REASONING;
             let is_said =
                 |key: &&str| object.get(key).is_some_and(|json| !["\"\"", "[]", "null"].contains(&json));
@@ -154,7 +159,7 @@ impl<'a> Usual<'a> {
         RawValue::from_string(object.to_json()).ok()
     }
 
-    /// Sets the images in a key of their own to those that are still sent.
+    /// Replaces the images in a separate key by those that are still sent.
     fn set_images(&self, object: &mut Object) {
         if object.get("images") != Some("[]") {
             return;
@@ -170,51 +175,51 @@ impl<'a> Usual<'a> {
     }
 }
 
-/// Returns true for reasoning in the content (Mistral).
+/// Returns true for reasoning inside the content (Mistral).
 fn is_chunk(component: &Component<'_>) -> bool {
     matches!(component, Component::Reasoning { json: Some(_), .. })
 }
 
-/// Returns true for a component of a content that is a list.
+/// Returns true for a component of a content list.
 fn is_listed(component: &Component<'_>) -> bool {
     component.is_content() || is_chunk(component)
 }
 
-/// Returns true for an image in a key of its own (Ollama).
+/// Returns true for an image in a separate key (Ollama).
 fn is_beside_text(component: &Component<'_>) -> bool {
     matches!(component, Component::Image { json: Some(json), .. } if *json == IMAGE_BESIDE_TEXT)
 }
 
-/// The JSON of an image in a key of its own.
+/// The JSON that marks an image in a separate key.
 #[doc(hidden)]
 pub const IMAGE_BESIDE_TEXT: &str = r#"{"images":""}"#;
 
-/// Returns true for the part that refers to the assistant's speech by its id (`OpenAI`).
+/// Returns true for the part that refers to the assistant's audio by its id (`OpenAI`).
 fn is_audio(part: &Component<'_>) -> bool {
     matches!(part, Component::Opaque { json, .. } if json.starts_with("{\"type\":\"audio\""))
 }
 
-/// Returns true for a result that its server pairs by its function's name.
+/// Returns true for a result that its server matches to the call by the name of the function.
 fn has_own_pairing(object: &Object) -> bool {
     object.get("tool_name").is_some() || object.text("role").as_deref() == Some("function")
 }
 
-/// Text, a list of parts, or null beside tool calls.
+/// The content of a message: a text, a list of parts, or null next to tool calls.
 #[derive(Debug)]
 struct Content<'a> {
     message: &'a Message,
     components: Vec<Component<'a>>,
-    /// Parts after which a breakpoint is marked.
+    /// The numbers of the parts that have a breakpoint.
     marked: Vec<usize>,
 }
 
 impl Content<'_> {
-    /// Returns the text if it is all that is said.
+    /// Returns the text, or `None` if the content has other parts.
     fn text(&self) -> Option<&str> {
         Some(self.message.text()).filter(|text| !text.is_empty() && self.message.parts().is_empty())
     }
 
-    /// Returns these parts as JSON: as a text if they came as one, else in a list.
+    /// Returns parts as JSON: as a string if they came as one, otherwise as a list.
     fn as_json(&self, parts: &[&Component<'_>], as_list: bool) -> String {
         match parts {
             [Component::Text { at, text, json: None, .. }] if !as_list && !self.marked.contains(at) => {
@@ -224,6 +229,7 @@ impl Content<'_> {
         }
     }
 
+    /// Returns parts as a list, with their breakpoints.
     fn list<'c>(&self, parts: &[&'c Component<'c>]) -> Vec<WirePart<'c>> {
         let is_marked = |part: &Component<'_>| match part {
             Component::Text { at, .. } | Component::Image { at, .. } | Component::Opaque { at, .. } => {
@@ -243,6 +249,7 @@ impl Serialize for Content<'_> {
             let parts: Vec<_> = self.components.iter().filter(|part| is_listed(part)).collect();
             self.list(&parts).serialize(serializer)
         } else if text.is_empty() && !self.message.tool_calls().is_empty() {
+            // The API uses null for the content of a message with only calls.
             serializer.serialize_none()
         } else {
             serializer.serialize_str(text)
@@ -256,13 +263,13 @@ struct WirePart<'a> {
     marked: bool,
 }
 
-/// A breakpoint as `OpenAI` writes it (SDK 3.54.0, read 2026-11-22).
+/// A breakpoint in the form of `OpenAI` (SDK 3.54.0, read 2026-11-22).
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Breakpoint {
     mode: &'static str,
 }
 
-/// The field that bears it.
+/// The field of a breakpoint.
 pub(super) const MARK: &str = "prompt_cache_breakpoint";
 
 pub(super) const BREAKPOINT: Breakpoint = Breakpoint { mode: "explicit" };
@@ -337,6 +344,7 @@ impl Serialize for WireCall<'_> {
     }
 }
 
+/// Returns the keys of a call whose values come from neutral fields, for functions and custom tools.
 fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
     let arguments = |key| Fill::text(key, &call.arguments);
     let name = || Fill::text("name", &call.name);
@@ -347,6 +355,7 @@ fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
     ]
 }
 
+/// Returns the keys of a part whose values come from neutral fields.
 fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     match component {
         Component::Text { text, .. } => vec![Fill::text("text", text)],
@@ -355,11 +364,12 @@ fn fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     }
 }
 
-/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+/// Returns the filled keys of a component, and the JSON that this renderer writes for it.
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match *component {
         Component::Call { call, .. } => (call_fills(call), json(&WireCall { call, json: None })),
-        // Reasoning in the content goes back only as it came.
+        // Reasoning in the content is sent back only in its original form, so the empty object never equals
+        // it.
         Component::Reasoning { .. } => (Vec::new(), "{}".into()),
         ref part => (fills(part), json(&WirePart { part, marked: false })),
     }

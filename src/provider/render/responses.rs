@@ -1,5 +1,5 @@
-//! `OpenAI` Responses, request side: every message, call, result and piece of reasoning is an item of its
-//! own.
+//! The request body of `OpenAI` Responses, in which every message, call, result and piece of reasoning is a
+//! separate item.
 
 use super::{
     fill::{Fill, filled, json as to_json},
@@ -19,17 +19,19 @@ use serde_json::{
 use std::{borrow::Cow, collections::BTreeMap};
 
 /// A request body of `OpenAI` Responses: `input` and `tools`, without the model's parameters. Instructions
-/// are in `input`, in their position, as messages of the system or developer role.
+/// stay in `input`, in their position, as messages of the system or developer role.
 #[derive(Debug)]
 pub(super) struct ResponsesBody<'a> {
     pub(super) prompt: &'a Prompt,
-    /// Cache breakpoints are marked.
+    /// True if cache breakpoints are written.
     pub(super) is_marked: bool,
 }
 
 impl ResponsesBody<'_> {
     fn items(&self) -> Vec<Item<'_>> {
         let mut items = Vec::new();
+        // The item types of calls by call id. A result must have the type that fits its call, which came
+        // earlier.
         let mut types = BTreeMap::new();
         for (at, message) in self.prompt.messages.iter().enumerate() {
             let marked = if self.is_marked { marked_in_requests(self.prompt, at) } else { Vec::new() };
@@ -47,7 +49,7 @@ impl ResponsesBody<'_> {
     }
 }
 
-/// The items of a message that is no result.
+/// The items of a message that is not a tool result.
 struct Said<'a, 's> {
     message: &'a Message,
     marked: &'s [usize],
@@ -55,6 +57,7 @@ struct Said<'a, 's> {
 }
 
 impl<'a> Said<'a, '_> {
+    /// Adds the items of the components. A run of content components becomes one message item.
     fn all(&mut self, components: &[Component<'a>]) {
         let own_items = self.is_own_items(components);
         let mut rest = components;
@@ -88,8 +91,8 @@ impl<'a> Said<'a, '_> {
         }
     }
 
-    /// Returns true for a message that nobody wrote in this form and that holds items alone: of roles other
-    /// than the assistant's, messages that add tools do.
+    /// Returns true if the message has only opaque parts and no original form. Each part is then an item.
+    /// Besides assistant messages, only instructions that add tools have this form.
     fn is_own_items(&self, components: &[Component<'_>]) -> bool {
         let may_be = self.message.role() == Role::Assistant || self.message.role().instructs();
         let mut content = components.iter().filter(|component| is_content(component));
@@ -98,6 +101,7 @@ impl<'a> Said<'a, '_> {
             && content.all(|component| matches!(component, Component::Opaque { .. }))
     }
 
+    /// Adds a message item with the given parts, in the original object `json` if there is one.
     fn message_item(&mut self, json: Option<&'a str>, parts: &[Component<'a>]) {
         let role = self.message.role();
         let around = json.and_then(|json| {
@@ -117,7 +121,7 @@ impl<'a> Said<'a, '_> {
     }
 }
 
-/// Returns true for text and other parts of a content: no item by itself.
+/// Returns true for text and other parts of a content, which are not items themselves.
 fn is_content(component: &Component<'_>) -> bool {
     matches!(
         component,
@@ -125,14 +129,14 @@ fn is_content(component: &Component<'_>) -> bool {
     )
 }
 
-/// Returns the id of a call and the type of its item, for one that is no function's.
+/// Returns the id and item type of a call that is not a function call, or `None` for any other component.
 fn own_type<'a>(component: &Component<'a>) -> Option<(&'a str, String)> {
     let Component::Call { call, json: Some(json), .. } = *component else { return None };
     let kind = Object::parse(json)?.text("type")?;
     (kind != "function_call").then_some((call.id.as_str(), kind))
 }
 
-/// Returns the item of a call: as it was written, its keys filled, or a function's.
+/// Returns the item of a call: its original JSON with the keys filled, or a function call.
 fn called<'a>(call: &'a ToolCall, json: Option<&'a str>) -> Item<'a> {
     match json.and_then(|json| filled(json, &call_fills(call), None)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
@@ -140,6 +144,7 @@ fn called<'a>(call: &'a ToolCall, json: Option<&'a str>) -> Item<'a> {
     }
 }
 
+/// Returns the keys of a call whose values come from neutral fields.
 fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
     vec![
         Fill::text("call_id", &call.id),
@@ -149,7 +154,7 @@ fn call_fills(call: &ToolCall) -> Vec<Fill<'_>> {
     ]
 }
 
-/// Returns the item of reasoning: as it was written, its keys filled, or as this renderer writes it.
+/// Returns the item of reasoning: its original JSON with the keys filled, or the usual form.
 fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
     match json.and_then(|json| filled(json, &reasoning_fills(own), None)) {
         Some(raw) => Item::Own(Cow::Owned(raw)),
@@ -157,11 +162,12 @@ fn thought<'a>(own: &'a Reasoning, json: Option<&'a str>) -> Item<'a> {
     }
 }
 
+/// Returns the keys of reasoning whose values come from neutral fields.
 fn reasoning_fills(reasoning: &Reasoning) -> Vec<Fill<'_>> {
     vec![Fill::text("encrypted_content", reasoning.signature.as_deref().unwrap_or_default())]
 }
 
-/// Returns the item of a result: as it was written, or of the type that its call wants.
+/// Returns the item of a result: in its original form, or in the type that its call requires.
 fn result<'a>(
     message: &'a Message,
     call_id: &'a str,
@@ -191,11 +197,13 @@ fn result<'a>(
     }
 }
 
-/// Returns a synthetic result, of the type that answers a call of no function. Returns `None` for a call that
-/// takes the result of a function.
+/// Returns a synthetic result in the type that a call of a tool other than a function requires. Returns
+/// `None` for a call that accepts the result of a function.
 fn own_result(call_id: &str, called: &str, message: &Message) -> Option<Box<RawValue>> {
     let text = message.plain_texts().collect::<Vec<&str>>().join("\n\n");
     let kind = format!("{called}_output");
+    // A synthetic result replaces one that was lost, so it reports a failure: exit code 1, failed, not
+    // approved.
     let item = match called {
         "shell_call" => json!({"type": kind, "call_id": call_id, "output": [
             {"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 1}}
@@ -247,7 +255,7 @@ enum Item<'a> {
         call_id: &'a str,
         output: Content<'a>,
     },
-    /// The record of one of the provider's own tools, as it came.
+    /// The original JSON of an item, such as a record of a provider-run tool.
     #[serde(untagged)]
     Own(Raw<'a>),
 }
@@ -278,6 +286,7 @@ enum WirePart<'a> {
     Opaque(Raw<'a>),
 }
 
+/// Returns the usual form of a reasoning item.
 fn reasoning(reasoning: &Reasoning) -> Item<'_> {
     let summary = Some(reasoning.text.as_str()).filter(|text| !text.is_empty()).map(|text| WirePart::Text {
         r#type: "summary_text",
@@ -291,7 +300,7 @@ fn reasoning(reasoning: &Reasoning) -> Item<'_> {
     }
 }
 
-/// Returns a content: plain text that nobody marks as it is, anything else as a list.
+/// Returns a content: a string for plain text without a breakpoint, otherwise a list.
 fn content<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
     match parts {
         [] => Content::Text(""),
@@ -300,7 +309,7 @@ fn content<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
     }
 }
 
-/// Returns a content that came as a text: as one if it is one, also among other items.
+/// Returns a content that came as a string: a string if it is one text, otherwise like [`content`].
 fn as_a_text<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
     match parts {
         [Component::Text { at, text, json: None, .. }] if !marked.contains(at) => Content::Text(text),
@@ -320,7 +329,7 @@ fn listed<'a>(parts: &[Component<'a>], marked: &[usize]) -> Content<'a> {
     Content::Parts(parts.iter().filter_map(part).collect())
 }
 
-/// Returns a part as it was written, its keys filled, or as this renderer writes it.
+/// Returns a part: its original JSON with the keys filled, or the usual form.
 fn wire_part<'a>(component: &Component<'a>, mark: Option<Breakpoint>) -> Option<WirePart<'a>> {
     let written = |json: Option<&'a str>| {
         let mark = mark.map(|mark| (MARK, to_json(&mark)));
@@ -334,6 +343,7 @@ fn wire_part<'a>(component: &Component<'a>, mark: Option<Breakpoint>) -> Option<
             Err(json) => text(json),
         },
         Component::Image { url, detail, json, .. } => written(json).unwrap_or_else(|| {
+            // The API refuses other values, which other wire formats know.
             let known = |detail: &&str| ["low", "high", "original"].contains(detail);
             WirePart::Image {
                 r#type: "input_image",
@@ -346,6 +356,7 @@ fn wire_part<'a>(component: &Component<'a>, mark: Option<Breakpoint>) -> Option<
     })
 }
 
+/// Returns the keys of a part whose values come from neutral fields.
 fn part_fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     match component {
         Component::Text { text, .. } => vec![Fill::text("text", text), Fill::text("refusal", text)],
@@ -354,7 +365,7 @@ fn part_fills<'a>(component: &Component<'a>) -> Vec<Fill<'a>> {
     }
 }
 
-/// Returns the keys that neutral fields fill, and the JSON that this renderer writes of a component.
+/// Returns the filled keys of a component, and the JSON that this renderer writes for it.
 pub(super) fn usual<'a>(component: &Component<'a>) -> (Vec<Fill<'a>>, String) {
     match component {
         Component::Call { call, .. } => (call_fills(call), to_json(&called(call, None))),

@@ -1,5 +1,5 @@
-//! A prompt as the text that a model's own chat template makes of it. The settings that make this equal to the
-//! reference (Python's Jinja as `transformers` sets it up) are listed in `docs/reference/counting.md`.
+//! A prompt as rendered by a model's own chat template. The result must equal the reference (Python's Jinja
+//! in the setup of `transformers`). The necessary settings are listed in `docs/reference/counting.md`.
 
 use crate::{
     error::{Error, Repr},
@@ -24,10 +24,10 @@ use std::{borrow::Cow, collections::BTreeMap, io};
 mod growth;
 mod source;
 
-/// What a template may do before it is stopped: far more than any prompt needs, far less than forever.
+/// The maximum number of engine steps per rendering: far more than any prompt needs, but finite.
 const FUEL: u64 = 20_000_000;
 
-/// A template, compiled.
+/// A compiled template.
 #[derive(Debug)]
 pub(crate) struct Renderer {
     environment: Environment<'static>,
@@ -36,9 +36,9 @@ pub(crate) struct Renderer {
     control: ControlTokens,
 }
 
-/// What templates disagree about, in the order in which it is tried: whether the arguments of a call are an object or
-/// text, whether a message of calls alone has no content or empty content, whether there is a system role, and whether
-/// there are calls and results at all.
+/// The features in which templates differ. All combinations are tried. They differ in the content of a
+/// message with only calls, the arguments of calls (an object or text), the system role, and the support of
+/// calls and results.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is tried with each")]
 struct Shape {
@@ -50,6 +50,7 @@ struct Shape {
 
 impl Shape {
     fn all() -> impl Iterator<Item = Self> {
+        // The bits count upwards, so the shape that changes the prompt least comes first.
         (0..16u8).map(|bits| Self {
             empty_content: bits & 1 > 0,
             arguments_as_text: bits & 2 > 0,
@@ -60,7 +61,7 @@ impl Shape {
 }
 
 impl Renderer {
-    /// Compiles a template. Content is kept from naming its markers, and `control` tokens of a tokenizer.
+    /// Compiles a template. Content cannot spell out its markers or the `control` tokens of a tokenizer.
     pub(crate) fn new(template: &ChatTemplate, control: &[String]) -> Result<Self, Error> {
         let origin = template.origin().to_owned();
         let fault = |error: minijinja::Error| refused(&origin, &error);
@@ -73,7 +74,7 @@ impl Renderer {
         let raise =
             |message: String| Err::<Value, _>(minijinja::Error::new(ErrorKind::InvalidOperation, message));
         environment.add_function("raise_exception", raise);
-        // A template that asks whether it may know the date is told no: it brings a date of its own then.
+        // Without the function, a template that checks for it uses a fixed date of its own.
         if !template.source().contains("strftime_now is defined") {
             let day = template.clone();
             environment.add_function("strftime_now", move |format: String| day.day(&format));
@@ -86,8 +87,8 @@ impl Renderer {
         Ok(Self { environment, origin, variables: template.variables().clone(), control })
     }
 
-    /// Breaks every control token and marker that the texts of a prompt name, or would name together: the template would
-    /// obey it.
+    /// Breaks every control token and marker in the texts of a prompt, including those that adjacent texts
+    /// would form together. Otherwise the model would obey them.
     pub(crate) fn neutralise(&self, prompt: &mut Prompt) {
         let text = |text: &str| self.control.guarded(text).into_owned();
         let json = |json: &str| self.guarded_json(json).into_owned();
@@ -103,7 +104,8 @@ impl Renderer {
         }
     }
 
-    /// Whether a text of a message names a control token, or a piece of one that others could complete.
+    /// Returns true if a text of a message contains a control token, or a part of one that other texts could
+    /// complete.
     fn names_control(&self, message: &Message) -> bool {
         let ids = message.tool_calls().iter().map(|call| call.id.as_str()).chain(message.answers());
         let json = message.tool_calls().iter().map(|call| call.arguments.as_str());
@@ -115,10 +117,12 @@ impl Renderer {
             || json.chain(opaque).any(|json| matches!(self.guarded_json(json), Cow::Owned(_)))
     }
 
-    /// JSON whose texts are guarded as a template reads them: one by one, and without their escapes.
+    /// Returns JSON with guarded strings. A template reads each string separately and without its escapes, so
+    /// each is guarded in that form.
     fn guarded_json<'t>(&self, json: &'t str) -> Cow<'t, str> {
         let (mut out, mut rest, mut changed) = (String::new(), json, false);
         while let Some(open) = rest.find('"') {
+            // An unterminated string ends the search; the rest is guarded as plain text.
             let Some(length) = quoted(&rest[open..]) else { break };
             let literal = &rest[open..open + length];
             out.push_str(&rest[..open]);
@@ -136,22 +140,25 @@ impl Renderer {
             return self.control.guarded(json);
         }
         out.push_str(rest);
+        // The whole text is guarded as well, because adjacent strings may form a token.
         self.control.guarded(&out).into_owned().into()
     }
 
-    /// The text of a prompt, with the beginning of the reply if `reply` says so.
+    /// Renders a prompt to text. With `reply`, the text ends with the beginning of the reply.
     pub(crate) fn render(&self, messages: &[Message], tools: &[Tool], reply: bool) -> Result<String, Error> {
         let mut first = None;
         for shape in Shape::all() {
             match self.render_as(messages, tools, reply, shape) {
                 Ok(text) => return Ok(text),
-                // What does not end for one shape does not end for another.
+                // A template that does not end for one shape does not end for another, and each attempt is
+                // expensive.
                 Err(error) if error.kind() == ErrorKind::OutOfFuel => {
                     return Err(refused(&self.origin, &error));
                 }
                 Err(error) => drop(first.get_or_insert(error)),
             }
         }
+        // The first error is reported: it belongs to the shape that changes the prompt least.
         let error =
             first.unwrap_or_else(|| minijinja::Error::new(ErrorKind::InvalidOperation, "no way to render"));
         Err(refused(&self.origin, &error))
@@ -185,7 +192,8 @@ impl Renderer {
     }
 }
 
-/// The bytes of a JSON text in its quotes, with which `json` begins. `None` if it does not end.
+/// Returns the length in bytes of the JSON string at the start of `json`, with its quotes, or `None` if it
+/// does not end.
 fn quoted(json: &str) -> Option<usize> {
     let mut escaped = false;
     let end = json.bytes().skip(1).position(|byte| {
@@ -206,7 +214,7 @@ fn refused(origin: &str, error: &minijinja::Error) -> Error {
     Error::new(Repr::Template { origin: origin.into(), detail: format!("{line}{detail}") })
 }
 
-/// The source without the marks that tell a trainer what the model said; `transformers` knows them, Jinja does not.
+/// Removes the tags that mark the model's text for training. `transformers` knows them, Jinja does not.
 fn without_marks(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut rest = source;
@@ -226,7 +234,7 @@ fn without_marks(source: &str) -> String {
     text
 }
 
-/// The messages as a template of this shape knows them.
+/// Returns the messages in the form that a template of this shape expects.
 fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
     let mut messages = Cow::Borrowed(messages);
     if shape.calls_as_text {
@@ -245,7 +253,7 @@ fn in_shape(messages: &[Message], shape: Shape) -> Cow<'_, [Message]> {
     messages
 }
 
-/// Calls and results as text, for templates that know neither.
+/// Returns calls and results as text, for templates without either.
 fn as_text(message: &Message) -> Message {
     if let Some(id) = message.answers() {
         return Message::user(wording::result_as_text(id, message.plain_texts()));
@@ -258,7 +266,7 @@ fn as_text(message: &Message) -> Message {
     Message::assistant(texts.join("\n"))
 }
 
-/// Templates know the system role by one name.
+/// Returns the role's name. Templates know only one name for the system role.
 fn role(message: &Message) -> &'static str {
     match message.role() {
         Role::Developer => Role::System.name(),
@@ -266,7 +274,7 @@ fn role(message: &Message) -> &'static str {
     }
 }
 
-/// Text as text; a list of parts only where there is something else among them.
+/// Returns the content as a string, or as a list of parts if some part is not text.
 fn content(message: &Message, shape: Shape) -> Value {
     if message.parts().iter().any(|part| !matches!(part, Part::Text(_))) {
         return parts(message);
@@ -333,16 +341,17 @@ fn object<'k>(fields: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
     Value::from_pairs(fields)
 }
 
-/// JSON as a value, its keys in their order; text that is none stays text.
+/// Parses JSON with its keys in order. Invalid JSON stays text.
 fn from_json(text: &str) -> Value {
     size::tree(text).unwrap_or_else(|| Value::from(text))
 }
 
-/// Python's `json.dumps(ensure_ascii=False)`: no escaping for HTML, a space after comma and colon.
+/// Formats a value like Python's `json.dumps(ensure_ascii=False)`: without HTML escapes, and with a space
+/// after comma and colon.
 #[expect(clippy::needless_pass_by_value, reason = "the shape of a filter")]
 fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
     let indent: Option<usize> = options.get("indent")?;
-    // Python's other options change nothing that templates rely on here.
+    // The other options of Python make no difference that templates rely on.
     let _: Option<Value> = options.get("ensure_ascii")?;
     let _: Option<Value> = options.get("separators")?;
     let _: Option<Value> = options.get("sort_keys")?;
@@ -361,7 +370,7 @@ fn to_json(value: &Value, options: Kwargs) -> Result<Value, minijinja::Error> {
     Ok(Value::from_safe_string(text))
 }
 
-/// `", "` and `": "` between things.
+/// A JSON formatter that writes `", "` and `": "`.
 struct Spaced;
 
 impl Spaced {
@@ -384,7 +393,7 @@ impl Formatter for Spaced {
     }
 }
 
-/// The prompt as text, for `prompt` and `template`.
+/// Renders a prompt with a template, without the control tokens of a tokenizer.
 pub(super) fn render(prompt: &Prompt, template: &ChatTemplate) -> Result<String, Error> {
     let renderer = Renderer::new(template, &[])?;
     let mut prompt = conform::normalized(prompt, WireFormat::ChatTemplate).into_owned();

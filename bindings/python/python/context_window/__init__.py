@@ -1,4 +1,5 @@
-"""Decides what goes into a language model's prompt, within an exact token budget, and says why.
+"""Plans the content of a language model's prompt within an exact token budget, and gives a reason for each
+item.
 
     from context_window import Conversation, Manager
 
@@ -6,11 +7,12 @@
     log = Conversation([{"role": "system", "content": "Answer from the documents."}])
     log.push({"role": "user", "content": "How long do refunds take?"})
     plan = manager.plan(log, documents=[("refunds", 0.92, "Refunds take 5 days.")])
-    plan.messages()  # what to send
-    print(plan)  # what is in, what is out, and why
+    plan.messages()  # the messages to send
+    print(plan)  # included and excluded items with their reasons
 
-All figures are tokens unless they say otherwise. Adapters for frameworks are modules of their own: `context_window.langchain`,
-`openai_agents`, `pydantic_ai`, `llama_index`, `haystack`, `litellm`, `hermes`. None of them is imported here.
+All figures are in tokens unless stated otherwise. The adapters for frameworks are separate modules:
+`context_window.langchain`, `openai_agents`, `pydantic_ai`, `llama_index`, `haystack`, `litellm`, `hermes`.
+This package imports none of them.
 """
 
 from ._core import (

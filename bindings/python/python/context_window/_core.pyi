@@ -1,4 +1,4 @@
-# The types of the compiled module. What each does is in its docstring, which `help()` shows.
+# The types of the compiled module. The docstrings are in the module itself: use `help()`.
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict, final

@@ -1,7 +1,7 @@
-"""A framework's list of messages, kept in step with a conversation of the planner.
+"""A framework's list of messages, synchronized with a conversation of the planner.
 
-Frameworks hand over the whole history with every request. Only what is new of it is read: what was handed over before is known
-by identity, or by equality where the framework made new objects of it.
+Frameworks pass the whole history with every request, and only its new messages are read. Earlier messages are
+recognized by identity, or by equality if the framework created new objects.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from ._core import Conversation, InputError, ItemMessage, Manager, Plan, is_cont
 
 T = TypeVar("T")
 
-#: The id of the note that a framework's system text is.
+#: The id of the note that contains a framework's system text.
 SYSTEM = "system"
 
 
 @dataclass(frozen=True)
 class Sent(Generic[T]):
-    """One message of a prompt: the framework's own object where it is sent, and what the planner says of it."""
+    """A message of a prompt: the planner's item, and the framework's own object if the message comes from
+    one.
+    """
 
     item: ItemMessage
     own: T | None
@@ -33,7 +35,9 @@ class Sent(Generic[T]):
 
 
 class History(Generic[T]):
-    """One conversation. `to_wire` makes one of the framework's objects a list of messages as dicts, mostly one."""
+    """A conversation. `to_wire` converts one of the framework's objects to a list of messages as dicts,
+    usually a single one.
+    """
 
     def __init__(
         self, manager: Manager, to_wire: Callable[[T], list[dict[str, Any]]], wire_format: Any = "openai"
@@ -44,16 +48,16 @@ class History(Generic[T]):
         self._to_wire = to_wire
         self._wire_format = wire_format
         self._seen: list[T] = []
-        #: The id of the first message of each.
+        #: The id of the first message of each object.
         self._ids: list[str] = []
-        #: For each message of the log, the number of the object that it came from.
+        #: The index of the source object for each message of the log.
         self._owners: list[int] = []
         self._system: str | None = None
         self._last: Plan | None = None
         self._committed = False
 
     def known(self, messages: Sequence[T]) -> int:
-        """How many messages at the beginning are those that were handed over before."""
+        """Returns the number of messages at the beginning that are the same as before."""
         seen = self._seen
         if len(messages) >= len(seen) and all(map(operator.is_, seen, messages)):
             return len(seen)
@@ -63,7 +67,7 @@ class History(Generic[T]):
         return min(len(seen), len(messages))
 
     def goes_on_with(self, messages: Sequence[T]) -> bool:
-        """Whether a list looks like this conversation, by the newest message that both have."""
+        """Checks if a list continues this conversation, by the newest message that both have."""
         last = len(self._seen) - 1
         if last < 0 or len(messages) <= last:
             return False
@@ -71,27 +75,33 @@ class History(Generic[T]):
         return same[0] is same[1] or bool(same[0] == same[1])
 
     def sync(self, messages: Sequence[T], system: str | None = None) -> None:
-        """Brings the conversation in step. Where earlier messages are others than before, it goes on from before them."""
+        """Synchronizes the conversation with the list. If earlier messages differ, it is rewound to before
+        them.
+        """
         with self.lock:
             known = self.known(messages)
             if known < len(self._seen):
                 known = self._rewind(known)
             if system != self._system:
                 if system:
-                    # Without a lifetime it could be dropped, and the framework sends it all the same.
+                    # Without a TTL, the note could be dropped although the framework sends it. An unlimited
+                    # TTL makes it required.
                     self.log.pin(SYSTEM, system)
                     self.log.set_ttl(SYSTEM, None)
                 else:
                     self.log.unpin(SYSTEM)
                 self._system = system
             self._push(messages[known:])
-            # Objects that are equal to those of before are the framework's own now.
+            # Equal objects from the new list replace the earlier ones, so that the next comparison is by
+            # identity.
             self._seen[:known] = messages[:known]
 
     def plan(
         self, messages: Sequence[T], system: str | None = None, *, after_last: bool = False, **request: Any
     ) -> Plan:
-        """The plan of the next prompt. `after_last` says that the last plan was sent, although no reply was stored."""
+        """Plans the next prompt. `after_last` means that the last plan was sent although no reply was
+        stored.
+        """
         with self.lock:
             self.sync(messages, system)
             if after_last and self._last is not None and not self._committed:
@@ -101,13 +111,15 @@ class History(Generic[T]):
             return self._last
 
     def smaller(self, refused: Plan, **request: Any) -> Plan:
-        """A smaller plan, after the provider refused one as too long."""
+        """Plans a smaller prompt, after the provider rejected one as too long."""
         with self.lock:
             self._last = self.manager.plan_after_overflow(self.log, refused, **request)
             return self._last
 
     def sent(self, plan: Plan) -> list[Sent[T]]:
-        """The prompt in order, each message with the framework's object that it came from, if it came from one."""
+        """Returns the messages of the prompt in order, each with the framework's object if it comes from
+        one.
+        """
         with self.lock:
             found: list[Sent[T]] = []
             last = None
@@ -121,7 +133,7 @@ class History(Generic[T]):
             return found
 
     def commit(self, plan: Plan, reply: T, response: Any = None) -> None:
-        """Stores the reply beside its plan. The framework hands the same object over with the next request."""
+        """Stores the reply with its plan. The framework passes the same object with the next request."""
         with self.lock:
             wire = self._to_wire(reply)
             try:
@@ -140,7 +152,7 @@ class History(Generic[T]):
         return len(self._seen)
 
     def reset(self) -> None:
-        """Begins anew, with an empty log: nothing that was pinned or sent is known any more."""
+        """Starts with an empty log. All pins and sent prompts are forgotten."""
         with self.lock:
             self.log, self._last, self._system = Conversation(), None, None
             self._seen, self._ids, self._owners = [], [], []
@@ -162,9 +174,11 @@ class History(Generic[T]):
             self._ids.extend(ids[:1])
 
     def _rewind(self, known: int) -> int:
-        """Archives what is no longer in the list; how many of its messages still are. What is pinned stays."""
+        """Archives messages that are no longer in the list. Returns the number of objects that remain.
+        Pins stay.
+        """
         self.log.rewind_before(self._ids[known])
-        # Calls leave with their results, so that it can begin earlier than asked for.
+        # Tool calls are archived with their results, so the rewind may begin earlier than requested.
         entry: dict[str, Any] = json.loads(self.log.events(self.log.event_count() - 1)[0])["entry"]
         position = self.log.position(entry["event"]["rewound"]["before"])
         known = known if position is None else self._owners[position]
@@ -173,10 +187,10 @@ class History(Generic[T]):
 
 
 class Turn(Generic[T]):
-    """One request on its way: its plan, what is sent, and what becomes of it.
+    """A request in progress: its plan, the messages to send, and the reply.
 
-    Another conversation that begins alike may be read into the same history meanwhile, so each step goes by the
-    request's own messages.
+    Another conversation with the same beginning may use this history in the meantime. So each step
+    synchronizes with the request's own messages first.
     """
 
     plan: Plan
@@ -191,7 +205,7 @@ class Turn(Generic[T]):
             self._take(history.plan(messages, system, **request))
 
     def shrink(self, error: Exception) -> None:
-        """Plans a smaller prompt, if that is what the error asks for; raises it otherwise."""
+        """Plans a smaller prompt if the error reports an overflow. Raises the error otherwise."""
         if not self._left or not is_context_overflow(str(error)):
             raise error
         self._left -= 1
@@ -200,7 +214,7 @@ class Turn(Generic[T]):
             self._take(self.history.smaller(self.plan, **self._request))
 
     def commit(self, reply: T, response: Any = None) -> None:
-        """Stores the reply, with what the provider reported of it."""
+        """Stores the reply, with the provider's report."""
         with self.history.lock:
             self.history.sync(self._messages, self._system)
             self.history.commit(self.plan, reply, response)
@@ -210,14 +224,14 @@ class Turn(Generic[T]):
 
 
 def manager_of(given: Manager | str) -> Manager:
-    """A manager, or that of a model by its name."""
+    """Returns the given manager, or creates one for a model's name."""
     if isinstance(given, (Manager, str)):
         return given if isinstance(given, Manager) else Manager(given)
     raise TypeError(f"expected a Manager or a model's name, not a {type(given).__name__}")
 
 
 def known_usage(told: Any) -> dict[str, Any] | None:
-    """A usage report that the planner can read; None for anything else."""
+    """Returns a usage report that the planner can read, or None."""
     if not isinstance(told, dict):
         return None
     report = cast("dict[str, Any]", told)
@@ -225,7 +239,7 @@ def known_usage(told: Any) -> dict[str, Any] | None:
 
 
 def _may_part(wire: list[dict[str, Any]]) -> bool:
-    """Whether a message becomes several: results of tools stand inside of what the user says."""
+    """Checks if a message becomes several: a user message may contain tool results."""
     content: Any = wire[0].get("content")
     if not isinstance(content, list):
         return False
@@ -236,7 +250,9 @@ def _may_part(wire: list[dict[str, Any]]) -> bool:
 
 
 class Histories(Generic[T]):
-    """The conversations that one adapter serves at a time: the ones used last. One that is gone is read again."""
+    """The conversations that an adapter serves: the last used ones. A conversation that was dropped is
+    read again.
+    """
 
     def __init__(
         self,
@@ -250,12 +266,14 @@ class Histories(Generic[T]):
         self._wire_format = wire_format
         self._most = most
         self._lock = threading.Lock()
-        #: The one used last at the end.
+        #: The conversations by key, the last used one at the end.
         self._all: dict[Any, History[T]] = {}
         self._made = 0
 
     def of(self, messages: Sequence[T], key: Any = None) -> History[T]:
-        """The conversation of this name, or the one that a list goes on with."""
+        """Returns the conversation with this key, or the one that the list continues. Creates it if
+        necessary.
+        """
         with self._lock:
             name = key if key is not None else self._like(messages)
             history = self._all.pop(name, None)

@@ -1,4 +1,4 @@
-"""The middleware of an agent: `langchain.agents` is imported here, and by nothing else of this package."""
+"""The middleware of an agent. Only this module of the package imports `langchain.agents`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from ._core import CompactionError, Conversation, Manager, Plan
 from ._history import Histories, History, Turn, manager_of
 from .langchain import framed, retrieved, wired
 
-#: What a request may bring beside the messages: what `Manager.plan` takes.
+#: A function that returns extra arguments of `Manager.plan` for a request.
 Extra = Callable[[Any], Iterable[Any]]
 
 
 class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Plans every request of an agent: what is sent fits the budget, tool calls keep their results, the question stays.
+    """Plans every request of an agent. The prompt fits its budget, tool calls keep their results, and the
+    question stays.
 
-    Conversations are told apart by the `thread_id` of the agent's config, or by what `key` gives for a request; without
-    either by their messages. `documents` gives retrieved documents for a request; `summarise` writes a summary of a `CompactionJob` when one is due;
-    the other arguments are those of `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). A request that the provider
-    refuses as too long is planned smaller and sent again, `retries` times at the most.
+    Conversations are distinguished by the `thread_id` of the agent's config, or by the result of `key` for a
+    request. Without either, they are distinguished by their messages. `documents` returns the retrieved
+    documents for a request. `summarise` writes a summary for a `CompactionJob` when one is due. The other
+    arguments are those of `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). If the
+    provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times.
 
-    One instance serves many conversations, from several threads: it keeps the `most` ones that were used last.
-    `plan` is the plan of the newest request.
+    One instance serves several conversations from several threads. It keeps the `most` last used ones. `plan`
+    is the plan of the newest request.
     """
 
     def __init__(
@@ -56,13 +58,15 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
         self._tools = _Tools()
 
     def conversation(self, key: Hashable) -> Conversation:
-        """The planner's log of a conversation, by the thread's id (or what `key` gives): pin notes in it."""
+        """Returns the planner's log of a conversation, by the thread's id or the result of `key`. Use it
+        to pin notes.
+        """
         return self._histories.of((), key).log
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Sends the planned request in place of the whole history."""
+        """Sends the planned request instead of the whole history."""
         turn = self._turn(request)
         while True:
             try:
@@ -76,7 +80,7 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`; plans in a thread of its own."""
+        """Sends the planned request like `wrap_model_call`. Plans in a separate thread."""
         turn = await asyncio.to_thread(self._turn, request)
         while True:
             try:
@@ -84,7 +88,7 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
                 break
             except Exception as error:
                 await asyncio.to_thread(turn.shrink, error)
-        # Another task's thread may hold the conversation's lock while it plans.
+        # A thread of another task may hold the conversation's lock while it plans.
         await asyncio.to_thread(commit, turn, response)
         return response
 
@@ -115,7 +119,8 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
             job = self.manager.compaction_due(log, **asked)
         if job is None or self._summarise is None:
             return
-        # The lock is not held meanwhile: a model can take its time. What comes of it is checked against the log.
+        # The lock is not held during the call, because a model may take long. The summary is checked against
+        # the log.
         summary = self._summarise(job)
         try:
             self.manager.apply_summary(log, job, summary)
@@ -124,7 +129,7 @@ class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
 
 
 def thread(request: ModelRequest[Any]) -> Hashable:
-    """The id of the thread that the agent runs in; None outside of one."""
+    """Returns the id of the thread that the agent runs in, or None outside of a run."""
     try:
         return cast("Hashable", get_config().get("configurable", {}).get("thread_id"))
     except RuntimeError:
@@ -132,7 +137,7 @@ def thread(request: ModelRequest[Any]) -> Hashable:
 
 
 def commit(turn: Turn[BaseMessage], response: Any) -> None:
-    """Stores the reply beside its plan."""
+    """Stores the reply with its plan."""
     answered: Any = getattr(response, "model_response", response)
     messages = [answered] if isinstance(answered, BaseMessage) else answered.result
     if messages and isinstance(messages[0], AIMessage):
@@ -140,7 +145,9 @@ def commit(turn: Turn[BaseMessage], response: Any) -> None:
 
 
 def usage(reply: AIMessage) -> dict[str, Any] | None:
-    """What a reply was billed for, in the form of OpenAI: cached tokens are part of the prompt's."""
+    """Returns the billed tokens of a reply in the format of OpenAI, in which cached tokens are part of the
+    prompt's tokens.
+    """
     told = reply.usage_metadata
     if not told:
         return None
@@ -153,7 +160,7 @@ def usage(reply: AIMessage) -> dict[str, Any] | None:
 
 
 class _Tools:
-    """Tools as dicts. An agent hands the same ones over with every request."""
+    """The tools as dicts. An agent passes the same objects with every request, so they are converted once."""
 
     def __init__(self) -> None:
         self._given: list[Any] = []

@@ -18,22 +18,23 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from ._core import ConflictError, Conversation, Store
 
-#: The types of the parts of a log that hold a conversation.
+#: The types of the log parts that contain a conversation.
 _ENTRY, _RECORD = "pydantic_ai_entry", "pydantic_ai_record"
 _RECORDS = TypeAdapter(ConversationRecord)
 
 
 class StoreConversations(ConversationStore):
-    """Pydantic AI's `ConversationStore` in a `Store`: a session for each conversation, saved whole or not at all.
+    """Pydantic AI's `ConversationStore` in a `Store`. Each conversation is a session, and each write is
+    complete or absent.
 
-    Messages are kept as `ModelMessagesTypeAdapter` writes them. A fork copies the entries that it shares, so that
-    `delete` erases a conversation with its entries. A session is named `prefix` and the conversation's id; a list reads
-    all of them. Raises `StoreError` where the database fails.
+    Messages are stored as `ModelMessagesTypeAdapter` writes them. A fork copies its shared entries, so that
+    `delete` erases a conversation with all its entries. A session's name is `prefix` and the conversation's
+    id, and a list reads all sessions with this prefix. Raises `StoreError` if the database fails.
     """
 
     def __init__(self, store: Store, *, prefix: str = "pydantic-ai/") -> None:
         self._store, self._prefix = store, prefix
-        #: Where an entry was seen last: a session by its conversation's id.
+        #: The conversation in which an entry was last seen, by entry id.
         self._where: dict[str, str] = {}
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
@@ -63,7 +64,9 @@ class StoreConversations(ConversationStore):
         return await asyncio.to_thread(self._history, head_id, limit)
 
     def _history(self, head_id: str | None, limit: int | None = None) -> list[ConversationEntry]:
-        """The entries up to this one, or the last `limit` of them; raises `LookupError` where one is not there."""
+        """Returns the entries up to this one, or the last `limit` of them. Raises `LookupError` if an
+        entry is missing.
+        """
         if head_id is None or limit == 0:
             return []
         held = self._load(self._where.get(head_id, ""))
@@ -100,14 +103,14 @@ class StoreConversations(ConversationStore):
 
     def _delete(self, conversation_id: str, expected: str) -> None:
         held = self._checked(conversation_id, expected)
-        # Said in the log first: a writer that was here before it has a conflict.
+        # Recorded in the log first, so that a writer that loaded the session earlier gets a conflict.
         held.log.start_fresh()
         self._save(conversation_id, held)
         self._store.delete(self._prefix + conversation_id)
         self._forget(conversation_id)
 
     def _forget(self, conversation_id: str) -> None:
-        """Entries of a conversation that are no longer its newest are looked for in the store."""
+        """Forgets where the entries of a conversation were last seen. Later look-ups search the store."""
         for head in [head for head, of in self._where.items() if of == conversation_id]:
             del self._where[head]
 
@@ -125,7 +128,7 @@ class StoreConversations(ConversationStore):
 
 
 class _Held:
-    """What a session's log holds of a conversation: its newest record, and its entries as JSON."""
+    """A conversation's content in a session's log: its newest record, and its entries as JSON."""
 
     def __init__(self, log: Conversation, revision: int) -> None:
         self.log, self.revision = log, revision

@@ -1,4 +1,6 @@
-"""Objects of Python libraries as the dicts that the planner reads. Nothing is imported: their attributes tell what they are."""
+"""Conversion of objects of Python libraries to the dicts that the planner reads. It imports none of these
+libraries: attributes identify the objects.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ ROLES = {
 
 
 def plain(value: Any) -> Any:
-    """What `json.dumps` asks for an object that it does not know: its own dump, if it has one."""
+    """Converts an object that `json.dumps` cannot serialize, with the object's own dump method. Raises
+    `TypeError` if it has none.
+    """
     for name in ("model_dump", "to_dict", "dict"):
         dump = getattr(value, name, None)
         if callable(dump):
@@ -27,16 +31,16 @@ def plain(value: Any) -> Any:
 
 
 def messages(given: Any) -> Any:
-    """One message or a list of them, each a dict of a provider."""
+    """Converts a message or a list of messages to dicts in a provider's format."""
     if isinstance(given, (list, tuple)):
         return [message(one) for one in given]
     return message(given)
 
 
 def message(given: Any) -> Any:
-    """A message as a dict: a LangChain message by its attributes, an object of an SDK by its dump.
+    """Converts a message to a dict: a LangChain message by its attributes, an object of an SDK by its dump.
 
-    Of a whole response of OpenAI Chat, the message of its first choice.
+    For a whole response of OpenAI Chat, returns the message of its first choice.
     """
     if not isinstance(given, (dict, str, bytes)) and callable(getattr(given, "model_dump", None)):
         if not hasattr(given, "additional_kwargs"):
@@ -51,7 +55,7 @@ def message(given: Any) -> Any:
 
 
 def langchain(message: Any) -> dict[str, Any]:
-    """A LangChain message: chunks and subclasses too."""
+    """Converts a LangChain message, including chunks and subclasses."""
     kind = str(message.type).removesuffix("MessageChunk").lower()
     wire: dict[str, Any] = {"role": ROLES.get(kind, getattr(message, "role", kind))}
     if kind == "system" and message.additional_kwargs.get("__openai_role__") == "developer":
@@ -66,7 +70,7 @@ def langchain(message: Any) -> dict[str, Any]:
         told = [call(one["id"], one["name"], json.dumps(one["args"], ensure_ascii=False)) for one in calls]
         told += [call(one["id"], one["name"] or "", one["args"] or "") for one in invalid]
         wire["tool_calls"] = told
-        # Anthropic's own blocks say the same calls.
+        # Anthropic's own blocks repeat the same calls.
         if isinstance(content, list):
             wire["content"] = [one for one in wire["content"] if one.get("type") not in ("tool_use", "tool_call")]
     if kind == "tool":
@@ -78,7 +82,9 @@ def langchain(message: Any) -> dict[str, Any]:
 
 
 def block(given: Any) -> Any:
-    """A block of content in the form of a provider; LangChain's own blocks of media become those of OpenAI."""
+    """Converts a block of content to a provider's format. LangChain's own media blocks become those of
+    OpenAI.
+    """
     if isinstance(given, str):
         return {"type": "text", "text": given}
     if not isinstance(given, dict):
@@ -95,7 +101,7 @@ def block(given: Any) -> Any:
 
 
 def call(id: str | None, name: str, arguments: str) -> dict[str, Any]:
-    """A tool call in the form of OpenAI Chat."""
+    """Returns a tool call in the format of OpenAI Chat."""
     wire: dict[str, Any] = {"type": "function", "function": {"name": name, "arguments": arguments}}
     if id:
         wire["id"] = id

@@ -1,11 +1,12 @@
-"""Haystack: a chat generator that holds a token budget in an Agent's loop, a compactor and a token counter.
+"""Haystack: a chat generator with a token budget for an Agent's loop, a compactor and a token counter.
 
     generator = ContextWindowChatGenerator(OpenAIChatGenerator(model="gpt-4o"), "gpt-4o", prompt_budget=8_000)
     agent = Agent(chat_generator=generator, tools=tools)
 
-The history stays whole: only what is sent is planned. Hooks of an Agent cannot do that: what a `before_llm` hook
-changes is the Agent's own state, for good. To load any of this from a file, first call
-`allow_deserialization_module("context_window.haystack")`. Made for haystack-ai 3.4; compaction is experimental there.
+The history stays complete: only the messages for the model are planned. Hooks of an Agent cannot do that,
+because a `before_llm` hook changes the Agent's own state permanently. To load any of these classes from a
+file, first call `allow_deserialization_module("context_window.haystack")`. Supports haystack-ai 3.4, in which
+compaction is experimental.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ __all__ = ["ContextWindowChatGenerator", "ContextWindowCompactor", "ContextWindo
 
 
 def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
-    """A message of Haystack as the planner reads it. `provider` is the wire format in which files are said."""
+    """Converts a message of Haystack to dicts for the planner. `provider` is the wire format for files."""
     if message.tool_call_results:
-        # A list of results is several messages. Without an id a call is known by its tool's name.
+        # A list of results is several messages. A call without an id is identified by its tool's name.
         told = [(one.origin.id or one.origin.tool_name, one.result) for one in message.tool_call_results]
         return [{"role": "tool", "tool_call_id": id, "content": _content(said, provider)} for id, said in told]
     said = [*message.reasonings, *map(TextContent, message.texts), *message.images, *message.files]
@@ -87,7 +88,9 @@ def _parts(one: Any, provider: str) -> list[dict[str, Any]]:
 
 
 def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
-    """The thoughts of Anthropic and Bedrock. What another provider sealed is sent as it is."""
+    """Returns the signed reasoning of Anthropic and Bedrock. Signed reasoning of other providers is sent
+    unchanged.
+    """
     found: list[dict[str, Any]] = []
     for thought in one.extra.get("reasoning_contents") or []:
         said = thought.get("reasoning_content") or {}
@@ -99,10 +102,10 @@ def _sealed(one: ReasoningContent) -> list[dict[str, Any]]:
 
 
 def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
-    """A copy with what the planner changed; the history's own message stays as it is."""
+    """Returns a copy with the planner's changes. The history's own message stays unchanged."""
     wire = item.messages("openai")[0]
     content: list[Any] = list(own._content)
-    # Media in a form that the planner does not know are the integration's matter: only results are shortened.
+    # The planner may not know the format of other media, so only results are shortened.
     if result := own.tool_call_result:
         if "text" in item.changed and isinstance(wire["content"], str):
             result = replace(result, result=wire["content"])
@@ -123,7 +126,9 @@ def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") 
 
 
 def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], provider: str) -> list[ChatMessage]:
-    """The prompt as Haystack has it. Texts that the planner adds at the head are appended to the system message."""
+    """Returns the prompt as messages of Haystack. System texts from the planner are appended to the system
+    message.
+    """
     system = given[0] if given and given[0].is_from(ChatRole.SYSTEM) else None
     texts: list[str] = []
     messages: list[ChatMessage] = []
@@ -146,27 +151,30 @@ def framed(sent: Iterable[Sent[ChatMessage]], given: Sequence[ChatMessage], prov
 
 
 def _tools(tools: ToolsType | None) -> dict[str, Any]:
-    """Tools as an argument of a plan."""
+    """Returns tools as an argument of `Manager.plan`."""
     all = flatten_tools_or_toolsets(tools) if tools else []
     return {"tools": [{"type": "function", "function": one.tool_spec} for one in all]} if all else {}
 
 
 def headed(given: Sequence[ChatMessage]) -> tuple[str | None, list[ChatMessage]]:
-    """The system text at the head, and the messages after it."""
+    """Splits messages into the system text at the beginning and the messages after it."""
     has = bool(given) and given[0].is_from(ChatRole.SYSTEM)
     return given[0].text if has else None, list(given[1:] if has else given)
 
 
 @component
 class ContextWindowChatGenerator:
-    """A chat generator whose every request fits the budget: tool calls keep their results, the question stays.
+    """A chat generator whose requests fit a token budget. Tool calls keep their results, and the question
+    stays.
 
-    `chat_generator` is the one that is asked, `manager` a `Manager` or a model's name; the other arguments are those of
-    `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...). Tools are counted. A request that the provider
-    refuses as too long is planned smaller and sent again, `retries` times at the most.
+    `chat_generator` is the inner generator, and `manager` is a `Manager` or a model's name. The other
+    arguments are those of `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...).
+    Tools are counted. If the provider rejects a request as too long, a smaller one is planned and sent, at
+    most `retries` times.
 
-    One instance serves many conversations, the `most` ones used last. `plan` is the plan of the newest request. Raises
-    `BudgetError` where the budget is 0; a minimum that does not fit is sent, and `plan.overflow` tells.
+    One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
+    newest request. Raises `BudgetError` if the budget is 0. If the required items do not fit, they are sent
+    anyway and `plan.overflow` is set.
     """
 
     def __init__(
@@ -181,19 +189,19 @@ class ContextWindowChatGenerator:
         self._histories: Histories[ChatMessage] = Histories(self.manager, to_wire, most=most)
 
     def __getattr__(self, name: str) -> Any:
-        # `warm_up`, `close` and their like are the inner generator's.
+        # `warm_up`, `close` and similar attributes belong to the inner generator.
         if name.startswith("_") or name == "chat_generator":
             raise AttributeError(name)
         return getattr(self.chat_generator, name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The component as a dict; of the manager it has the model's name."""
+        """Returns the component as a dict. The manager is represented by its model's name."""
         inner = component_to_dict(self.chat_generator, "chat_generator")
         return default_to_dict(self, chat_generator=inner, manager=self.manager.name, **self._settings)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ContextWindowChatGenerator:
-        """The component of a dict that `to_dict` made."""
+        """Creates the component from a dict of `to_dict`."""
         deserialize_component_inplace(data["init_parameters"], key="chat_generator")
         return default_from_dict(cls, data)
 
@@ -205,7 +213,7 @@ class ContextWindowChatGenerator:
         tools: ToolsType | None = None,
         streaming_callback: StreamingCallbackT | None = None,
     ) -> dict[str, Any]:
-        """Asks the inner generator with what fits. Returns what it returns."""
+        """Calls the inner generator with the planned messages, and returns its result."""
         given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
         given = {key: value for key, value in given.items() if value is not None}
         turn = self._turn(messages, tools)
@@ -226,7 +234,7 @@ class ContextWindowChatGenerator:
         tools: ToolsType | None = None,
         streaming_callback: StreamingCallbackT | None = None,
     ) -> dict[str, Any]:
-        """As `run`; plans in a thread of its own."""
+        """Calls the inner generator like `run`. Plans in a separate thread."""
         given = {"generation_kwargs": generation_kwargs, "tools": tools, "streaming_callback": streaming_callback}
         given = {key: value for key, value in given.items() if value is not None}
         ask: Any = getattr(self.chat_generator, "run_async", None)
@@ -255,37 +263,37 @@ def _listed(messages: list[ChatMessage] | str) -> list[ChatMessage]:
 
 
 def commit(turn: Turn[ChatMessage], answered: dict[str, Any]) -> None:
-    """Stores the reply, if there is just one."""
+    """Stores the reply if there is exactly one."""
     replies = answered.get("replies") or []
     if len(replies) == 1:
         turn.commit(replies[0], known_usage(replies[0].meta.get("usage")))
 
 
 class ContextWindowTokenCounter(TokenCounter):
-    """Exact counts of messages and tools, for a `CompactionHook` and anything else that takes a `TokenCounter`."""
+    """Exact counts of messages and tools, for a `CompactionHook` and other users of a `TokenCounter`."""
 
     def __init__(self, manager: Manager | str) -> None:
         self.manager = manager_of(manager)
 
     def count(self, messages: list[ChatMessage], tools: ToolsType | None = None) -> int:
-        """Tokens of messages, and of the tools sent with them; 0 where there is nothing."""
+        """Returns the tokens of messages and of the tools sent with them. Returns 0 if there are neither."""
         if not messages and not tools:
             return 0
         wire = [one for message in messages for one in wired(message, self.manager.wire_format)]
         return self.manager.count_messages(wire, **_tools(tools))
 
     def to_dict(self) -> dict[str, Any]:
-        """The counter as a dict; of the manager it has the model's name."""
+        """Returns the counter as a dict. The manager is represented by its model's name."""
         return default_to_dict(self, manager=self.manager.name)
 
 
 class ContextWindowCompactor(Compactor):
-    """Compacts what an Agent keeps: in place of the oldest messages it leaves out what matters least.
+    """Compacts the messages of an Agent: drops the least important messages instead of the oldest.
 
-    The history does not stay whole: `CompactionHook` writes what this returns into the Agent's state, so that what was
-    left out is gone for the rest of the run and from the `messages` that the Agent returns. With a
-    `ContextWindowChatGenerator` in its place nothing is lost. The arguments beside `manager` are those of
-    `Manager.plan`, without `prompt_budget`: that is the hook's target.
+    The history does not stay complete. `CompactionHook` writes the result into the Agent's state. Dropped
+    messages are missing for the rest of the run and in the `messages` that the Agent returns. Use a
+    `ContextWindowChatGenerator` instead to keep everything. The arguments after `manager` are those of
+    `Manager.plan` except `prompt_budget`, which is the hook's target.
     """
 
     def __init__(self, manager: Manager | str, **request: Any) -> None:
@@ -295,10 +303,12 @@ class ContextWindowCompactor(Compactor):
     def compact(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """What is kept within `target_tokens`, as `token_counter` counts them; None where nothing gets smaller."""
+        """Returns the messages within `target_tokens`, counted by `token_counter`. Returns None if the
+        result would not be smaller.
+        """
         before = token_counter.count(messages)
         exact = ContextWindowTokenCounter(self.manager).count(messages)
-        # The target is in tokens of another counter, which may count more or fewer.
+        # The target is in tokens of another counter, so it is converted by the ratio of both counts.
         budget = max(1, target_tokens * exact // max(1, before))
         history: History[ChatMessage] = History(self.manager, partial(wired, provider=self.manager.wire_format))
         system, said = headed(messages)
@@ -309,9 +319,9 @@ class ContextWindowCompactor(Compactor):
     async def compact_async(
         self, messages: list[ChatMessage], target_tokens: int, token_counter: TokenCounter
     ) -> list[ChatMessage] | None:
-        """As `compact`, in a thread of its own."""
+        """Compacts like `compact`, in a separate thread."""
         return await asyncio.to_thread(self.compact, messages, target_tokens, token_counter)
 
     def to_dict(self) -> dict[str, Any]:
-        """The compactor as a dict; of the manager it has the model's name."""
+        """Returns the compactor as a dict. The manager is represented by its model's name."""
         return default_to_dict(self, manager=self.manager.name, **self._request)

@@ -7,8 +7,8 @@
     def register(ctx):  # in the plugin; `context.engine: context-window` in config.yaml
         ctx.register_context_engine(Engine())
 
-Hermes takes instances of its own `ContextEngine` alone. It is not imported here: messages are dicts of OpenAI Chat.
-Made for its main branch; the newest release (0.19) has no `select_context` yet.
+Hermes accepts only instances of its own `ContextEngine`. This module does not import it: messages are dicts
+of OpenAI Chat. It supports the main branch of Hermes; the newest release (0.19) has no `select_context` yet.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from .litellm import owned, prompt, replayed, wired
 
 __all__ = ["ContextWindowEngine"]
 
-#: What is not seen of a request (definitions of tools) is reckoned in steps, so that the budget stays for long.
+#: The step in tokens for the invisible part of a request (tool definitions). Steps keep the budget stable.
 STEP = 1024
 
 
 class ContextWindowEngine:
-    """Put before Hermes' `ContextEngine`. `manager` is a `Manager` or a model's name, by default the agent's model.
+    """A base class to put before Hermes' `ContextEngine`. `manager` is a `Manager` or a model's name
+    (default: the agent's model).
 
-    Where the host asks for the messages of a request (`select_context`), they are planned and the transcript stays
-    whole. Where it does not, the transcript is compacted past `threshold_tokens`, without a model. `prompt_budget` is the
-    prompt's, in tokens, by default what the window leaves; the other arguments are those of `Manager.plan`.
+    If the host requests the messages of each request (`select_context`), they are planned and the transcript
+    stays complete. Otherwise, the transcript is compacted beyond `threshold_tokens`, without a model.
+    `prompt_budget` is the prompt budget in tokens (default: the rest of the window). The other arguments are
+    those of `Manager.plan`.
     """
 
     name = "context-window"
@@ -63,25 +65,27 @@ class ContextWindowEngine:
         return copy
 
     def update_model(self, model: str, context_length: int, *_: Any, **__: Any) -> None:
-        """The agent's model and its window in tokens."""
+        """Sets the agent's model and its window in tokens."""
         self.context_length = context_length
         self.threshold_tokens = int(context_length * self.threshold_percent)
         if self._given is None:
             self._use(model)
 
     def update_from_response(self, usage: dict[str, Any]) -> None:
-        """What the last request was billed for, in tokens."""
+        """Records the billed tokens of the last request."""
         self.last_prompt_tokens = usage.get("prompt_tokens") or 0
         self.last_completion_tokens = usage.get("completion_tokens") or 0
         self.last_total_tokens = usage.get("total_tokens") or 0
         if self.plan is not None and self.last_prompt_tokens:
             unseen = self.last_prompt_tokens - self.plan.estimated_tokens_total
-            # Never more than half of the prompt: one request with images says little of the next.
+            # At most half of the prompt, because one request with images does not predict the next.
             most = max(self.plan.prompt_budget // 2 // STEP, 1) * STEP
             self._unseen = min(max(-(-unseen // STEP) * STEP, 0), most)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
-        """Whether the transcript itself has to become shorter: never where the host selects for each request."""
+        """Checks if the transcript must become shorter. Always False if the host selects messages for each
+        request.
+        """
         if hasattr(super(), "select_context"):
             return False
         tokens = self.last_prompt_tokens if prompt_tokens is None else prompt_tokens
@@ -95,7 +99,7 @@ class ContextWindowEngine:
         incoming_message: Any = None,
         budget_tokens: int = 0,
     ) -> list[Any] | None:
-        """The messages of one request in place of these; None where all of them are sent as they are."""
+        """Returns the messages to send instead of these, or None if all of them are sent unchanged."""
         window: dict[str, Any] = {"model_context_len": budget_tokens} if budget_tokens > 0 else {}
         budget = self._budget or self.manager.usage(Conversation(), **window)["budget"]
         asked = {**window, **self._request, "prompt_budget": max(budget - self._unseen, 1)}
@@ -115,7 +119,9 @@ class ContextWindowEngine:
         force: bool = False,
         memory_context: str = "",
     ) -> list[Any]:
-        """The transcript with what matters least left out: to 60 % of what it has or may have."""
+        """Returns the transcript without its least important messages. It is reduced to 60 % of its current
+        or its permitted tokens, whichever is smaller.
+        """
         counted = self.manager.count_messages(list(messages))
         room = (self.threshold_tokens or counted) - max((current_tokens or 0) - counted, 0)
         asked = {**self._request, "prompt_budget": max(min(counted, room) * 6 // 10, 1), "focus": focus_topic}

@@ -1,8 +1,10 @@
-"""LangChain: an agent's requests within a token budget, counts for its own middlewares, and two drop-ins.
+"""LangChain: a token budget for an agent's requests, counts for its own middlewares, and two drop-in
+replacements.
 
     agent = create_agent(model, tools, middleware=[ContextWindowMiddleware("gpt-4o")])
 
-The agent's history stays whole: only what is sent to the model is planned. Made for langchain 1.5 and langchain-core 1.8.
+The agent's history stays complete: only the messages for the model are planned. Supports langchain 1.5 and
+langchain-core 1.8.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ __all__ = ["ContextWindowCompressor", "ContextWindowMiddleware", "TokenCounter",
 
 
 def __getattr__(name: str) -> Any:
-    # The middleware needs all of `langchain`, the rest `langchain-core` alone, which is imported in half the time.
+    # Only the middleware needs `langchain`. The rest needs `langchain-core` alone, which imports in half the
+    # time.
     if name == "ContextWindowMiddleware":
         from . import _langchain_agent
 
@@ -50,7 +53,9 @@ def wired(message: BaseMessage) -> list[dict[str, Any]]:
 def framed(
     sent: Iterable[Sent[BaseMessage]], system: SystemMessage | None
 ) -> tuple[SystemMessage | None, list[BaseMessage]]:
-    """The prompt as LangChain has it: system texts at its head are one system message, the rest are messages."""
+    """Returns the prompt for LangChain: one system message from the system texts at the beginning, and the
+    other messages.
+    """
     texts: list[str] = []
     messages: list[BaseMessage] = []
     for one in sent:
@@ -70,9 +75,9 @@ def framed(
 
 
 def altered(own: BaseMessage, sent: Sent[BaseMessage]) -> BaseMessage:
-    """A copy with what the planner changed; the history's own message stays as it is."""
+    """Returns a copy with the planner's changes. The history's own message stays unchanged."""
     item, update = sent.item, dict[str, Any]()
-    # Content in parts is the integration's matter, but for a result that is shortened.
+    # The integration decides about content in parts, except for a shortened tool result.
     if "text" in item.changed and (isinstance(own.content, str) or own.type == "tool"):
         update["content"] = item.text
     if "reasoning" in item.changed and isinstance(own.content, list):
@@ -89,7 +94,7 @@ def altered(own: BaseMessage, sent: Sent[BaseMessage]) -> BaseMessage:
 
 
 def retrieved(document: Any, at: int) -> Any:
-    """A LangChain document as one of the planner's. Without a score of its own its place says how good it is."""
+    """Converts a LangChain document to one of the planner's. Without a score, its position determines one."""
     if not isinstance(document, Document):
         return document
     meta = document.metadata
@@ -105,9 +110,11 @@ def retrieved(document: Any, at: int) -> Any:
 
 
 class TokenCounter:
-    """Exact counts for LangChain's own middlewares: `SummarizationMiddleware(model, token_counter=TokenCounter("gpt-4o"))`.
+    """Exact counts for LangChain's own middlewares: `SummarizationMiddleware(model,
+    token_counter=TokenCounter("gpt-4o"))`.
 
-    Takes a list of messages, and `tools`. Counts of messages are kept, so that a longer history costs what is new of it.
+    Accepts a list of messages, and `tools`. Counts of messages are cached, so a longer history costs only its
+    new messages.
     """
 
     def __init__(self, manager: Manager | str, *, kept: int = 20_000) -> None:
@@ -126,7 +133,7 @@ class TokenCounter:
         return total
 
     def _count(self, message: BaseMessage) -> int:
-        # The message is kept beside its count: otherwise another one could get its address.
+        # The message is kept with its count. Otherwise another message could get its address and its count.
         known = self._counts.get(id(message))
         if known is not None and known[0] is message:
             return known[1]
@@ -138,7 +145,9 @@ class TokenCounter:
 
 
 def digest(manager: Manager | str) -> Callable[[Any], str]:
-    """A `summarizer` for `SummarizationMiddleware` that asks no model: what was asked, done and answered, in few words."""
+    """Returns a `summarizer` for `SummarizationMiddleware` that needs no model. Its summary contains
+    requests, actions and answers in brief.
+    """
     planner = manager_of(manager)
 
     def summarise(messages: Sequence[BaseMessage]) -> str:
@@ -152,14 +161,16 @@ def digest(manager: Manager | str) -> Callable[[Any], str]:
     return summarise
 
 
-#: So many counters have conversations at a time: the ones used last.
+#: The maximum number of counters with conversations. The last used ones are kept.
 _TRIMMERS = 16
 _trimmers: dict[Any, Histories[BaseMessage]] = {}
 _trimmers_lock = threading.Lock()
 
 
 def _trimmer(counter: Any) -> Histories[BaseMessage] | None:
-    """The conversations that are trimmed with this counter; None for a counter that is not ours."""
+    """Returns the conversations that are trimmed with this counter, or None for a counter of another
+    package.
+    """
     if isinstance(counter, TokenCounter):
         counter = counter.manager
     if not isinstance(counter, (str, Manager)) or counter == "approximate":
@@ -175,11 +186,13 @@ def _trimmer(counter: Any) -> Histories[BaseMessage] | None:
 def trim_messages(
     messages: Any = None, *, max_tokens: int | None = None, token_counter: Any = None, **settings: Any
 ) -> Any:
-    """`langchain_core.messages.trim_messages`, planned: in place of the oldest messages it leaves out what matters least.
+    """Trims messages like `langchain_core.messages.trim_messages`, with a plan: drops the least important
+    messages instead of the oldest.
 
-    `token_counter` is a model's name, a `Manager` or a `TokenCounter`; `max_tokens` the prompt's budget in tokens.
-    `include_system`, `start_on` and `end_on` mean what they do there. Anything else (`strategy="first"`,
-    `allow_partial=True`, a counter that is a function) is left to LangChain. Without messages it is a runnable.
+    `token_counter` is a model's name, a `Manager` or a `TokenCounter`. `max_tokens` is the prompt budget in
+    tokens. `include_system`, `start_on` and `end_on` have the same meaning as in LangChain. All other
+    settings (`strategy="first"`, `allow_partial=True`, a function as counter) are passed to LangChain.
+    Without messages, returns a runnable.
     """
     if messages is None:
         later = partial(trim_messages, max_tokens=max_tokens, token_counter=token_counter, **settings)
@@ -196,7 +209,7 @@ def trim_messages(
             counter = TokenCounter(counter)
         return _trim_messages(messages, max_tokens=max_tokens, token_counter=counter, **settings)
     given = messages.to_messages() if hasattr(messages, "to_messages") else messages
-    # What are messages already stay the objects that they are.
+    # Objects that are messages already stay the same objects.
     whole: list[BaseMessage] = convert_to_messages(given)
     if settings.get("end_on"):
         while whole and not _is_one_of(whole[-1], settings["end_on"]):
@@ -207,7 +220,8 @@ def trim_messages(
     if not settings.get("include_system") and any(one.own is None or one.item.changed for one in sent) | (
         len(sent) < len(whole)
     ):
-        # Something had to go, and of all messages those of the system are the oldest.
+        # Not everything fits, and without `include_system` the system messages are dropped first, as the
+        # oldest ones.
         sent = _fitting(histories, [one for one in whole if not isinstance(one, SystemMessage)], max_tokens)
     kept: list[BaseMessage] = []
     for one in sent:
@@ -238,9 +252,10 @@ def _is_one_of(message: BaseMessage, kinds: Any) -> bool:
 
 
 class ContextWindowCompressor(BaseDocumentCompressor):
-    """Whole documents within a token budget, the best first: for a `ContextualCompressionRetriever`.
+    """Whole documents within a token budget, the best first, for a `ContextualCompressionRetriever`.
 
-    The score is the document's `relevance_score` or `score`; without one its place in the list says how good it is.
+    The score is the document's `relevance_score` or `score`. Without either, its position in the list
+    determines the score.
     """
 
     manager: Any
@@ -255,7 +270,7 @@ class ContextWindowCompressor(BaseDocumentCompressor):
         items: list[Any] = []
         for at, document in enumerate(documents):
             item = retrieved(document, at)
-            # Two documents of one id would be taken for one.
+            # Two documents with the same id would count as one.
             if item.id in own:
                 item = Retrieved(f"{item.id}#{at}", item.score, item.text, item.source)
             own[item.id] = document

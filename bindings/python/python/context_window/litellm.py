@@ -1,11 +1,12 @@
-"""LiteLLM: every chat request of its SDK, router and proxy within a token budget, and its `trim_messages`, planned.
+"""LiteLLM: a token budget for every chat request of its SDK, router and proxy, and a planned `trim_messages`.
 
     from litellm.integrations.custom_logger import CustomLogger
 
     litellm.callbacks = [hook(CustomLogger, prompt_budget=8_000)]
 
-LiteLLM calls nothing but instances of its own `CustomLogger`: `hook` makes one. LiteLLM itself is not imported here.
-Messages and tools are dicts of OpenAI Chat, or objects that have a `model_dump`. Made for litellm 1.110.
+LiteLLM calls only instances of its own `CustomLogger`, and `hook` creates one. This module does not import
+LiteLLM. Messages and tools are dicts of OpenAI Chat, or objects with a `model_dump`. It supports litellm
+1.110.
 """
 
 from __future__ import annotations
@@ -23,31 +24,33 @@ from ._history import Histories, History
 
 __all__ = ["ContextWindowHook", "hook", "trim_messages"]
 
-#: The calls whose `messages` are those of OpenAI Chat.
+#: The call types whose `messages` have the format of OpenAI Chat.
 CHAT = ("completion", "acompletion")
 
-#: So many models have conversations at a time: clients of a proxy name what they like.
+#: The maximum number of models with conversations. Clients of a proxy may send any model name.
 MODELS = 64
 
 _decode = json.JSONDecoder().raw_decode
 
 
 class Own(str):
-    """A message as JSON, beside the caller's object: dicts are edited in place, so identity says nothing of them.
+    """A message as JSON, together with the caller's object. Dicts may be edited in place, so identity is not
+    enough.
 
-    Behind the JSON stands what else the plan hangs on: a conversation under other settings is another one.
+    The JSON is followed by a hash of the other inputs of the plan. A conversation under other settings is
+    another one.
     """
 
     message: Any
 
     def wire(self) -> dict[str, Any]:
-        """The message as a dict of its own."""
+        """Returns the message as a new dict."""
         found: dict[str, Any] = _decode(self)[0]
         return found
 
 
 def owned(messages: Sequence[Any], request: Mapping[str, Any]) -> list[Own]:
-    """The messages of one request."""
+    """Converts the messages of one request."""
     settings = json.dumps(request, default=_said, sort_keys=True).encode()
     behind = "\n" + hashlib.blake2b(settings, digest_size=8).hexdigest()
     given = [Own(json.dumps(one, default=_wire.plain) + behind) for one in messages]
@@ -68,12 +71,12 @@ def wired(own: Own) -> list[dict[str, Any]]:
 
 
 def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]) -> Plan:
-    """The plan of a list of messages, which depends on the list and the request alone.
+    """Plans a list of messages. The result depends only on the list and the request.
 
-    Nothing tells which prompts were sent before, or by which process. So each reply in the list is stored beside the
-    plan of what stands before it. Of a list that goes on only what is new is planned.
+    Earlier prompts, and the processes that sent them, are unknown. So each reply in the list is stored with a
+    plan of the messages before it. If a list continues an earlier one, only its new messages are planned.
     """
-    # What the list of another time left behind must not count.
+    # A previous prompt of another list must not influence this plan.
     asked = {**request, "previous": None}
     with history.lock:
         known = history.known(given)
@@ -82,7 +85,7 @@ def replayed(history: History[Own], given: list[Own], request: Mapping[str, Any]
             known = 0
         replies = [at for at in range(max(known, 1), len(given)) if given[at].wire().get("role") == "assistant"]
         if known == 0 and replies:
-            # As long as nothing had to go, the newest reply says the same as all of them.
+            # If everything fits, storing the newest reply has the same effect as storing all of them.
             if _whole(history.plan(given[: replies[-1]], **asked)):
                 replies = replies[-1:]
             else:
@@ -97,7 +100,9 @@ def _whole(plan: Plan) -> bool:
 
 
 def prompt(history: History[Own], plan: Plan) -> list[Any]:
-    """The messages to send: the caller's own objects, copies where something of them changed, dicts for what is new."""
+    """Returns the messages to send: the caller's own objects, copies of changed ones, and dicts for added
+    ones.
+    """
     messages: list[Any] = []
     for one in history.sent(plan):
         if one.own is None:
@@ -122,7 +127,7 @@ def _altered(own: Own, item: ItemMessage) -> dict[str, Any]:
 
 
 class _Models:
-    """The conversations of each model, and how its manager is made."""
+    """The conversations of each model, and a function that creates its manager."""
 
     def __init__(self, manager_for: Callable[[str], Manager] | None, most: int) -> None:
         self._manager_for = manager_for or Manager
@@ -140,22 +145,26 @@ class _Models:
 
 
 class ContextWindowHook:
-    """Plans every chat request: what is sent fits the budget, tool calls keep their results, the question stays.
+    """Plans every chat request. The prompt fits its budget, tool calls keep their results, and the question
+    stays.
 
-    `manager_for` makes the `Manager` of a model's name (`Manager` itself by default); `prompt_budget` is the prompt's, in
-    tokens, without it what the model's window leaves; the other arguments are those of `Manager.plan`.
+    `manager_for` creates the `Manager` for a model's name (default: `Manager` itself). `prompt_budget` is the
+    prompt budget in tokens (default: the rest of the model's window). The other arguments are those of
+    `Manager.plan`.
 
-    A request is planned after its deployment is chosen (`async_pre_call_deployment_hook`), or with
-    `before_routing=True` before that, for the name that the proxy's client gave (`async_pre_call_hook`); one of both.
-    The same messages become the same prompt, in any process and after any restart. Asynchronous chat calls only: for
-    others there is `messages`. `most` conversations are kept for each model, of which only what is new is read.
+    A request is planned once. By default this happens after its deployment is chosen
+    (`async_pre_call_deployment_hook`). With `before_routing=True` it happens earlier, for the model name from
+    the proxy's client (`async_pre_call_hook`). Equal messages give equal prompts, in any process and after
+    any restart. Only asynchronous chat calls are planned; use `messages` for others. For each model, `most`
+    conversations are cached, of which only new messages are read.
 
-    To register it, give it LiteLLM's base: `class Hook(ContextWindowHook, CustomLogger)`, or use `hook`.
+    To register the hook, add LiteLLM's base class: `class Hook(ContextWindowHook, CustomLogger)`, or use
+    `hook`.
     """
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        # The proxy calls this method only where the class itself has it, not one that it inherits from.
+        # The proxy calls this method only if the class itself defines it, not if it is inherited.
         cls.async_pre_call_hook = cls.async_pre_call_hook  # type: ignore[method-assign]
 
     def __init__(
@@ -177,7 +186,9 @@ class ContextWindowHook:
     def messages(
         self, model: str, messages: Sequence[Any], tools: Sequence[Any] | None = None, **request: Any
     ) -> list[Any]:
-        """The messages to send in place of these; `plan` is their plan then. Raises what `Manager.plan` raises."""
+        """Returns the messages to send instead of these, and sets `plan`. Raises the errors of
+        `Manager.plan`.
+        """
         asked: dict[str, Any] = {
             "prompt_budget": self.prompt_budget,
             "tools": tools or None,
@@ -191,18 +202,18 @@ class ContextWindowHook:
             return prompt(history, plan)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
-        """The arguments of the call with its messages planned; None where there is nothing to change."""
+        """Returns the call's arguments with planned messages, or None if nothing changes."""
         return None if self.before_routing else await self._planned(kwargs, call_type)
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: Any
     ) -> dict[str, Any] | None:
-        """The proxy's request with its messages planned; None where there is nothing to change."""
+        """Returns the proxy's request with planned messages, or None if nothing changes."""
         return await self._planned(data, call_type) if self.before_routing else None
 
     async def _planned(self, call: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         messages = call.get("messages")
-        # A model that is given by position is told by the call's own record alone.
+        # If the model is passed by position, only the call's own record contains it.
         model = call.get("model") or getattr(call.get("litellm_logging_obj"), "model", None)
         if getattr(call_type, "value", call_type) not in CHAT or not messages or not isinstance(model, str):
             return None
@@ -213,7 +224,9 @@ class ContextWindowHook:
 
 
 def hook(base: type, *arguments: Any, **settings: Any) -> Any:
-    """A `ContextWindowHook` that is also a `base`: LiteLLM's `CustomLogger`. The arguments are those of the hook."""
+    """Creates a `ContextWindowHook` that is also a `base`, which is LiteLLM's `CustomLogger`. The
+    arguments are those of the hook.
+    """
     return type("ContextWindowHook", (ContextWindowHook, base), {})(*arguments, **settings)
 
 
@@ -227,12 +240,13 @@ def trim_messages(
     return_response_tokens: bool = False,
     max_tokens: int | None = None,
 ) -> Any:
-    """`litellm.utils.trim_messages`, planned: whole messages leave, and tool calls keep their results.
+    """Trims messages like `litellm.utils.trim_messages`, with a plan: whole messages are dropped, and tool
+    calls keep their results.
 
-    `max_tokens` is the prompt's budget in tokens; without it `trim_ratio` of the model's window. Returns the list,
-    and with `return_response_tokens` a pair of it and the tokens of the budget that are left. The messages are the
-    caller's own; a copy of one is shorter where a prompt of the last exchange alone would be too long. Without
-    `max_tokens` and a model that is known, all of them.
+    `max_tokens` is the prompt budget in tokens (default: `trim_ratio` of the model's window). Returns the
+    list, or with `return_response_tokens` a pair of the list and the remaining tokens of the budget. The
+    messages are the caller's own. If the last exchange alone is too long, a shortened copy replaces one of
+    them. Without `max_tokens` and a known model, all messages are returned.
     """
     name = model or "gpt-4o"
     histories = _trimmers.of(name)

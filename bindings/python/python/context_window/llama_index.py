@@ -1,12 +1,13 @@
-"""LlamaIndex: a language model that holds a token budget inside of the tool loop, a memory, and a node postprocessor.
+"""LlamaIndex: a language model with a token budget for every step of a tool loop, a memory, and a node
+postprocessor.
 
     llm = ContextWindowLLM(OpenAI("gpt-4o"), "gpt-4o", prompt_budget=8_000)
     memory = ContextWindowMemory.from_defaults(llm=llm)
     await FunctionAgent(llm=llm, tools=tools).run("How long do refunds take?", memory=memory)
 
-The history stays whole: only what is sent is planned. An agent sends its memory and then the calls and results of the
-run, so that only the language model sees the whole request. LlamaIndex's own memories cut the history by a limit of
-their own before that. Made for llama-index-core 0.14.
+The history stays complete: only the messages for the model are planned. An agent sends its memory, followed
+by the calls and results of the run. So only the language model sees the whole request. LlamaIndex's own
+memories cut the history earlier, by a limit of their own. Supports llama-index-core 0.14.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from ._history import SYSTEM, Histories, Sent, Turn, known_usage
 
 __all__ = ["ContextWindowLLM", "ContextWindowMemory", "ContextWindowPostprocessor"]
 
-#: A manager, or a model's name. As JSON it is the name; pickled it is whole.
+#: A manager, or a model's name. In JSON it is the name; a pickle contains the whole manager.
 Managed = Annotated[
     Manager,
     BeforeValidator(lambda given: Manager(given) if isinstance(given, str) else given),
@@ -58,7 +59,9 @@ _IDS = ("call_id", "id", "tool_id", "toolUseId")
 
 
 def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str, Any]]:
-    """A message of LlamaIndex as the planner reads it. `provider` is the wire format in which documents are said."""
+    """Converts a message of LlamaIndex to dicts for the planner. `provider` is the wire format for
+    documents.
+    """
     said = message.additional_kwargs
     wire: dict[str, Any] = {"role": _ROLES.get(message.role, message.role.value)}
     if message.role in _SYSTEM:
@@ -76,7 +79,9 @@ def wired(message: ChatMessage, provider: str = "openai_chat") -> list[dict[str,
 
 
 def _parts(block: Any, provider: str) -> list[dict[str, Any]]:
-    """What a block says; tool calls stand beside the content, marks of a cache say nothing."""
+    """Returns the content parts of a block. Tool calls are separate from the content, and cache marks have
+    none.
+    """
     if isinstance(block, li.TextBlock):
         return [{"type": "text", "text": block.text}]
     if isinstance(block, (li.CitableBlock, li.CitationBlock)):
@@ -102,7 +107,7 @@ def _parts(block: Any, provider: str) -> list[dict[str, Any]]:
 
 
 def _url(block: Any, data: Any, mime: str | None) -> str:
-    # What an address leads to is not read here.
+    # The content behind a URL is not read.
     if isinstance(data, bytes):
         return f"data:{mime or 'application/octet-stream'};base64,{data.decode()}"
     return str(block.url) if block.url and data is None else str(block.inline_url())
@@ -113,14 +118,16 @@ def _signature(block: Any) -> Any:
 
 
 def _thought(block: Any) -> str:
-    """Reasoning that the planner can read; what a provider sealed in another way is sent as it is."""
+    """Returns reasoning that the planner can read. Returns an empty string for reasoning that is signed in
+    another way, which is sent unchanged.
+    """
     readable = isinstance(block, li.ThinkingBlock) and (_signature(block) or not block.additional_information)
     return (block.content or "") if readable else ""
 
 
 def _calls(message: ChatMessage) -> list[dict[str, Any]]:
     blocks = [block for block in message.blocks if isinstance(block, li.ToolCallBlock)]
-    # Integrations whose provider has no ids answer a call by its name.
+    # Integrations whose provider has no call ids identify a call by its tool's name.
     told = [(one.tool_call_id or one.tool_name, one.tool_name, one.tool_kwargs) for one in blocks]
     if not blocks:
         given = message.additional_kwargs.get("tool_calls") or []
@@ -130,7 +137,7 @@ def _calls(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _legacy(call: dict[str, Any]) -> tuple[str, str, Any]:
-    """A call in `additional_kwargs`: of OpenAI, Anthropic or Bedrock, or a `ToolSelection`."""
+    """Parses a call in `additional_kwargs`, from OpenAI, Anthropic or Bedrock, or a `ToolSelection`."""
     function = {**call, **(call.get("function") or {})}
     name = function.get("name") or function.get("tool_name") or ""
     arguments: Any = next((function[key] for key in ("arguments", "input", "tool_kwargs") if function.get(key)), {})
@@ -138,9 +145,9 @@ def _legacy(call: dict[str, Any]) -> tuple[str, str, Any]:
 
 
 def altered(own: ChatMessage, item: ItemMessage, provider: str = "openai_chat") -> ChatMessage:
-    """A copy with what the planner changed; the history's own message stays as it is."""
+    """Returns a copy with the planner's changes. The history's own message stays unchanged."""
     said, blocks = dict(own.additional_kwargs), list[Any](own.blocks)
-    # Media in a form that the planner does not know are the integration's matter: only results are shortened.
+    # The planner may not know the format of other media, so only results are shortened.
     if "text" in item.changed and own.role in (MessageRole.TOOL, MessageRole.FUNCTION):
         content = item.messages("openai")[0]["content"]
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -167,7 +174,9 @@ def _renamed(call: Any, id: str) -> Any:
 
 
 def framed(sent: Iterable[Sent[ChatMessage]], given: Messages, provider: str) -> list[ChatMessage]:
-    """The prompt as LlamaIndex has it. Texts that the planner adds at the head are appended to the system message."""
+    """Returns the prompt as messages of LlamaIndex. System texts from the planner are appended to the
+    system message.
+    """
     system = given[0] if given and given[0].role in _SYSTEM else None
     texts: list[li.TextBlock] = []
     messages: list[ChatMessage] = []
@@ -188,13 +197,13 @@ def framed(sent: Iterable[Sent[ChatMessage]], given: Messages, provider: str) ->
 
 
 def headed(given: Messages) -> tuple[str | None, list[ChatMessage]]:
-    """The system text at the head, and the messages after it."""
+    """Splits messages into the system text at the beginning and the messages after it."""
     has = bool(given) and given[0].role in _SYSTEM
     return given[0].content if has else None, list(given[1:] if has else given)
 
 
 def usage(response: ChatResponse) -> dict[str, Any] | None:
-    """What a reply was billed for, if the integration tells."""
+    """Returns the billed tokens of a reply, or None if the integration does not report them."""
     told = response.raw.get("usage") if isinstance(response.raw, dict) else getattr(response.raw, "usage", None)
     told = told.model_dump(exclude_none=True) if isinstance(told, BaseModel) else told
     report = known_usage(told) or known_usage(response.additional_kwargs)
@@ -202,7 +211,7 @@ def usage(response: ChatResponse) -> dict[str, Any] | None:
 
 
 class _Planner(Histories[ChatMessage]):
-    """The conversations that are planned. Pickled it has none: they are read again."""
+    """The planned conversations. A pickle contains none of them: they are read again."""
 
     def __init__(self, manager: Manager, most: int) -> None:
         super().__init__(manager, partial(wired, provider=manager.wire_format), most=most)
@@ -212,7 +221,7 @@ class _Planner(Histories[ChatMessage]):
 
 
 class _Turn(Turn[ChatMessage]):
-    """A request of LlamaIndex. Pickled it is None."""
+    """A request of LlamaIndex in progress. A pickle contains None instead."""
 
     def __init__(
         self, planner: _Planner, given: Messages, extra: dict[str, Any], retries: int = 0, key: Any = None
@@ -227,8 +236,8 @@ class _Turn(Turn[ChatMessage]):
         return framed(self.sent, self._given, self.history.manager.wire_format)
 
     def answered(self, response: ChatResponse) -> ChatResponse:
-        """Stores the reply and gives the response back."""
-        # A copy: chat engines write the whole text into the last message of a stream.
+        """Stores the reply and returns the response."""
+        # A copy is stored, because chat engines write the whole text into the last message of a stream.
         self.commit(response.message.model_copy(deep=True), usage(response))
         return response
 
@@ -237,21 +246,26 @@ class _Turn(Turn[ChatMessage]):
 
 
 def _fields(of: type[BaseModel], given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments as the fields that they are, and those of a request as one field."""
+    """Splits arguments into the fields of a class and the arguments of a request, which become the field
+    `request`.
+    """
     own = {key: given.pop(key) for key in list(given) if key in of.model_fields}
     return {**own, "request": {**own.get("request", {}), **given}}
 
 
 class ContextWindowLLM(FunctionCallingLLM):
-    """A language model whose every chat request fits the budget: tool calls keep their results, the question stays.
+    """A language model whose chat requests fit a token budget. Tool calls keep their results, and the
+    question stays.
 
-    `llm` is the model that is asked, `manager` a `Manager` or a model's name; the other arguments are those of
-    `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...). Tools are counted. A request that the provider
-    refuses as too long is planned smaller and sent again, `retries` times at the most; a stream that has begun is not.
-    What is no chat (`complete`, attributes) is the inner model's own.
+    `llm` is the inner model, and `manager` is a `Manager` or a model's name. The other arguments are those of
+    `Manager.plan` (`prompt_budget` in tokens, `max_completion_tokens`, `focus`, ...). Tools are counted. If
+    the provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times. A
+    stream that has begun is not repeated. Everything except chat (`complete`, attributes) is passed to the
+    inner model.
 
-    One instance serves many conversations, the `most` ones used last. `plan` is the plan of the newest request. Raises
-    `BudgetError` where the budget is 0; a minimum that does not fit is sent, and `plan.overflow` tells.
+    One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
+    newest request. Raises `BudgetError` if the budget is 0. If the required items do not fit, they are sent
+    anyway and `plan.overflow` is set.
     """
 
     llm: SerializeAsAny[LLM]
@@ -264,7 +278,7 @@ class ContextWindowLLM(FunctionCallingLLM):
     _last: _Turn | None = PrivateAttr(default=None)
 
     def __init__(self, llm: LLM, manager: Manager | str, **given: Any) -> None:
-        # What prompts and programs read of a model.
+        # Prompts and programs read these fields of a model, so they equal those of the inner model.
         alike = {key: getattr(llm, key) for key in LLM.model_fields}
         super().__init__(**{**alike, **_fields(type(self), given), "llm": llm, "manager": manager})
         self._planner = _Planner(self.manager, self.most)
@@ -403,19 +417,22 @@ class ContextWindowLLM(FunctionCallingLLM):
 def _asked(
     call: Any, tools: Sequence[Any], user_msg: Any = None, chat_history: Any = None, *args: Any, **kwargs: Any
 ) -> tuple[list[ChatMessage], Sequence[Any], Call]:
-    """What a model is asked with tools: all messages, the tools, and how it is called with others in place of them."""
+    """Returns the arguments for a request with tools: all messages, the tools, and a function that calls
+    the model with other messages.
+    """
     last = ChatMessage(content=user_msg) if isinstance(user_msg, str) and user_msg else user_msg
     given = [*(chat_history or []), *([last] if last else [])]
     return given, tools, lambda planned: call(tools, None, planned, *args, **kwargs)
 
 
 class ContextWindowMemory(BaseChatStoreMemory):
-    """A memory that hands over what fits a budget, and keeps the whole history in its chat store.
+    """A memory that returns the messages within a budget, and keeps the whole history in its chat store.
 
-    The arguments beside `manager` are those of `Manager.plan` (`prompt_budget` in tokens, ...). The budget is the memory's:
-    what an agent adds to it in its tool loop is not seen here. With a `ContextWindowLLM` as `llm` it hands over
-    everything (`planned=False`), since that model plans the whole request. Chat engines that retrieve measure the
-    prompt before the model sees it, by `metadata.context_window`: give those `planned=True` and a budget.
+    The arguments after `manager` are those of `Manager.plan` (`prompt_budget` in tokens, ...). The budget
+    applies to the memory only: it does not include messages that an agent adds in its tool loop. With a
+    `ContextWindowLLM` as `llm`, the memory returns everything (`planned=False`), because that model plans the
+    whole request. Chat engines with retrieval measure the prompt against `metadata.context_window` before the
+    model sees it. Use `planned=True` and a budget for them.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -445,7 +462,9 @@ class ContextWindowMemory(BaseChatStoreMemory):
         manager: Manager | str | None = None,
         **request: Any,
     ) -> ContextWindowMemory:
-        """A memory for `llm`, or for the model that `manager` names. Raises `TypeError` where neither is given."""
+        """Creates a memory for `llm`, or for the model that `manager` names. Raises `TypeError` if neither
+        is given.
+        """
         if manager is None and llm is None:
             raise TypeError("from_defaults: expected manager or llm")
         if isinstance(llm, ContextWindowLLM):
@@ -459,7 +478,7 @@ class ContextWindowMemory(BaseChatStoreMemory):
 
     @field_serializer("chat_store")
     def serialize_courses_in_order(self, chat_store: BaseChatStore) -> dict[str, Any]:
-        # With pydantic 2.14 a SimpleChatStore that holds messages fails to dump itself.
+        # With pydantic 2.14, a SimpleChatStore with messages cannot be dumped by its own method.
         if not isinstance(chat_store, SimpleChatStore):
             return {**chat_store.model_dump(), "class_name": chat_store.class_name()}
         store = {key: [one.model_dump(mode="json") for one in all] for key, all in chat_store.store.items()}
@@ -472,11 +491,15 @@ class ContextWindowMemory(BaseChatStoreMemory):
 
     @property
     def tokenizer_fn(self) -> Callable[[str], Sequence[int]]:
-        """Chat engines measure with its length what they add: the `initial_token_count` of `get`."""
+        """Chat engines use the length of its result to measure their additions: the `initial_token_count`
+        of `get`.
+        """
         return lambda text: range(self.manager.count(text))
 
     def get(self, input: str | None = None, initial_token_count: int = 0, **kwargs: Any) -> list[ChatMessage]:
-        """The messages to send. `initial_token_count` tokens of the budget are left for one message of the caller's."""
+        """Returns the messages to send. Reserves `initial_token_count` tokens of the budget for one
+        message of the caller.
+        """
         return self._to_send(self.get_all(), initial_token_count)
 
     async def aget(self, input: str | None = None, initial_token_count: int = 0, **kwargs: Any) -> list[ChatMessage]:
@@ -490,16 +513,16 @@ class ContextWindowMemory(BaseChatStoreMemory):
             frame = [self.manager.count_messages(one) for one in ([{"role": "system", "content": "x"}], [])]
             budget = self.manager.plan(Conversation(), **extra).prompt_budget
             extra["prompt_budget"] = max(1, budget - taken - frame[0] + frame[1])
-        # A copy is read: an agent with a state writes that into the newest message in place.
+        # A copy is planned, because an agent with a state writes that state into the newest message in place.
         newest, read = messages[-1], messages[-1].model_copy(deep=True)
         self._last = _Turn(self._planner, [*messages[:-1], read], extra, key="memory")
         return [newest if one is read else one for one in self._last.messages]
 
 
 class ContextWindowPostprocessor(BaseNodePostprocessor):
-    """Whole nodes within `budget` tokens, the best score first; a text that stands there twice is taken once.
+    """Whole nodes within `budget` tokens, the highest scores first. Duplicate texts are included once.
 
-    A node without a score has its place in the list as one.
+    A node without a score gets one from its position in the list.
     """
 
     manager: Managed

@@ -1,10 +1,10 @@
-"""OpenAI Agents SDK: every request of a run within a token budget, and sessions that are kept in a store.
+"""OpenAI Agents SDK: a token budget for every request of a run, and sessions in a store.
 
     planned = ContextWindowFilter("gpt-6-sol", max_completion_tokens=4_000)
     session = StoreSession(Store("sqlite:sessions.db"), "customer-17")
     await Runner.run(agent, "Hello", session=session, run_config=RunConfig(call_model_input_filter=planned))
 
-The session stays whole: only what is sent to the model is planned. Made for openai-agents 0.24.
+The session stays complete: only the messages for the model are planned. Supports openai-agents 0.24.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from ._history import SYSTEM, Histories, Sent, manager_of
 
 __all__ = ["ContextWindowFilter", "StoreSession"]
 
-#: Items that are one message of the planner's log; and what a request may bring beside them, for `Manager.plan`.
+#: The items of one message in the planner's log, and a function that returns the `documents` of a request.
 Group: TypeAlias = tuple[TResponseInputItem, ...]
 Documents: TypeAlias = Callable[[CallModelData[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
 
-#: Items that the planner knows as calls and results; what other types without a `call_id` are; what goes on with what.
+#: Item types that the planner knows as calls and results; the kinds of types without a `call_id`; and the
+#: kinds that continue a message of each kind.
 _FUNCTIONS = ("function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output")
 _KINDS = {"reasoning": "reasoning", "mcp_approval_request": "call", "mcp_approval_response": "result"}
 _GOES_ON = {"reasoning": ("reasoning", "said", "call", "other"), "said": ("call",), "call": ("call",)}
 
-#: The type of the parts of a log that hold a session's items.
+#: The type of the log parts that contain a session's items.
 _HELD = "openai_agents_item"
 
 
@@ -57,12 +58,15 @@ def _call_id(item: dict[str, Any]) -> Any:
 
 
 def grouped(items: Iterable[TResponseInputItem]) -> list[Group]:
-    """Items of Responses, together where the planner takes them for one message: reasoning, what is said, calls."""
+    """Groups items of Responses into messages of the planner: reasoning, text and calls of one reply
+    belong together.
+    """
     groups: list[Group] = []
     last, thinks = "", False
     for item in items:
         kind = _kind(_plain(item))
-        # What reasoning led to stays with it: a provider refuses one without the other.
+        # Reasoning stays with the items that follow from it, because a provider rejects one without the
+        # other.
         goes_on = kind in _GOES_ON.get(last, ()) or (thinks and kind in ("said", "call", "other"))
         groups.append((*groups.pop(), item) if goes_on else (item,))
         thinks = kind == "reasoning" or (thinks and goes_on)
@@ -71,7 +75,7 @@ def grouped(items: Iterable[TResponseInputItem]) -> list[Group]:
 
 
 def _told(item: dict[str, Any]) -> dict[str, Any]:
-    """An item as the planner reads it. Other tools than functions are called and answered just the same."""
+    """Converts an item for the planner. Calls and results of built-in tools become those of functions."""
     kind, id = _kind(item), _call_id(item)
     if kind not in ("call", "result") or item["type"] in _FUNCTIONS:
         return item
@@ -88,23 +92,29 @@ def _wired(group: Group) -> list[dict[str, Any]]:
 
 
 def _is_a_rest(items: Sequence[TResponseInputItem]) -> bool:
-    """Whether results answer calls that are not here: the server keeps the conversation, and this is what is new."""
+    """Checks if results answer calls that are missing here. Then the server keeps the conversation, and
+    these items are only the new ones.
+    """
     kinds = [(_kind(item), _call_id(item)) for item in map(_plain, items)]
     calls = {id for kind, id in kinds if kind == "call"}
     return any(kind == "result" and id not in calls for kind, id in kinds)
 
 
 class ContextWindowFilter:
-    """A `call_model_input_filter`: what is sent fits the budget, tool calls keep their results, the question stays.
+    """A `call_model_input_filter`. The prompt fits its budget, tool calls keep their results, and the
+    question stays.
 
-    Sent are the same objects, with what the planner adds; for a tool result that it shortens, a copy of that item.
-    Conversations are told apart by what `key` gives for a request, without it by their items, which must not be changed
-    in place. `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
-    (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Counted are the agent's function tools and handoffs; give `tools` where
-    it has others (hosted ones, MCP), and a `safety_buffer` for the schema of an output. A request whose conversation
-    the server keeps (`conversation_id`, `previous_response_id`) is sent as it is. Raises what `Manager.plan` raises.
+    The same objects are sent, with the planner's additions. A shortened tool result is a copy of its item.
+    Conversations are distinguished by the result of `key` for a request. Without `key`, they are
+    distinguished by their items, which must not be changed in place.
 
-    One instance serves many conversations, from several threads: it keeps the `most` ones that were used last. `plan`
+    `documents` returns the retrieved documents for a request, sync or async. The other arguments are those of
+    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). The agent's function tools and
+    handoffs are counted. Pass `tools` if it has others (hosted ones, MCP), and a `safety_buffer` for the
+    schema of an output. If the server keeps the conversation (`conversation_id`, `previous_response_id`), the
+    request is sent unchanged. Raises the errors of `Manager.plan`.
+
+    One instance serves several conversations from several threads. It keeps the `most` last used ones. `plan`
     is the plan of the newest request.
     """
 
@@ -125,11 +135,11 @@ class ContextWindowFilter:
         self._histories: Histories[Group] = Histories(self.manager, _wired, "openai_responses", most)
 
     def conversation(self, key: Hashable) -> Conversation:
-        """The planner's log of a conversation, by what `key` gives: pin notes in it."""
+        """Returns the planner's log of a conversation, by the result of `key`. Use it to pin notes."""
         return self._histories.of((), key).log
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        """Plans in a thread of its own."""
+        """Plans in a separate thread."""
         given: Any = await asyncio.to_thread(self._documents, data) if self._documents is not None else None
         documents = await given if inspect.isawaitable(given) else given
         return await asyncio.to_thread(self._planned, data, documents)
@@ -142,13 +152,13 @@ class ContextWindowFilter:
         key = self._key(data) if self._key is not None else None
         history = self._histories.of(groups := grouped(given.input), key)
         with history.lock:
-            # No hook sees a reply: the last plan says where the next one begins.
+            # The SDK has no hook for replies, so the last plan shows where the next prompt begins.
             self.plan = plan = history.plan(groups, given.instructions, after_last=True, **extra)
             return framed(history.sent(plan), given)
 
 
 def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData:
-    """The prompt as the SDK has it: system texts at its head are part of the instructions."""
+    """Returns the prompt for the SDK. System texts at its beginning become part of the instructions."""
     texts = [given.instructions] if given.instructions else []
     items: list[TResponseInputItem] = []
     for one in (one for one in sent if one.item.ids != [SYSTEM]):
@@ -163,7 +173,9 @@ def framed(sent: Iterable[Sent[Group]], given: ModelInputData) -> ModelInputData
 
 
 def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
-    """The items, with copies of those that are shortened. Reasoning stays: what came with it is refused without it."""
+    """Returns the items, with copies of shortened ones. Reasoning stays, because the provider rejects its
+    items without it.
+    """
     wire = sent.item.messages("openai_responses")
     ids = iter([one["call_id"] for one in wire if "call_id" in one])
     for item in own:
@@ -176,7 +188,7 @@ def altered(own: Group, sent: Sent[Group]) -> Iterator[TResponseInputItem]:
 
 
 def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
-    """What the model is told of the agent's functions and of the agents that it may hand over to."""
+    """Returns the agent's function tools and handoffs as tools of the request."""
     functions = [one for one in agent.tools if isinstance(one, FunctionTool) and one.is_enabled is not False]
     others: list[Handoff[Any, Any]] = [one if isinstance(one, Handoff) else handoff(one) for one in agent.handoffs]
     told = [(one.name, one.description, one.params_json_schema) for one in functions]
@@ -185,10 +197,11 @@ def _tools(agent: Agent[Any]) -> list[dict[str, Any]]:
 
 
 class StoreSession:
-    """A `Session` of the SDK in a `Store`: many writers, nothing lost, every item as it was added.
+    """A `Session` of the SDK in a `Store`. Several writers may use it, and every item is stored as it was
+    added.
 
-    The log holds items as JSON that only this class reads; what `pop_item` and `clear_session` take away is archived.
-    Raises `StoreError` where the database fails.
+    The log contains items as JSON that only this class reads. Items removed by `pop_item` and `clear_session`
+    are archived. Raises `StoreError` if the database fails.
     """
 
     def __init__(self, store: Store, session_id: str, *, session_settings: SessionSettings | None = None) -> None:
@@ -197,7 +210,7 @@ class StoreSession:
         self._store = store
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """All items, or the newest `limit` of them, the oldest first."""
+        """Returns all items, or the newest `limit` of them, in chronological order."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         live = await asyncio.to_thread(lambda: _live(self._store.load_or_new(self.session_id)[0]))
@@ -205,17 +218,17 @@ class StoreSession:
         return items if limit is None else items[max(len(items) - limit, 0) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Appends the items, all of them or none."""
+        """Appends all items or none."""
         held = [{"type": _HELD, "json": json.dumps(_plain(item), default=_wire.plain)} for item in items]
         if held:
             await asyncio.to_thread(self._change, lambda log: log.push(held, "openai_responses"))
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Takes the newest item away and gives it; None where there is none."""
+        """Removes the newest item and returns it. Returns None if there is none."""
         return cast("TResponseInputItem | None", await asyncio.to_thread(self._change, _without_the_last))
 
     async def clear_session(self) -> None:
-        """Takes all items away. What is added afterwards begins a new list."""
+        """Removes all items. Later items begin a new list."""
         await asyncio.to_thread(self._change, Conversation.start_fresh)
 
     def _change(self, change: Callable[[Conversation], Any]) -> Any:
@@ -230,7 +243,7 @@ class StoreSession:
 
 
 def _live(log: Conversation) -> list[tuple[int, Any]]:
-    """The items that were not taken away, each with the number of its message."""
+    """Returns the items that were not removed, each with the number of its message."""
     live: list[tuple[int, Any]] = []
     number = 0
     for entry in (json.loads(event)["entry"] for event in log.events()):

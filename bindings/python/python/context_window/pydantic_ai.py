@@ -1,9 +1,9 @@
-"""Pydantic AI: every request of an agent within a token budget, and conversations that are kept in a store.
+"""Pydantic AI: a token budget for every request of an agent, and conversations in a store.
 
     agent = Agent("openai:gpt-5", capabilities=[ContextWindow("gpt-5", max_completion_tokens=4_000)])
     store = StoreConversations(Store("sqlite:conversations.db"))
 
-The run's history stays whole: only what is sent to the model is planned. Made for pydantic-ai 2.68.
+The run's history stays complete: only the messages for the model are planned. Supports pydantic-ai 2.68.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from ._pydantic_ai_store import StoreConversations
 
 __all__ = ["ContextWindow", "StoreConversations"]
 
-#: What a request may bring beside its messages: what `Manager.plan` takes as `documents`.
+#: A function that returns the `documents` argument of `Manager.plan` for a request.
 Documents: TypeAlias = Callable[[RunContext[Any]], Iterable[Any] | Awaitable[Iterable[Any]]]
 
-#: Parts that say nothing by themselves: they go with their request.
+#: Parts without content of their own. They are sent with their request.
 _SILENT = ("tool-availability-delta", "capability-load-delta", "model-settings-delta", "instruction-baseline")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What is one message of the planner's log: a part of a request, or a whole response."""
+    """The source of one message in the planner's log: a part of a request, or a whole response."""
 
     part: Any
     message: ModelMessage = field(compare=False)
@@ -64,7 +64,7 @@ def _units(messages: Iterable[ModelMessage]) -> list[Unit]:
         if isinstance(one, ModelResponse):
             units.append(Unit(one, one))
         else:
-            # Results are sent first, wherever they stand.
+            # Results are sent first, whatever their position.
             parts = sorted(one.parts, key=lambda part: not _is_result(part))
             units.extend([Unit(part, one) for part in parts if part.part_kind not in _SILENT])
     return units
@@ -99,9 +99,9 @@ def _response(response: ModelResponse) -> dict[str, Any]:
 
 
 def _said(part: Any) -> Any:
-    """What a part says. What the provider's own tools did counts as JSON."""
+    """Returns the content of a part. Calls and results of the provider's own tools count as JSON."""
     if isinstance(part, ThinkingPart):
-        # A thought without its provider's seal goes back as text.
+        # Reasoning without a provider's signature is sent back as text.
         return f"<think>\n{part.content}\n</think>"
     if part.part_kind == "builtin-tool-call":
         return f"{part.tool_name} {part.args_as_json_str()}"
@@ -111,7 +111,7 @@ def _said(part: Any) -> Any:
 
 
 def _block(content: Any) -> dict[str, Any]:
-    """What a user says, or shows. A file that is no image counts as its name."""
+    """Converts text or media of a user. A file that is not an image counts as its name."""
     kind = getattr(content, "kind", "")
     if kind == "image-url" or (kind == "binary" and content.is_image):
         return {"type": "image_url", "image_url": {"url": content.url if kind == "image-url" else content.data_uri}}
@@ -120,18 +120,20 @@ def _block(content: Any) -> dict[str, Any]:
 
 
 class ContextWindow(AbstractCapability[Any]):
-    """Plans every request of an agent: what is sent fits the budget, tool calls keep their results, the question stays.
+    """Plans every request of an agent. The prompt fits its budget, tool calls keep their results, and the
+    question stays.
 
-    Sent are the history's own messages; a request of which parts are left out, or a result is shortened, is a copy.
-    Responses are whole: whether their thoughts go back is for the model's class to say.
+    The history's own messages are sent. A request without some of its parts, or with a shortened result, is a
+    copy. Responses are complete: the model's class decides if their reasoning is sent back.
 
-    `documents` gives retrieved documents for a request, sync or async; the other arguments are those of `Manager.plan`
-    (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Counted are instructions, function tools and output tools; give a
-    `safety_buffer` for native tools and the schema of an output. A request that the provider refuses as too long is
-    planned smaller and sent again, `retries` times at the most. Place it last, where it sees what others add.
+    `documents` returns the retrieved documents for a request, sync or async. The other arguments are those of
+    `Manager.plan` (`prompt_budget`, `max_completion_tokens`, `focus`, ...). Instructions, function tools and
+    output tools are counted. Pass a `safety_buffer` for native tools and for the schema of an output. If the
+    provider rejects a request as too long, a smaller one is planned and sent, at most `retries` times. Place
+    this capability last, so that it sees the additions of the others.
 
-    One instance serves many conversations: it keeps the `most` ones that were used last. `plan` is the plan of the
-    newest request. Raises what `Manager.plan` raises.
+    One instance serves several conversations and keeps the `most` last used ones. `plan` is the plan of the
+    newest request. Raises the errors of `Manager.plan`.
     """
 
     def __init__(
@@ -147,17 +149,17 @@ class ContextWindow(AbstractCapability[Any]):
         self.plan: Plan | None = None
         self._documents, self._retries, self._most, self._request = documents, retries, most, request
         self._histories: Histories[Unit] = Histories(self.manager, _wired, most=most)
-        #: The request of each run that is on its way.
+        #: The current request of each run.
         self._turns: dict[str | None, _Turn] = {}
 
     def conversation(self, conversation_id: str) -> Conversation:
-        """The planner's log of a conversation: pin notes in it."""
+        """Returns the planner's log of a conversation. Use it to pin notes."""
         return self._histories.of([], conversation_id).log
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Sends the planned messages in place of the whole history. Plans in a thread of its own."""
+        """Sends the planned messages instead of the whole history. Plans in a separate thread."""
         given: Any = await asyncio.to_thread(self._documents, ctx) if self._documents is not None else None
         extra = {"documents": await given if inspect.isawaitable(given) else given, **self._request}
         turn = await asyncio.to_thread(self._turn, ctx, request_context, extra)
@@ -166,7 +168,7 @@ class ContextWindow(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Sends the smaller messages after a refusal."""
+        """Sends the smaller messages after a rejection."""
         turn = self._turns.get(ctx.run_id)
         if turn is None or not turn.is_shrunk:
             return request_context
@@ -175,7 +177,7 @@ class ContextWindow(AbstractCapability[Any]):
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
-        """Plans a smaller prompt, if that is what the error asks for."""
+        """Plans a smaller prompt if the error reports an overflow."""
         if (turn := self._turns.get(ctx.run_id)) is None:
             raise error
         await asyncio.to_thread(turn.shrink, error)
@@ -185,9 +187,9 @@ class ContextWindow(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Stores the reply, with what the provider reported of it."""
+        """Stores the reply, with the provider's report."""
         if (turn := self._turns.pop(ctx.run_id, None)) is not None:
-            # Another task's thread may hold the conversation's lock while it plans.
+            # A thread of another task may hold the conversation's lock while it plans.
             await asyncio.to_thread(turn.commit, Unit(response, response), _reported(response))
         return response
 
@@ -203,7 +205,7 @@ class ContextWindow(AbstractCapability[Any]):
         history = self._histories.of(units, ctx.conversation_id)
         turn = self._turns[ctx.run_id] = _Turn(history, units, system, extra, self._retries)
         turn.tail = context.messages[-1]
-        # A run that failed leaves its turn behind.
+        # A failed run leaves its turn behind, so the oldest turns are dropped.
         while len(self._turns) > self._most:
             del self._turns[next(iter(self._turns))]
         self.plan = turn.plan
@@ -222,7 +224,7 @@ def _reported(response: ModelResponse) -> dict[str, Any] | None:
 
 
 class _Turn(Turn[Unit]):
-    """One request on its way."""
+    """A request in progress."""
 
     tail: ModelMessage
     is_shrunk = False
@@ -233,19 +235,20 @@ class _Turn(Turn[Unit]):
         self._made: list[ModelMessage] = []
 
     def messages(self) -> list[ModelMessage]:
-        """The prompt as Pydantic AI has it."""
+        """Returns the prompt as messages of Pydantic AI."""
         made: list[ModelMessage] = []
         sent = [one for one in self.sent if one.item.ids != [SYSTEM]]
         for _, run in groupby(sent, lambda one: id(one.own.message) if one.own is not None else None):
             made.extend(self._put_together(list(run)))
-        # A request without a prompt, or a response that is to go on, is what the run asks for.
+        # The run may end with a request without a prompt, or with a response to continue. Either must come
+        # last.
         if isinstance(self.tail, ModelResponse) or not any(id(part) in self._planned for part in self.tail.parts):
             made = [*(one for one in made if one is not self.tail), self.tail]
         self._made.extend(made)
         return made
 
     def messages_after(self, refused: list[ModelMessage]) -> list[ModelMessage]:
-        """The smaller prompt, with what the run itself added to the one before."""
+        """Returns the smaller prompt, with the run's own additions to the previous one."""
         known, there = {id(one) for one in self._made}, {id(one) for one in refused}
         made = [one for one in self.messages() if id(one) in there or id(one) not in known]
         return [*made, *(one for one in refused if id(one) not in known)]
@@ -253,7 +256,7 @@ class _Turn(Turn[Unit]):
     def _put_together(self, run: list[Sent[Unit]]) -> Iterator[ModelMessage]:
         own = run[0].own
         if own is None:
-            # A call without a result is completed by the run.
+            # The run itself completes a call without a result.
             yield from (_added(one.item) for one in run if one.item.role != "tool")
         elif isinstance(own.message, ModelResponse):
             yield _altered(own.part, run[0].item)
@@ -261,7 +264,7 @@ class _Turn(Turn[Unit]):
             kept = {id(one.own.part): _altered(one.own.part, one.item) for one in run if one.own is not None}
             parts = list(own.message.parts)
             planned = [id(part) for part in parts if id(part) in self._planned]
-            # What says nothing by itself, or was added since, goes with the last part.
+            # Parts without content of their own, and parts that were added since, stay with the last part.
             rest = {id(part) for part in parts if planned[-1] in kept and id(part) not in planned}
             parts = [kept.get(id(part), part) for part in parts if id(part) in kept or id(part) in rest]
             same = len(parts) == len(own.message.parts) and all(map(operator.is_, parts, own.message.parts))
@@ -275,7 +278,9 @@ def _added(item: ItemMessage) -> ModelMessage:
 
 
 def _altered(own: Any, item: ItemMessage) -> Any:
-    """A copy with what the planner changed of a call's id or of a result; otherwise the history's own."""
+    """Returns a copy with the planner's changes of call ids or results. Returns the history's own object
+    if nothing changed.
+    """
     update: dict[str, Any] = {}
     if "calls" in item.changed and isinstance(own, ModelResponse):
         ids = iter([call["id"] for call in item.messages("openai")[0].get("tool_calls", [])])

@@ -99,7 +99,7 @@ pub struct Session {
 
 impl Session {
     /// Creates a session of a conversation, without model, tools or documents.
-    fn of(log: Conversation) -> Self {
+    fn from_log(log: Conversation) -> Self {
         Self {
             id: None,
             model: None,
@@ -192,7 +192,7 @@ impl Session {
 /// Creates a session of a conversation, without model, tools or documents.
 impl From<Conversation> for Session {
     fn from(log: Conversation) -> Self {
-        Self::of(log)
+        Self::from_log(log)
     }
 }
 

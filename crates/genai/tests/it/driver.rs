@@ -1,5 +1,5 @@
-//! Summaries by a model, with a provider that answers over real HTTP, correctly or with the faults of real
-//! providers. In every case a success gives one summary, an error changes nothing, and no message is lost.
+//! Tests of summaries by a model against a scripted provider that answers over real HTTP, with successes and
+//! failures. After a success there is one summary, an error changes nothing, and no message is ever lost.
 
 mod server;
 
@@ -18,7 +18,7 @@ const KEY: &str = "topsecretkey";
 const SUMMARY: &str = "The user looks for kettles; refunds take 5 days.";
 const BOTH: [Wire; 2] = [Wire::OpenAi, Wire::Anthropic];
 
-/// A conversation about kettles, its due compaction job, and a provider.
+/// A conversation about kettles, the compaction job that is due for it, and a provider.
 struct World {
     wire: Wire,
     manager: ContextWindowManager,
@@ -36,7 +36,7 @@ fn tools() -> Vec<Tool> {
     vec![Tool::new("look", "Looks something up.", schema), Tool::new("web_search", "Searches.", "")]
 }
 
-/// Creates turns of about 250 tokens, each with two parallel calls.
+/// Builds turns of about 250 tokens, each with two tool calls at once.
 fn conversation(turns: usize) -> Conversation {
     let mut log = Conversation::new();
     log.push_system("s0", "Answer from the catalogue.");
@@ -68,6 +68,7 @@ impl World {
         };
         let mut config = Config::default();
         config.compaction.messages = Some(50);
+        // 50 messages are a low limit for 24 turns of 5 messages, so a compaction is always due.
         config.compaction.summary.form = form;
         config.compaction.summary.max_tokens = 400;
         let manager =
@@ -92,12 +93,13 @@ impl World {
         summariser.with_url(&self.server.url).with_api_key(KEY).with_timeout(Duration::from_secs(20))
     }
 
-    /// Runs `summarise`, which does not use the log.
+    /// Returns the result of `summarise`, which does not change the log.
     async fn summarise(&self) -> Result<String, Error> {
         self.summariser().summarise(&self.job).await
     }
 
-    /// Returns the error text of `summarise` and checks the properties of every such error.
+    /// Returns the error text of `summarise`, and checks the rules for all such errors: its kind, and no
+    /// secrets.
     async fn error(&self) -> String {
         let error = self.summarise().await.unwrap_err();
         let kind = error.core().map(context_window::Error::kind);
@@ -117,7 +119,7 @@ impl World {
         error.to_string()
     }
 
-    /// Runs `compact` and checks the properties that hold after it for every reply.
+    /// Compacts, and checks the rules for every outcome: no message is lost, and an error changes nothing.
     async fn compact(&mut self, summariser: &Summariser) -> Result<Compaction, Error> {
         let said = said(&self.log);
         let before = shape(&self.log);
@@ -136,7 +138,7 @@ impl World {
         compacted
     }
 
-    /// Checks a failing model: `summarise` gives an error with these words, and `compact` makes a digest.
+    /// Checks a model that fails: the error of `summarise` contains `words`, and `compact` makes a digest.
     async fn fails(&mut self, words: &[&str]) {
         let told = self.error().await;
         for word in words {
@@ -148,7 +150,7 @@ impl World {
     }
 }
 
-/// Returns every message of the log, in order.
+/// Returns every message of the log in order, including archived ones.
 fn said(log: &Conversation) -> Vec<String> {
     let messages = log.history().filter_map(|row| match row {
         HistoryRow::Message { message, .. } => Some(format!("{message:?}")),
@@ -157,13 +159,13 @@ fn said(log: &Conversation) -> Vec<String> {
     messages.collect()
 }
 
-/// Returns everything visible in a log, and its active part.
+/// Returns the complete state of a log: its visible rows and its active parts.
 fn shape(log: &Conversation) -> (Vec<String>, Vec<String>) {
     let shown = log.history().map(|row| format!("{row:?}")).collect();
     (shown, log.active().map(|part| format!("{part:?}")).collect())
 }
 
-/// Returns the messages of a request, one per line, for any wire format.
+/// Returns the messages of a request as lines, in the same form for each wire format.
 fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(system) = body["system"].as_str() {
@@ -201,7 +203,7 @@ fn arrived(wire: Wire, body: &Value) -> Vec<String> {
     lines
 }
 
-/// Returns the lines of a job's request, for comparison with those that the server received.
+/// Returns the expected lines of a job's request, to compare with the lines that the server received.
 fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
     let mut lines = Vec::new();
     for message in job.messages() {
@@ -215,7 +217,7 @@ fn asked(wire: Wire, job: &CompactionRequest) -> Vec<String> {
             _ => {}
         }
         lines.extend(message.tool_calls().iter().map(|call| {
-            // The library would treat this name as Anthropic's own tool.
+            // The library would take this name for Anthropic's own tool.
             let name = match call.name.as_str() {
                 "web_search" if wire == Wire::Anthropic => "web_search_function",
                 name => name,
@@ -268,7 +270,7 @@ async fn job_is_sent_completely_and_its_summary_is_returned() {
                 assert_eq!(names, ["look", "web_search_function"]);
                 assert_eq!(body["tool_choice"], json!({"type": "none"}));
                 assert!(tools.iter().all(|tool| tool["input_schema"]["type"] == "object"));
-                // The results of one message's calls are in one message.
+                // Anthropic requires the results of one message's calls in one message.
                 let results = body["messages"].as_array().unwrap().iter().filter(|message| {
                     message["content"].as_array().is_some_and(|blocks| blocks[0]["type"] == "tool_result")
                 });
@@ -321,7 +323,7 @@ async fn a_job_for_one_wire_form_is_valid_in_another() {
         let sent = request.body.to_string();
         assert!(sent.contains("Look.\\n\\n[an image]"), "{wire:?}: {sent}");
         assert!(!sent.contains("kettle.png") && !sent.contains("Hm, a kettle."));
-        // At its position, if the provider supports one.
+        // The later instruction keeps its place, in a form that the provider accepts there.
         let (at, end) = (sent.find("Speak of kettles only.").unwrap(), sent.find("[an image]").unwrap());
         assert!(at < end && at > sent.find("Question 23").unwrap());
         match wire {
@@ -364,7 +366,7 @@ async fn silent_server_times_out() {
         assert!(told.to_string().contains("within 300ms"), "{told}");
         let record = world.compact(&summariser).await.unwrap();
         assert_eq!(record.kind, CompactionKind::Digest);
-        // Nothing is sent twice.
+        // No request is repeated: one comes from `summarise`, one from `compact`.
         assert_eq!(world.server.requests().len(), 2);
     }
 }
@@ -397,6 +399,8 @@ async fn request_that_is_always_too_long_fails() {
             vec![inside],
         ] {
             let mut world = World::new(wire, script);
+            // `fails` summarizes twice: by `summarise` and by `compact`. Both halves must be the same series
+            // of ever shorter requests.
             world.fails(&[]).await;
             let requests = world.server.requests();
             assert!(requests.len() >= 4 && requests.len() <= 12, "{}", requests.len());
@@ -409,8 +413,8 @@ async fn request_that_is_always_too_long_fails() {
     }
 }
 
-/// A redirect would send the key, which is in a provider-specific header (`x-api-key`), and the prompt to
-/// another server.
+/// A redirect would send the prompt, and the key in the provider's own header (`x-api-key`), to a server that
+/// the redirect chooses.
 #[tokio::test]
 async fn a_key_follows_no_redirect() {
     for wire in BOTH {
@@ -456,7 +460,7 @@ async fn an_empty_answer_is_no_summary() {
         for blank in ["", " \n"] {
             World::new(wire, vec![wire.answer(blank)]).fails(&["empty"]).await;
         }
-        // A model whose reasoning used up the reply.
+        // A reasoning model that spent all its tokens on reasoning.
         World::new(wire, vec![wire.ended("", "length")]).fails(&["empty", "`length`"]).await;
         World::new(wire, vec![wire.answer("<think>Hm.</think>")]).fails(&["nothing"]).await;
     }
@@ -494,7 +498,7 @@ async fn an_error_inside_of_a_good_answer_is_no_summary() {
         World::new(wire, vec![Reply::Json(200, error)]).fails(&["Provider returned error"]).await;
         World::new(wire, vec![wire.ended("I cannot help with that.", "refusal")]).fails(&["held back"]).await;
     }
-    // A gateway that fails during its answer.
+    // A gateway that fails after the start of the reply.
     let body = json!({"model": "made", "choices": [{
         "index": 0, "finish_reason": "error", "error": {"code": 502, "message": "Upstream is gone"},
         "message": {"role": "assistant", "content": "The begin"}
@@ -511,7 +515,8 @@ async fn a_summary_that_is_too_long_is_refused() {
     }
 }
 
-/// An earlier summary reaches the model whole, also one by a provider, because this client sends texts.
+/// The summary of an earlier compaction reaches the model in full, even if a provider made it. This client
+/// sends only texts.
 #[tokio::test]
 async fn an_earlier_summary_reaches_the_model_as_text() {
     let wire = Wire::Anthropic;
@@ -534,7 +539,7 @@ async fn an_earlier_summary_reaches_the_model_as_text() {
     }
 }
 
-/// A request without room for an earlier summary is not sent; the summary stays in a digest.
+/// A request without room for an earlier summary is not sent. The earlier summary becomes part of a digest.
 #[tokio::test]
 async fn no_model_is_called_without_room_for_an_earlier_summary() {
     let wire = Wire::OpenAi;
@@ -558,7 +563,7 @@ async fn no_model_is_called_without_room_for_an_earlier_summary() {
     assert!(record.summary.unwrap().contains(earlier.trim()));
 }
 
-/// Only the strategy `summary` calls a model. With any other one nothing is sent.
+/// Only the strategy `summary` calls a model. Any other strategy sends nothing.
 #[tokio::test]
 async fn no_model_is_called_by_another_strategy() {
     for (strategy, kind) in [
@@ -578,7 +583,7 @@ async fn no_model_is_called_by_another_strategy() {
         let record = world.compact(&world.summariser()).await.unwrap();
         assert_eq!(record.kind, kind);
         assert_eq!(world.server.requests().len(), 0, "{strategy:?}");
-        // The same holds with a cancellation that never comes.
+        // The same holds for `compact_unless`.
         let mut log = conversation(24);
         let job =
             world.manager.compactor().due(&PlanRequest::new(&log).with_limits(limits())).unwrap().unwrap();
@@ -608,7 +613,8 @@ async fn a_cancelled_compaction_changes_nothing() {
         let mut world = World::new(wire, vec![Reply::Silence]);
         let (before, summariser) = (shape(&world.log), world.summariser());
         let World { manager, log, job, server, .. } = &mut world;
-        // Waits for the request itself instead of a time, because a busy machine may take long to send it.
+        // Waits for the request itself, however slow the machine is. Only a request that arrived can be
+        // cancelled.
         let seen = async |requests: usize| {
             while server.requests().len() < requests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -618,10 +624,10 @@ async fn a_cancelled_compaction_changes_nothing() {
         assert_eq!(error.kind(), ErrorKind::Cancelled);
         assert!(error.to_string().contains("cancelled"), "{error}");
         assert_eq!(shape(log), before);
-        // Cancelled at once, before anything is sent.
+        // Cancelled from the start: nothing is sent.
         assert!(summariser.compact_unless(manager, log, job, async {}).await.is_err());
         assert_eq!(shape(log), before);
-        // The future is dropped while it waits.
+        // The future is dropped without a cancellation.
         tokio::select! {
             answered = summariser.compact(manager, log, job) => panic!("{answered:?}"),
             () = seen(2) => {}

@@ -1,4 +1,4 @@
-//! Summaries with a scripted provider.
+//! Tests of summaries against a scripted provider.
 #![allow(
     clippy::pedantic,
     clippy::unwrap_used,

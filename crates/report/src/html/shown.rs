@@ -30,7 +30,7 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Adds the name of the message to the name of the text, for items of several messages.
-    pub(super) fn of(self, which: &str) -> Self {
+    pub(super) fn with_prefix(self, which: &str) -> Self {
         let colon = if self.what.is_empty() { "" } else { ": " };
         Self { what: format!("{which}{colon}{}", self.what), ..self }
     }
@@ -49,7 +49,7 @@ impl Texts {
     }
 
     /// Returns the texts of a message, each with its name. The only text of a message has no name.
-    pub(super) fn of(&mut self, message: &Message) -> Vec<Piece> {
+    pub(super) fn pieces_of_message(&mut self, message: &Message) -> Vec<Piece> {
         let mut pieces = Vec::new();
         if !message.is_loaded() {
             pieces.push(Piece { note: LEFT.into(), ..self.piece("", "", false) });
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn redacted_text_is_a_hash_and_a_size() {
         let mut texts = Texts::new(true);
-        let pieces = texts.of(&Message::user("a secret").with_name("Ida"));
+        let pieces = texts.pieces_of_message(&Message::user("a secret").with_name("Ida"));
         assert!(pieces.iter().all(|piece| piece.text.starts_with("blake3 ")), "{pieces:?}");
         assert_eq!(texts.preview(&pieces), "");
     }

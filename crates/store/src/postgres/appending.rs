@@ -1,14 +1,15 @@
-//! Appending: the counter of a session and its new rows in one statement.
+//! Appends to a session. One statement updates the session's row and inserts the entries.
 
 use super::{Parameter, number};
 use crate::entry::{Batch, NewRow};
 use postgres::{GenericClient, types::Type};
 
-/// Most entries and bytes of one statement.
+/// The maximum number of entries in one statement.
 const CHUNK_ROWS: usize = 20_000;
+/// The size in bytes at which a statement ends.
 const CHUNK_BYTES: usize = 16 << 20;
 
-/// Rows in pieces that a statement takes.
+/// Splits rows into chunks for one statement each.
 pub(super) fn chunks(rows: &[NewRow]) -> Vec<&[NewRow]> {
     let (mut chunks, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (at, row) in rows.iter().enumerate() {
@@ -24,17 +25,19 @@ pub(super) fn chunks(rows: &[NewRow]) -> Vec<&[NewRow]> {
     chunks
 }
 
-/// One append, whatever connection makes it.
+/// An append, independent of its connection.
 pub(super) struct Append<'a> {
     pub(super) id: &'a str,
-    /// The number of the session in the database, where the writer has read it.
+    /// The session's key in the database. `None` if the writer has not read the session.
     pub(super) key: Option<i64>,
+    /// The number of entries that the writer expects.
     pub(super) expected: i64,
     pub(super) batch: &'a Batch,
+    /// A name that is unique to this append, stored with its first entry.
     pub(super) writer: String,
 }
 
-/// The columns of rows to write.
+/// The columns of the rows to write. Each is sent as one array parameter.
 struct Lists<'a> {
     numbers: Vec<i64>,
     kinds: Vec<&'a str>,
@@ -45,7 +48,8 @@ struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    fn of(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
+    /// Collects the columns. `writer` is stored with the first row only.
+    fn from_rows(rows: &'a [NewRow], writer: Option<&'a str>) -> Self {
         Self {
             numbers: rows.iter().map(|row| number(row.n)).collect(),
             kinds: rows.iter().map(|row| row.kind).collect(),
@@ -69,14 +73,15 @@ impl<'a> Lists<'a> {
 }
 
 impl Append<'_> {
-    /// Moves the session's counter, if it stands where it is expected, and writes the first rows. Whether it did.
+    /// Updates the session's row if it has the expected number of entries, and writes the first rows. Returns
+    /// false if it has another number.
     pub(super) fn first(
         &self,
         client: &mut impl GenericClient,
         rows: &[NewRow],
     ) -> Result<bool, postgres::Error> {
-        // One statement, so that one trip to the server is enough. Where the counter stands elsewhere, `advanced` has no
-        // row, and nothing is written.
+        // A single statement needs one round trip to the server. If the number of entries differs, `advanced`
+        // has no row, and nothing is written.
         let advance = if self.expected == 0 && self.key.is_none() {
             "INSERT INTO cw_session AS s (id, next, messages, model, tokens, sent, updated)
              VALUES ($1, $3, $4, $6, $7, $8, clock_timestamp())
@@ -112,7 +117,7 @@ impl Append<'_> {
         let tokens = sent.map(|sent| number(sent.tokens));
         let items = sent.and_then(|sent| sent.items.as_deref());
         let at = sent.filter(|_| items.is_some()).map(|sent| number(sent.n));
-        let lists = Lists::of(rows, Some(&self.writer));
+        let lists = Lists::from_rows(rows, Some(&self.writer));
         let mut parameters: Vec<Parameter<'_>> = vec![
             (&self.id, Type::TEXT),
             (&self.expected, Type::INT8),
@@ -129,7 +134,7 @@ impl Append<'_> {
         client.query_typed(&sql, &parameters).map(|rows| !rows.is_empty())
     }
 
-    /// Writes further rows, in the transaction that moved the counter.
+    /// Writes further rows, in the transaction of the first ones.
     pub(super) fn further(
         &self,
         client: &mut impl GenericClient,
@@ -139,7 +144,7 @@ impl Append<'_> {
                    SELECT key, row.* FROM cw_session, unnest($2, $3, $4, $5, $6, $7)
                        AS row (n, kind, sum, outline, writer, entry)
                    WHERE id = $1";
-        let lists = Lists::of(rows, None);
+        let lists = Lists::from_rows(rows, None);
         let mut parameters: Vec<Parameter<'_>> = vec![(&self.id, Type::TEXT)];
         parameters.extend(lists.parameters());
         client.query_typed(sql, &parameters).map(drop)

@@ -1,4 +1,4 @@
-//! Connections to a server: what they wait for, how they are set up, when they are lost.
+//! Connections to a server: timeouts, setup, and detection of lost connections.
 
 use crate::error::{Error, Repr};
 use postgres::{
@@ -8,19 +8,19 @@ use postgres::{
 };
 use std::time::Duration;
 
-/// How long a host may take to answer a new connection, where the address says nothing of it.
+/// The maximum time for a host to accept a connection, unless the address specifies another.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a host may say nothing to what it was sent, and how long a quiet connection is not asked whether it stands.
+/// The maximum time without an answer to sent data, and the idle time before a keepalive probe.
 const SILENCE: Duration = Duration::from_secs(30);
-/// What the driver has for `keepalives_idle` where the address says nothing of it.
+/// The driver's default of `keepalives_idle`, which is used if the address does not specify it.
 const KEEPALIVE_UNSET: Duration = Duration::from_hours(2);
 
-/// The oldest server that is known to work, as it says its version.
+/// The oldest supported server version, in the server's numbering.
 const OLDEST: i32 = 130_000;
 
-/// What an address says, and what holds where it says nothing.
+/// Parses an address, and adds defaults for missing settings.
 pub(super) fn settings(address: &str) -> Result<Config, Error> {
-    // What the driver says of an address may quote a part of it, and so of the password.
+    // The driver's error text may quote a part of the address, and so of the password.
     let fault = || {
         let detail = "cannot be understood; expected postgres://USER:PASSWORD@HOST:PORT/DATABASE with percent-encoded parts";
         Error::new(Repr::Store { place: "address of a PostgreSQL store".into(), detail: detail.into() })
@@ -44,20 +44,21 @@ pub(super) fn settings(address: &str) -> Result<Config, Error> {
     Ok(config)
 }
 
-/// Whether every reader takes the same part of an address for the password: a sign that is not percent-encoded in it would
-/// make a part of it the host or the database, which errors name.
+/// Checks that the password in the address is unambiguous. An unencoded delimiter in it could make a part of
+/// the password look like the host or the database, which errors name.
 fn is_unambiguous(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     authority.matches('@').count() == rest.matches('@').count() && authority.matches('@').count() < 2
 }
 
-/// The error of a driver, and where it struck.
+/// Returns an error of the driver with the operation that failed.
 pub(super) fn fault(name: &str, what: &str, error: &postgres::Error) -> Error {
     Error::new(Repr::Store { place: name.into(), detail: format!("{what}: {}", said(error)) })
 }
 
-/// What the server or the system says. The driver's own words alone name the kind of trouble; what is below them tells it.
+/// Returns the error text of the server or the system. The driver's own text names only the category, so the
+/// texts of its sources are appended.
 fn said(error: &postgres::Error) -> String {
     if let Some(fault) = error.as_db_error() {
         let advice = match fault.code().code() {
@@ -78,7 +79,7 @@ fn said(error: &postgres::Error) -> String {
     said
 }
 
-/// The servers and the database of an address: no user, no password.
+/// Returns the servers and the database of an address, without user and password.
 pub(super) fn name(config: &Config) -> String {
     let mut name = "postgres://".to_owned();
     for (at, host) in config.get_hosts().iter().enumerate() {
@@ -96,18 +97,19 @@ pub(super) fn name(config: &Config) -> String {
     name
 }
 
-/// A connection that is as the store needs it, and the name of what it writes.
+/// Connects and sets up the session for the store. Returns the connection and a unique name for its writes.
 pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Client, String), Error> {
     let cannot = |error: postgres::Error| fault(name, "cannot be connected to", &error);
     let refused = |detail: String| Error::new(Repr::Store { place: name.into(), detail });
     let mut client = connected(name, config)?;
-    // Whatever the server's defaults are: appends rest on rows being looked at again after a wait, and a commit is on disk
-    // when it is confirmed.
+    // These settings do not depend on the server's defaults. Appends need rows to be read again after a wait
+    // for a lock, and a confirmed commit must be on disk.
     let setup = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
                  SELECT set_config('synchronous_commit', 'on', false)
                  WHERE current_setting('synchronous_commit') = 'off'";
     client.batch_execute(setup).map_err(cannot)?;
-    // Whoever waits for a lock learns of it, and a writer that is gone holds none for long.
+    // A wait for a lock ends with an error, and a writer that has disappeared does not keep its locks for
+    // long.
     let limits = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'";
     client.batch_execute(limits).map_err(cannot)?;
     if reads_only {
@@ -127,6 +129,7 @@ pub(super) fn begin(name: &str, config: &Config, reads_only: bool) -> Result<(Cl
     Ok((client, row.try_get(0).map_err(cannot)?))
 }
 
+/// Connects without encryption. Fails if the address requires it.
 #[cfg(not(feature = "postgres-tls"))]
 fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     if config.get_ssl_mode() == SslMode::Require {
@@ -136,6 +139,7 @@ fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     config.connect(postgres::NoTls).map_err(|error| fault(name, "cannot be connected to", &error))
 }
 
+/// Connects with encryption, unless the address disables it.
 #[cfg(feature = "postgres-tls")]
 fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     let to = |error: postgres::Error| fault(name, "cannot be connected to", &error);
@@ -154,8 +158,10 @@ fn connected(name: &str, config: &Config) -> Result<Client, Error> {
     })
 }
 
-/// Whether a connection is of no use any more.
+/// Returns true if the connection is unusable.
 pub(super) fn is_lost(client: &Client, error: &postgres::Error) -> bool {
+    // The classes 08 (connection exception) and 57P (operator intervention, such as a shutdown) of SQL
+    // states.
     let of_the_server = |state: &SqlState| state.code().starts_with("57P") || state.code().starts_with("08");
     client.is_closed() || error.is_closed() || error.code().is_some_and(of_the_server) || is_io(error)
 }

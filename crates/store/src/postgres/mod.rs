@@ -1,4 +1,5 @@
-//! Sessions in PostgreSQL: one statement for each append, whole or not at all, for any number of machines.
+//! Sessions in PostgreSQL, for any number of machines. Each append is applied completely or not at all,
+//! mostly in one statement.
 
 use super::{
     backend::{Backend, Columns, Each, Forked, Head, Known, Written},
@@ -19,10 +20,11 @@ use std::{cell::Cell, ops::Range};
 mod connection;
 mod appending;
 
-/// A parameter of a statement, with its type: nothing has to be asked of the server first.
+/// A parameter of a statement with its type. An explicit type saves a round trip to the server.
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// The lock under which tables are made: any number that no other program takes.
+/// The key of the advisory lock for migrations. It is an arbitrary number that other programs are unlikely to
+/// use.
 const MIGRATION_LOCK: i64 = 0x6377_5f73_746f_7265;
 
 pub(super) struct Postgres {
@@ -30,21 +32,21 @@ pub(super) struct Postgres {
     config: Config,
     client: Client,
     reads_only: bool,
-    /// A name that no other connection ever had: what it writes can be told from what others write.
+    /// A unique name of this connection. It distinguishes its writes from those of others.
     writer: String,
-    /// How many appends it began.
+    /// The number of appends that this connection has started.
     appends: u64,
 }
 
 impl Postgres {
-    /// Connects, and brings the tables to today's form.
+    /// Connects, and migrates the tables to the current version.
     pub(super) fn open(address: &str) -> Result<Self, Error> {
         let mut store = Self::connect(address, false)?;
         store.migrate()?;
         Ok(store)
     }
 
-    /// Connects to a store that is there, and writes nothing to it.
+    /// Connects to an existing store for reading only.
     pub(super) fn open_read_only(address: &str) -> Result<Self, Error> {
         let mut store = Self::connect(address, true)?;
         let version = store.version().map_err(|error| store.fault("cannot be read", &error))?;
@@ -64,7 +66,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// A connection that broke while nobody asked is made again.
+    /// Returns the connection. Connects again if it was closed while idle.
     fn client(&mut self) -> Result<&mut Client, Error> {
         if self.client.is_closed() {
             self.reconnect()?;
@@ -72,6 +74,7 @@ impl Postgres {
         Ok(&mut self.client)
     }
 
+    /// Applies the pending migrations.
     fn migrate(&mut self) -> Result<(), Error> {
         let version = self.version().map_err(|error| self.fault("cannot be read", &error))?;
         match version {
@@ -84,10 +87,13 @@ impl Postgres {
         let name = self.name.clone();
         let made = (|| {
             let mut transaction = self.client.transaction()?;
-            // A statement sees what was committed before it began: the lock has to be one of its own.
+            // A statement sees the commits before its start, so the lock must be taken in a statement of its
+            // own.
             transaction
                 .execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&MIGRATION_LOCK, Type::INT8)])?;
             transaction.batch_execute(schema::CREATE)?;
+            // The version is read again under the lock: another program may have migrated the tables
+            // meanwhile.
             let version = newest_version(&mut transaction)?;
             let pending = match schema::pending(&name, version, &schema::POSTGRES) {
                 Ok(pending) => pending,
@@ -103,7 +109,7 @@ impl Postgres {
         made.map_err(|error| self.fault("its tables cannot be made", &error))?
     }
 
-    /// The version of the tables; none where there are none of ours.
+    /// Returns the version of the tables, or `None` if the database has no tables of a store.
     fn version(&mut self) -> Result<Option<i64>, postgres::Error> {
         let row = self.client.query_typed_one("SELECT to_regclass('cw_schema') IS NOT NULL", &[])?;
         if !row.try_get::<_, bool>(0)? {
@@ -116,7 +122,7 @@ impl Postgres {
         connection::fault(&self.name, what, error)
     }
 
-    /// Something that can be asked twice: where the connection turns out to be broken, it is made again.
+    /// Runs an operation that may safely run twice. If the connection is lost, connects again and repeats it.
     fn again<T>(
         &mut self,
         what: &str,
@@ -131,7 +137,8 @@ impl Postgres {
         }
     }
 
-    /// Rows in one transaction that sees one moment. Rows that were handed over are not asked for again.
+    /// Reads rows in one transaction on one snapshot. After a lost connection, the read is repeated only if
+    /// no row was passed to `each` yet.
     fn stream(
         &mut self,
         each: &mut Each<'_>,
@@ -152,6 +159,7 @@ impl Postgres {
             && is_lost(&self.client, error)
         {
             self.reconnect()?;
+            // `each` may have changed its caller's state already, so rows must not arrive twice.
             if !begun.get() {
                 done = read(&mut self.client);
             }
@@ -159,12 +167,14 @@ impl Postgres {
         done.map_err(|error| self.fault("cannot be read", &error))?
     }
 
+    /// Appends once. Returns false if the session has another number of entries.
     fn append_once(&mut self, append: &Append<'_>) -> Result<bool, postgres::Error> {
         let chunks = chunks(&append.batch.rows);
         let [first, rest @ ..] = chunks.as_slice() else { return append.first(&mut self.client, &[]) };
         if rest.is_empty() {
             return append.first(&mut self.client, first);
         }
+        // Several statements need a transaction, so that the append stays complete or absent.
         let mut transaction = self.client.transaction()?;
         if !append.first(&mut transaction, first)? {
             return Ok(false);
@@ -173,14 +183,15 @@ impl Postgres {
         transaction.commit().map(|()| true)
     }
 
-    /// The same append on a new connection, after the old one was lost before it said what came of it.
+    /// Repeats an append on a new connection, after the old one was lost before it returned a result.
     fn append_again(&mut self, append: &Append<'_>) -> Result<bool, Error> {
         self.reconnect()?;
+        // A failed second attempt may mean that the first one was committed: its entries would be in the way.
         let done = self.append_once(append).and_then(|done| Ok(done || self.was_written(append)?));
         done.map_err(|error| self.fault("cannot be written", &error))
     }
 
-    /// What is to be said where nobody knows whether something was written.
+    /// Returns the error for an append with an unknown outcome.
     fn unknown(&self, id: &str, why: &Error) -> Error {
         let detail = format!(
             "the connection was lost while session `{}` was written, and a second one failed too: {why}. It is not known whether it was written; load it to see",
@@ -189,12 +200,13 @@ impl Postgres {
         Error::new(Repr::Store { place: self.name.clone(), detail })
     }
 
-    /// A connection that stands: for what must not be asked twice.
+    /// Ensures that the connection works, before an operation that must not run twice.
     fn sound(&mut self) -> Result<(), Error> {
         self.again("cannot be connected to", |client| client.batch_execute("SELECT 1"))
     }
 
-    /// Whether this append was written, though nobody said so.
+    /// Checks if this append was written although its confirmation was lost. Compares the writer's name at
+    /// the first entry.
     fn was_written(&mut self, append: &Append<'_>) -> Result<bool, postgres::Error> {
         let sql = "SELECT writer FROM cw_entry JOIN cw_session ON key = session WHERE id = $1 AND n = $2";
         let row =
@@ -204,7 +216,8 @@ impl Postgres {
     }
 }
 
-/// Numbers of entries are far below this in any real store; a larger one finds nothing.
+/// Converts a number of entries to an SQL integer. Numbers in real stores are far smaller; a saturated number
+/// matches no row.
 fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -217,7 +230,7 @@ fn newest_version(client: &mut impl GenericClient) -> Result<i64, postgres::Erro
     client.query_typed(schema::NEWEST, &[])?.first().map_or(Ok(0), |row| row.try_get(0))
 }
 
-/// Its columns are number, kind, checksum, outline and entry.
+/// Reads an entry from the columns number, kind, checksum, outline and entry.
 fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
     Ok(Row {
         n: count(row.try_get(0)?),
@@ -228,6 +241,7 @@ fn row(row: &postgres::Row) -> Result<Row, postgres::Error> {
     })
 }
 
+/// Returns the row of a session with the items of its newest prompt. `lock` is a locking clause or empty.
 fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<Head>, postgres::Error> {
     let sql = format!(
         "SELECT key, next, sent, items, messages, model, tokens
@@ -246,7 +260,8 @@ fn head(client: &mut impl GenericClient, id: &str, lock: &str) -> Result<Option<
     }))
 }
 
-/// Rows of entries from `from` to before `to`, and what went wrong elsewhere while they were taken.
+/// Passes the entries of a range to `each`. The inner error comes from `each`, the outer one from the
+/// database.
 fn each_row(
     transaction: &mut Transaction<'_>,
     head: &Head,
@@ -262,6 +277,7 @@ fn each_row(
         "SELECT n, kind, sum, outline, {entry} FROM cw_entry WHERE session = $1 AND n >= $2 AND n < $3 ORDER BY n"
     );
     let parameters = [head.key, number(range.start), number(range.end)].map(|number| (number, Type::INT8));
+    // Rows are streamed, so that a long session is not held in memory twice.
     let mut rows = transaction.query_typed_raw(&sql, parameters)?;
     while let Some(row) = rows.next()? {
         if let Err(error) = each(head, self::row(&row)?) {
@@ -271,7 +287,7 @@ fn each_row(
     Ok(Ok(()))
 }
 
-/// To the microsecond, in the form of SQLite's.
+/// The SQL for session summaries. Times have microseconds, in the format of the SQLite store.
 const SUMMARY: &str = r#"SELECT id, model, messages, next, tokens,
     to_char(updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), archived FROM cw_session"#;
 
@@ -293,6 +309,7 @@ impl Backend for Postgres {
     }
 
     fn append(&mut self, id: &str, known: Known, batch: &Batch) -> Result<Written, Error> {
+        // A connection that is closed already is replaced first, so that the append starts on a working one.
         self.client()?;
         self.appends += 1;
         let writer = format!("{}/{}", self.writer, self.appends);
@@ -307,6 +324,7 @@ impl Backend for Postgres {
         if done {
             return Ok(Written::Yes);
         }
+        // Read after the failed statement, so the number may include still later appends.
         Ok(Written::No(self.head(id)?.map_or(0, |head| head.next)))
     }
 
@@ -374,6 +392,7 @@ impl Backend for Postgres {
 
     fn fork(&mut self, id: &str, at: u64, new: &str) -> Result<Forked, Error> {
         let fork = |transaction: &mut Transaction<'_>| -> Result<Forked, postgres::Error> {
+            // The lock prevents a deletion of the session while its entries are copied.
             let Some(from) = head(transaction, id, "FOR SHARE OF s")? else { return Ok(Forked::Missing) };
             if at > from.next {
                 return Ok(Forked::Shorter(from.next));
@@ -417,7 +436,7 @@ impl Backend for Postgres {
             }
             Ok(Forked::Done)
         };
-        // A commit whose answer is lost is not asked for again: the new session may be there.
+        // A fork is not repeated if its confirmation is lost, because the new session may exist already.
         self.sound()?;
         let done = (|| {
             let mut transaction = self.client.transaction()?;
@@ -435,6 +454,7 @@ impl Backend for Postgres {
 
     fn delete(&mut self, id: &str) -> Result<bool, Error> {
         let sql = "DELETE FROM cw_session WHERE id = $1";
+        // A repeated deletion could report a deleted session as missing.
         self.sound()?;
         let deleted = self.client.execute_typed(sql, &[(&id, Type::TEXT)]);
         deleted.map(|rows| rows > 0).map_err(|error| self.fault("cannot be written", &error))

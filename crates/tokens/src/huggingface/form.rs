@@ -1,5 +1,5 @@
-//! What a `tokenizer.json` says about itself that counting needs: the longest token, what its normaliser does, which
-//! tokens are control tokens. What is not known to be harmless proves nothing.
+//! The parts of a `tokenizer.json` that counting needs: the longest token, the effect of the normalizer, and
+//! the control tokens. A part that is not known to keep every byte proves no bound.
 
 use super::list;
 use crate::bounds::Bounds;
@@ -10,10 +10,10 @@ use serde::{
 use serde_json::Value;
 use std::fmt;
 
-/// The pattern of `o200k_base`, which leaves no character of a text unmatched.
+/// The pattern of `o200k_base`, which matches every character of a text.
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// What counting needs of the file.
+/// The fields of the file that counting needs.
 #[derive(Deserialize)]
 pub(super) struct Form {
     #[serde(default)]
@@ -51,13 +51,14 @@ struct Model {
     end_of_word_suffix: Option<String>,
 }
 
-/// The lengths of a vocabulary; its tokens themselves are not kept.
+/// The size of the longest tokens of a vocabulary. The tokens themselves are not kept.
 #[derive(Default)]
 struct Vocabulary {
     longest_in_bytes: u64,
     longest_in_characters: u64,
-    /// Tokens of one character each, and the 256 tokens `<0x00>` to `<0xFF>`.
+    /// The number of tokens of one character that represents a byte; 256 in a complete byte-level vocabulary.
     characters: u32,
+    /// The number of tokens from `<0x00>` to `<0xFF>`; 256 in a complete vocabulary with byte fallback.
     raw_bytes: u32,
 }
 
@@ -73,8 +74,9 @@ impl Vocabulary {
     }
 }
 
-/// Whether a character is one of the 256 that represent bytes in byte-level vocabularies: the visible ones of Latin-1
-/// for themselves, the rest from U+0100 on.
+/// Returns true if every character represents a byte in byte-level vocabularies. There are 256 such
+/// characters: visible Latin-1 characters represent themselves, and the other bytes use characters from
+/// U+0100 on.
 fn is_byte_letter(token: &str) -> bool {
     token
         .chars()
@@ -92,6 +94,7 @@ impl<'de> Deserialize<'de> for Vocabulary {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vocabulary, A::Error> {
+                // Only lengths are recorded: a vocabulary may have hundreds of thousands of tokens.
                 let mut vocabulary = Vocabulary::default();
                 while let Some((token, _)) = map.next_entry::<std::borrow::Cow<'_, str>, IgnoredAny>()? {
                     vocabulary.add(&token);
@@ -112,7 +115,7 @@ impl<'de> Deserialize<'de> for Vocabulary {
 }
 
 impl Form {
-    /// Reads it, or says why the file cannot be used.
+    /// Parses the file. Returns an error message if the file cannot be used.
     pub(super) fn read(json: &str) -> Result<Self, String> {
         let form: Self = serde_json::from_str(json)
             .map_err(|error| format!("{error}; expected a tokenizer.json of Hugging Face"))?;
@@ -124,24 +127,25 @@ impl Form {
         }
     }
 
-    /// Returns the control tokens, as they are spelt.
+    /// Returns the control tokens as they are spelled.
     pub(super) fn control_tokens(&self) -> Vec<String> {
         let control = self.added_tokens.iter().filter(|token| token.special);
         control.map(|token| token.content.clone()).collect()
     }
 
-    /// The bounds of this vocabulary; none where a part of the file is not known to keep every byte.
+    /// Returns the bounds of this vocabulary. They are empty if some part of the file may drop bytes.
     pub(super) fn bounds(&self) -> Bounds {
         self.proven().unwrap_or_default()
     }
 
+    /// Returns the bounds, or `None` if some part of the file may drop bytes.
     fn proven(&self) -> Option<Bounds> {
         let model = &self.model;
         let affix = |affix: &Option<String>| affix.as_ref().is_none_or(String::is_empty);
         let known = matches!(model.kind.as_deref(), None | Some("BPE" | "Unigram"))
             && affix(&model.continuing_subword_prefix)
             && affix(&model.end_of_word_suffix);
-        // A token that takes the blanks beside it covers any number of bytes.
+        // A token that absorbs the white space around it covers any number of bytes.
         let greedy = self.added_tokens.iter().any(|token| !token.special && (token.lstrip || token.rstrip));
         if !known || greedy {
             return None;
@@ -150,6 +154,8 @@ impl Form {
         let normal = normal(&self.normalizer)?;
         let added =
             self.added_tokens.iter().filter(|token| !token.special).map(|token| token.content.len() as u64);
+        // A vocabulary without all 256 bytes may replace unknown bytes by one unknown token of any length: no
+        // bound.
         let longest = match (split.byte_level, model.byte_fallback) {
             (true, _) if model.vocab.characters == 256 => model.vocab.longest_in_characters,
             (false, Some(true)) if model.vocab.raw_bytes == 256 => model.vocab.longest_in_bytes,
@@ -158,19 +164,20 @@ impl Form {
         Some(Bounds {
             longest: Some(longest.max(added.max().unwrap_or_default()).max(1)),
             composes: normal.composes,
-            // What is put in front of a text is no multiple of its bytes.
+            // Text that is added at the front is a constant, not a multiple of the bytes, so no factor bounds
+            // it.
             per_byte: Some(normal.per_byte).filter(|_| !normal.prepends && !split.prepends),
         })
     }
 }
 
-/// What a pre-tokenizer does to a text.
+/// The effect of a pre-tokenizer on a text.
 struct Split {
     byte_level: bool,
     prepends: bool,
 }
 
-/// None where it may leave something out.
+/// Returns the effect of a pre-tokenizer, or `None` if it may drop a part of the text.
 fn split(value: &Value) -> Option<Split> {
     let kind = value.get("type").and_then(Value::as_str);
     let text = |key: &str| value.get(key).and_then(Value::as_str);
@@ -181,6 +188,8 @@ fn split(value: &Value) -> Option<Split> {
         Some("Metaspace") => Some(Split { byte_level: false, prepends: true }),
         Some("Digits") => Some(Split { byte_level: false, prepends: false }),
         Some("Split" | "Punctuation") => {
+            // With `invert`, the matches are kept and the rest is removed; only a pattern that matches
+            // everything is safe.
             let pattern =
                 value.get("pattern").and_then(|pattern| pattern.get("Regex")).and_then(Value::as_str);
             let keeps_all = flag("invert", false) && pattern == Some(O200K);
@@ -202,15 +211,16 @@ fn split(value: &Value) -> Option<Split> {
     }
 }
 
-/// What a normaliser does to a text.
+/// The effect of a normalizer on a text.
 struct Normal {
     composes: bool,
     per_byte: u64,
     prepends: bool,
 }
 
-/// None where it may take something away. A text grows at most threefold in NFC and elevenfold in NFKC (UTF-8;
-/// Unicode Standard Annex 15, "Stability of normalization forms", read 2026-11-21).
+/// Returns the effect of a normalizer, or `None` if it may remove a part of the text. In UTF-8, NFC makes a
+/// text at most 3 times as long, NFKC at most 11 times. Source: Unicode Standard Annex 15, "Stability of
+/// normalization forms", read 2026-11-21.
 fn normal(value: &Value) -> Option<Normal> {
     let kept = Normal { composes: false, per_byte: 1, prepends: false };
     match value.get("type").and_then(Value::as_str) {
@@ -221,6 +231,7 @@ fn normal(value: &Value) -> Option<Normal> {
         Some("Replace") => {
             let pattern = value.get("pattern")?.get("String")?.as_str()?;
             let content = value.get("content")?.as_str()?;
+            // A shorter replacement would remove bytes, which breaks the lower bound.
             let grows = !pattern.is_empty() && content.len() >= pattern.len();
             grows.then(|| Normal { per_byte: content.len().div_ceil(pattern.len()) as u64, ..kept })
         }
@@ -230,6 +241,7 @@ fn normal(value: &Value) -> Option<Normal> {
                 let part = normal(part)?;
                 all = Normal {
                     composes: all.composes || part.composes,
+                    // Each normalizer reads the output of the one before it, so their factors multiply.
                     per_byte: all.per_byte.saturating_mul(part.per_byte),
                     prepends: all.prepends || part.prepends,
                 };

@@ -1,4 +1,4 @@
-//! Any Hugging Face `tokenizer.json`, through the `tokenizers` crate.
+//! Tokenizers of Hugging Face: any `tokenizer.json`, through the `tokenizers` crate.
 
 use crate::{
     bounds::Bounds,
@@ -16,10 +16,10 @@ mod form;
 
 use form::Form;
 
-/// The largest `tokenizer.json` that is read; those of today are 2 to 35 MB.
+/// The maximum size of a `tokenizer.json` in bytes. Current files have 2 to 35 MB.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// A tokenizer, and what its file says about bounds and control tokens.
+/// A tokenizer with the bounds and control tokens of its file.
 pub(super) struct HuggingFace {
     tokenizer: PipelineTokenizer,
     pub(super) bounds: Bounds,
@@ -29,29 +29,32 @@ pub(super) struct HuggingFace {
 }
 
 impl HuggingFace {
-    /// Reads the text of a `tokenizer.json`. `origin` names it in errors.
+    /// Parses the text of a `tokenizer.json`. `origin` names it in errors.
     pub(super) fn new(json: &str, origin: &str) -> Result<Self, Error> {
         let refused = |detail: String| Error::new(Repr::File { origin: origin.into(), detail });
         let form = Form::read(json).map_err(&refused)?;
-        // The crate reads its own canonical form only; older files are brought into it first.
+        // The crate reads only its own canonical form, so older files are converted first.
         let tokenizer = tokenizers::from_json(json).or_else(|_| {
             let canonical = tokenizers::canonicalize_str(json).map_err(|error| refused(error.to_string()))?;
             tokenizers::from_json(&canonical).map_err(|error| refused(error.to_string()))
         })?;
         let mut plain = EncodeOptions::no_specials();
+        // Padding and truncation would change the count, and some files have settings for both.
         plain.padding = Override::Off;
         plain.truncation = Override::Off;
         let with_control = plain.clone();
+        // In plain text a spelled-out control token must count as characters (content is plain text, rule
+        // N2).
         plain.encode_special_tokens = true;
         Ok(Self { tokenizer, bounds: form.bounds(), plain, control: form.control_tokens(), with_control })
     }
 
-    /// The tokens of plain text: control tokens in it are characters.
+    /// Counts the tokens of plain text. Control tokens in it count as characters.
     pub(super) fn count(&self, text: &str) -> Result<u64, Failure> {
         self.encode(text, &self.plain)
     }
 
-    /// The tokens of text whose control tokens are meant.
+    /// Counts the tokens of a rendered prompt, in which control tokens are tokens.
     pub(super) fn count_rendered(&self, text: &str) -> Result<u64, Failure> {
         self.encode(text, &self.with_control)
     }
@@ -61,18 +64,21 @@ impl HuggingFace {
     }
 
     fn encode(&self, text: &str, options: &EncodeOptions) -> Result<u64, Failure> {
+        // English text has about 4 bytes per token, so this capacity rarely has to grow.
         let mut tokens: Vec<PipelineToken> = Vec::with_capacity(text.len() / 4);
         self.tokenizer.encode_into(text, options, &mut tokens)?;
         Ok(tokens.len() as u64)
     }
 }
 
-/// The text of a `tokenizer.json`, or of the one in a folder, and a name for it: the folder's, or the file's own.
+/// Reads a `tokenizer.json`, or the one in a folder. Returns a name for it, from the file or else its folder,
+/// and the text of the file.
 pub(super) fn read(path: &Path) -> Result<(String, String), Error> {
     let file: PathBuf = if path.is_dir() { path.join("tokenizer.json") } else { path.into() };
     let text = read_text(&file)
         .map_err(|detail| Error::new(Repr::File { origin: file.display().to_string(), detail }))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    // Resolves the path first: for `.` or a relative file name, the parent has no name of its own.
     let folder = || {
         let full = file.canonicalize().ok()?;
         Some(full.parent()?.file_name()?.to_string_lossy().into_owned())
@@ -81,10 +87,12 @@ pub(super) fn read(path: &Path) -> Result<(String, String), Error> {
     Ok((name.unwrap_or_else(|| "tokenizer".into()), text))
 }
 
-/// Reads a file of UTF-8. The error says what is wrong, without the path.
+/// Reads a UTF-8 file. The error message names the problem without the path.
 fn read_text(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     File::open(path)
+        // Reads one byte more than the limit, so that a file that is too large is recognized without its
+        // metadata.
         .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > MOST_BYTES {
@@ -95,11 +103,11 @@ fn read_text(path: &Path) -> Result<String, String> {
         let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
         format!("line {line}, byte {at}: is not UTF-8; expected UTF-8 text: a tokenizer.json")
     })?;
-    // Some editors write a byte order mark, which is no JSON.
+    // Some editors write a byte order mark, which is not valid JSON.
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// A JSON array, or nothing.
+/// Returns the JSON array under `key`, or an empty slice.
 fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -1,22 +1,22 @@
-//! What kind of character each is, as the patterns of the encodings tell them apart.
+//! Character classes, as the patterns of the encodings distinguish them.
 
-/// A kind of character. Every character has one.
+/// A character class. Every character belongs to exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Class {
-    /// Punctuation, symbols, controls: whatever is nothing else.
+    /// Punctuation, symbols and control characters: every character in no other class.
     Other,
     /// `\p{Lu}` and `\p{Lt}`.
     Upper,
     /// `\p{Ll}`.
     Lower,
-    /// `\p{Lm}` and `\p{Lo}`: letters that are neither.
+    /// `\p{Lm}` and `\p{Lo}`: letters that are neither upper nor lower case.
     Letter,
     /// `\p{M}`.
     Mark,
     /// `\p{N}`.
     Number,
-    /// `\s` but the two below.
+    /// `\s` except `\r` and `\n`.
     Blank,
     /// `\r` and `\n`.
     Newline,
@@ -36,23 +36,25 @@ impl Class {
 
     #[inline]
     fn numbered(number: u8) -> Self {
+        // The mask lets the compiler drop the bounds check.
         Self::ALL[usize::from(number & 7)]
     }
 }
 
-/// Characters to a page of the table.
+/// The number of characters per page of the table.
 const PAGE: usize = 256;
 
-/// Pages that all characters take.
+/// The number of pages that cover all characters.
 const PAGES: usize = (char::MAX as usize + 1) / PAGE;
 
-/// Written by `build.rs`: for each page of characters which of the pages of classes is its own (16 bits, little-endian), then
-/// those pages, of which there are few.
+/// The class table, written by `build.rs`. First comes, for each page of characters, the index of its page of
+/// classes (16 bits, little-endian). Then come the distinct pages of classes, which are few.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/classes.table"));
 
-/// Of the characters below 128.
+/// The classes of the characters below 128.
 static ASCII: [Class; 128] = {
     let mut ascii = [Class::Other; 128];
+    // Page 0 of the characters; its index is below 256, so its low byte is the index.
     let first = 2 * PAGES + TABLE[0] as usize * PAGE;
     let mut at = 0;
     while at < 128 {
@@ -67,15 +69,15 @@ pub(super) fn of_ascii(byte: u8) -> Class {
     ASCII[usize::from(byte & 0x7f)]
 }
 
-/// Of a byte, where it is a character.
+/// Returns the class of an ASCII byte, or `None` for any other byte.
 #[inline]
 pub(super) fn of_any(byte: u8) -> Option<Class> {
     ASCII.get(usize::from(byte)).copied()
 }
 
-/// Of a character by its code point.
+/// Returns the class of a character by its code point.
 #[inline]
-pub(super) fn of(point: u32) -> Class {
+pub(super) fn class_of_char(point: u32) -> Class {
     let point = point as usize;
     let page = 2 * (point / PAGE);
     let place = usize::from(u16::from_le_bytes([TABLE[page], TABLE[page + 1]]));
@@ -88,7 +90,7 @@ mod tests {
     use Class::{Blank, Letter, Lower, Mark, Newline, Number, Other, Upper};
     use regex_syntax::hir::{self, HirKind};
 
-    /// As the patterns are made of them.
+    /// The classes as regular expressions, as they occur in the patterns of the encodings.
     const PATTERNS: [(Class, &str); 7] = [
         (Upper, r"[\p{Lu}\p{Lt}]"),
         (Lower, r"\p{Ll}"),
@@ -113,15 +115,18 @@ mod tests {
             }
         }
         for c in '\0'..=char::MAX {
-            assert_eq!(of(c.into()), all[c as usize], "{c:?}");
+            assert_eq!(class_of_char(c.into()), all[c as usize], "{c:?}");
             if c.is_ascii() {
-                assert_eq!((of_ascii(c as u8), of_any(c as u8)), (of(c.into()), Some(of(c.into()))));
+                assert_eq!(
+                    (of_ascii(c as u8), of_any(c as u8)),
+                    (class_of_char(c.into()), Some(class_of_char(c.into())))
+                );
             }
         }
         for (c, class) in [('A', Upper), ('z', Lower), ('中', Letter), ('7', Number), ('\u{301}', Mark)] {
-            assert_eq!(of(c.into()), class);
+            assert_eq!(class_of_char(c.into()), class);
         }
-        let others = [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| of(c.into()));
+        let others = [' ', '\u{85}', '\u{a0}', '\n', '\'', '\0'].map(|c| class_of_char(c.into()));
         assert_eq!(others, [Blank, Blank, Blank, Newline, Other, Other]);
         assert!(TABLE.len() < 100_000, "{}", TABLE.len());
     }

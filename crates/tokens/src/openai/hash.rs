@@ -1,16 +1,18 @@
-//! The hash that the vocabularies' tables are made with, at build time, and read with. Both include this file.
+//! The hash function of the vocabulary tables. The build script writes the tables with it and the crate reads
+//! them with it; both include this file.
 
-/// Bytes that are hashed at a time.
+/// The number of bytes that one step hashes.
 pub(super) const STEP: usize = 16;
 
-/// Up to 16 bytes as one number, the first byte lowest.
+/// Returns up to 16 bytes as one little-endian number.
 pub(super) fn word(bytes: &[u8]) -> u128 {
     let mut word = [0; STEP];
     word[..bytes.len()].copy_from_slice(bytes);
     u128::from_le_bytes(word)
 }
 
-/// The hash of a text of `length` bytes: `state` is what [`step`] made of its whole steps, `tail` the word of the rest.
+/// Returns the hash of a text of `length` bytes. `state` is the result of [`step`] over its whole steps;
+/// `tail` is the word of the remaining bytes.
 #[inline]
 pub(super) fn finish(state: u64, tail: u128, length: usize) -> u64 {
     let hash = step(state ^ length as u64, tail);
@@ -25,19 +27,20 @@ pub(super) fn step(state: u64, word: u128) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xff51_afd7_ed55_8ccd)
 }
 
-/// Texts of no more bytes than this are hashed as one number of 64 bits.
+/// The maximum length in bytes of a short text, which is hashed as one 64-bit number.
 pub(super) const SHORT: usize = 8;
 
-/// Of a short text.
+/// Hashes a short text, given as a number.
 #[inline]
 pub(super) fn of_short(word: u64, length: usize) -> u64 {
+    // The length is a part of the hash, so that trailing zero bytes change it.
     let mixed = (word ^ (length as u64) << 59 ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mixed ^ mixed >> 29
 }
 
-/// Of any text.
-pub(super) fn of(bytes: &[u8]) -> u64 {
+/// Hashes a text of any length.
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     if bytes.len() <= SHORT {
         return of_short(word(bytes) as u64, bytes.len());
     }
@@ -46,11 +49,12 @@ pub(super) fn of(bytes: &[u8]) -> u64 {
     finish(state, word(tail), bytes.len())
 }
 
-/// The number of slots, as a power of 2: two bits each for what is known of a hash.
+/// The number of slots of the filter, as a power of 2. A slot has two bits about the texts with its hash.
 pub(super) const KNOWN_BITS: u32 = 22;
 
-/// The slot of a hash among those.
+/// Returns the filter slot of a hash.
 #[inline]
 pub(super) fn known(hash: u64) -> usize {
+    // The high bits of the hash select the slot in the token table, so the filter uses lower ones.
     (hash >> 14) as usize & ((1 << KNOWN_BITS) - 1)
 }

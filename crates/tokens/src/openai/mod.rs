@@ -1,5 +1,5 @@
-//! The `OpenAI` encodings, embedded. A text falls into pieces; a piece that is a token is one, any other is merged, in
-//! time linear in its length; short pieces that were counted a moment ago are remembered.
+//! The `OpenAI` encodings, embedded. A text is split into pieces. A piece that is a token counts as one; any
+//! other piece is merged in linear time. The counts of recent short pieces are cached.
 
 use super::bounds::Bounds;
 
@@ -13,14 +13,14 @@ use pieces::{Pattern, Pieces};
 use std::sync::Once;
 use vocabulary::Vocabulary;
 
-/// No token of either encoding is longer (128 spaces), so a text of more bytes than 128 a token is over any limit
-/// without being read.
+/// The length in bytes of the longest token of both encodings (128 spaces). A text of more than 128 bytes per
+/// token exceeds any limit without being read.
 const LONGEST_TOKEN: u64 = 128;
 
-/// Neither encoding normalises, and each has a token for every byte.
+/// The byte bounds of both encodings: neither normalizes, and each has a token for every byte.
 pub(super) const BOUNDS: Bounds = Bounds { longest: Some(LONGEST_TOKEN), composes: false, per_byte: Some(1) };
 
-/// A table that begins where a line of the processor's cache does.
+/// A table that is aligned to a cache line of the processor.
 #[repr(align(64))]
 struct Aligned<T: ?Sized>(T);
 
@@ -54,7 +54,7 @@ impl Encoding {
         }
     }
 
-    /// Has the system bring the table into memory, once a process, so that no first plan waits for it page by page.
+    /// Loads the table into memory, once per process, so that the first plan does not wait for page faults.
     pub(super) fn load(self) {
         static LOADED: [Once; 2] = [const { Once::new() }; 2];
         LOADED[self as usize].call_once(|| self.vocabulary().touch());
@@ -64,7 +64,7 @@ impl Encoding {
         self.count_to(text, u64::MAX).unwrap_or(u64::MAX)
     }
 
-    /// `None` when there are more than `limit` tokens: pieces are counted until there are.
+    /// Counts the tokens up to a limit. Returns `None` as soon as there are more than `limit` tokens.
     pub(super) fn count_to(self, text: &str, limit: u64) -> Option<u64> {
         let mut pieces = Pieces::new(text, self.pattern());
         let vocabulary = self.vocabulary();
@@ -81,9 +81,10 @@ impl Encoding {
         })
     }
 
-    /// A beginning of the text of no more than `limit` tokens, and how many it has: whole pieces, and of the first one
-    /// that does not fit its first tokens, back to the end of a character.
+    /// Returns the length in bytes of a prefix with at most `limit` tokens, and its token count. The prefix
+    /// consists of whole pieces and the first tokens of the next piece, cut back to a character boundary.
     pub(super) fn beginning(self, text: &str, limit: u64) -> (usize, u64) {
+        // No more bytes than these can be covered by `limit` tokens, so the rest is never read.
         let most = usize::try_from(limit.saturating_mul(LONGEST_TOKEN)).unwrap_or(usize::MAX);
         let text = &text[..text.floor_char_boundary(most)];
         let vocabulary = self.vocabulary();
@@ -91,7 +92,8 @@ impl Encoding {
         let (mut sum, mut from) = (0, 0);
         recent::with(self, |recent| {
             while let Some(end) = pieces.next_end() {
-                // What is longer than any token is merged once, for its count and for the cut.
+                // A piece longer than any token cannot be a token itself. It is merged once, for the count
+                // and for the cut.
                 let long = (end - from) as u64 > LONGEST_TOKEN;
                 let tokens = if long {
                     vocabulary.merge(text.as_bytes(), from..end, &mut recent.scratch)
@@ -103,13 +105,14 @@ impl Encoding {
                     if !long {
                         vocabulary.merge(text.as_bytes(), from..end, &mut recent.scratch);
                     }
-                    // The first tokens of a piece are what merging so many of its bytes leaves.
+                    // The first `room` tokens of a piece are also the result of merging just their bytes.
                     let bytes = vocabulary.bytes_of_first(room, &recent.scratch);
                     let mut cut = text.floor_char_boundary(from + bytes);
                     if cut == from + bytes {
                         return (cut, limit);
                     }
-                    // Less of a piece is mostly fewer tokens, and not always.
+                    // A shorter part of a piece usually has fewer tokens, but not always, so every cut is
+                    // counted.
                     while cut > from {
                         let tokens = recent.count(text.as_bytes(), from..cut, vocabulary);
                         if tokens <= room {
@@ -133,7 +136,7 @@ mod tests {
 
     #[test]
     fn counts_equal_the_published_ones() {
-        // Token counts as the cookbook's examples give them for these encodings.
+        // The expected counts come from the examples in the cookbook of `OpenAI`.
         assert_eq!(Encoding::O200k.count("tiktoken is great!"), 6);
         assert_eq!(Encoding::Cl100k.count("tiktoken is great!"), 6);
         assert_eq!(Encoding::Cl100k.count("antidisestablishmentarianism"), 6);

@@ -1,18 +1,19 @@
-//! Text → the pieces that an encoding merges by themselves. The published patterns, written out by hand: what a regex
-//! engine finds by trying, the kind of the next character decides here. A test holds this equal to the patterns.
+//! The split of a text into the pieces that an encoding merges separately. The published patterns are written
+//! out by hand: a regex engine tries alternatives, this code decides by the class of the next character. A
+//! test compares it with the patterns.
 
 use super::classes::{self, Class};
 
 use Class::{Blank, Letter, Lower, Mark, Newline, Number, Other, Upper};
 
-/// Which of the two patterns.
+/// The pattern of an encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pattern {
     Cl100k,
     O200k,
 }
 
-/// The pieces of a text from its beginning, one after the other.
+/// An iterator over the pieces of a text, from its start.
 pub(super) struct Pieces<'t> {
     text: &'t str,
     at: usize,
@@ -24,9 +25,11 @@ impl<'t> Pieces<'t> {
         Self { text, at: 0, pattern }
     }
 
-    /// Where the next piece ends, if there is one; it starts where the last one ended.
+    /// Returns the end of the next piece, or `None` at the end of the text. The piece starts at the end of
+    /// the last one.
     #[inline]
     pub(super) fn next_end(&mut self) -> Option<usize> {
+        // The fast path first: it handles most pieces without a loop over characters.
         if let Some(end) = self.plain_word() {
             self.at = end;
             return Some(end);
@@ -48,48 +51,52 @@ impl<'t> Pieces<'t> {
         Some(self.at)
     }
 
-    /// The end of a short word of ASCII letters, with or without a character before it: most pieces of most texts are one. Its
-    /// letters are looked at all at once. None where it is anything else, or the text ends soon.
+    /// Returns the end of a short word of ASCII letters, with or without a prefix character. Most pieces of
+    /// most texts have this form. All 16 bytes are examined at once. Returns `None` for any other piece, or
+    /// if fewer than 16 bytes remain.
     #[inline]
     fn plain_word(&self) -> Option<usize> {
         let word = u128::from_le_bytes(*self.text.as_bytes().get(self.at..)?.first_chunk()?);
         let byte = |at: u32| (word >> (8 * at)) as u8;
         let prefix = u32::from(match classes::of_any(byte(0)) {
             Some(Upper | Lower) => false,
-            // What may be a contraction is none of these.
+            // In `cl100k_base` an apostrophe may begin a contraction, which the general path handles.
             Some(Other | Blank) if self.pattern == Pattern::O200k || byte(0) != b'\'' => true,
             _ => return None,
         });
         let (first, letters) = match self.pattern {
-            // Capitals and small letters are one to this pattern, and a contraction is a piece of its own.
+            // This pattern does not distinguish case, and a contraction is a piece of its own.
             Pattern::Cl100k => (prefix, small_letters(word | SMALL)),
             Pattern::O200k => (prefix + u32::from(byte(prefix).is_ascii_uppercase()), small_letters(word)),
         };
         let count = (!(letters >> (8 * first)) & HIGH).trailing_zeros() / 8;
         let end = first + count;
-        // The character after it is known, is no letter, and begins no contraction.
+        // The word ends here only if the next character is ASCII, and thus known not to be a letter. In
+        // `o200k_base` it must not begin a contraction either.
         let is_all = count > 0 && end < 16 && byte(end).is_ascii();
         (is_all && (self.pattern == Pattern::Cl100k || byte(end) != b'\'')).then(|| self.at + end as usize)
     }
 
-    /// The class of the character at a position, and where the next one starts.
+    /// Returns the class of the character at a position, and the start of the next character.
     #[inline]
     fn class(&self, at: usize) -> Option<(Class, usize)> {
         let rest = self.text.as_bytes().get(at..)?;
         let low = |byte: u8| u32::from(byte & 0x3f);
-        // The text is UTF-8: the first byte says how many there are.
+        // The text is valid UTF-8, so the first byte gives the length of the character.
         Some(match *rest {
             [a, ..] if a.is_ascii() => (classes::of_ascii(a), at + 1),
-            [a @ ..0xe0, b, ..] => (classes::of(u32::from(a & 0x1f) << 6 | low(b)), at + 2),
-            [a @ ..0xf0, b, c, ..] => (classes::of(u32::from(a & 0xf) << 12 | low(b) << 6 | low(c)), at + 3),
+            [a @ ..0xe0, b, ..] => (classes::class_of_char(u32::from(a & 0x1f) << 6 | low(b)), at + 2),
+            [a @ ..0xf0, b, c, ..] => {
+                (classes::class_of_char(u32::from(a & 0xf) << 12 | low(b) << 6 | low(c)), at + 3)
+            }
             [a, b, c, d, ..] => {
-                (classes::of(u32::from(a & 7) << 18 | low(b) << 12 | low(c) << 6 | low(d)), at + 4)
+                (classes::class_of_char(u32::from(a & 7) << 18 | low(b) << 12 | low(c) << 6 | low(d)), at + 4)
             }
             _ => return None,
         })
     }
 
-    /// The end of the longest run of characters whose class is `wanted`.
+    /// Returns the end of the longest run of characters whose class is `wanted`.
     #[inline]
     fn run(&self, mut at: usize, wanted: impl Fn(Class) -> bool) -> usize {
         while let Some((class, after)) = self.class(at) {
@@ -101,7 +108,7 @@ impl<'t> Pieces<'t> {
         at
     }
 
-    /// `\p{N}{1,3}`, after the first.
+    /// Matches `\p{N}{1,3}` after the first digit.
     fn numbers(&self, mut at: usize) -> usize {
         for _ in 0..2 {
             match self.class(at) {
@@ -112,7 +119,7 @@ impl<'t> Pieces<'t> {
         at
     }
 
-    /// A word after a character that may go before one; without a word, that character begins something else.
+    /// Matches a word after an optional prefix character. Without a word, the character begins another piece.
     #[inline]
     fn after_prefix(
         &self,
@@ -135,7 +142,7 @@ impl<'t> Pieces<'t> {
         }
     }
 
-    /// `[^\s\p{L}\p{N}]+[\r\n/]*`, or without the slash; `at` is inside.
+    /// Matches `[^\s\p{L}\p{N}]+[\r\n/]*`, without the slash in `cl100k_base`. `at` is inside the run.
     fn signs(&self, at: usize) -> usize {
         let end = self.run(at, |class| matches!(class, Other | Mark));
         let bytes = self.text.as_bytes();
@@ -145,8 +152,8 @@ impl<'t> Pieces<'t> {
         end + tail.count()
     }
 
-    /// `\s*[\r\n]+|\s+(?!\S)|\s+`: to the last line break of the run; or all of it but the character that goes with
-    /// what follows.
+    /// Matches `\s*[\r\n]+|\s+(?!\S)|\s+`. The piece ends at the last line break of the run. Without a line
+    /// break, it leaves the last character to the next piece.
     fn blanks(&self) -> usize {
         let (mut at, mut last, mut line) = (self.at, self.at, None);
         while let Some((class @ (Blank | Newline), after)) = self.class(at) {
@@ -170,13 +177,14 @@ impl<'t> Pieces<'t> {
         }
     }
 
-    /// `\p{L}+`, after the first.
+    /// Matches `\p{L}+` after the first letter.
     fn letters(&self, at: usize) -> usize {
         self.run(at, |class| matches!(class, Upper | Lower | Letter))
     }
 
-    /// Capitals, then small letters, and a contraction: at least one letter. Letters that are neither, and marks, may
-    /// be of both parts; the pattern gives them to the first and takes back what the second needs.
+    /// Matches upper-case letters, then lower-case letters, then a contraction, with at least one letter.
+    /// Letters without case and marks match both parts. The pattern assigns them to the first part and
+    /// backtracks as far as the second part needs.
     #[inline]
     fn word(&self, from: usize) -> Option<usize> {
         let (mut at, mut both) = (from, None);
@@ -190,7 +198,8 @@ impl<'t> Pieces<'t> {
                 Some((Lower, after)) => {
                     break self.run(after, |class| matches!(class, Lower | Letter | Mark));
                 }
-                // No small letter follows: the last character that may be one is.
+                // No lower-case letter follows, so the last character without case ends the word. If there is
+                // none, all letters are upper case and the word ends at `at`.
                 _ => break both.unwrap_or(at),
             }
         };
@@ -203,39 +212,40 @@ impl<'t> Pieces<'t> {
         Some(end)
     }
 
-    /// A word that begins with a mark, which may come before it or in it.
+    /// Matches a word that begins with a mark, which may be a prefix or a part of the word.
     fn marked(&self, after: usize) -> usize {
         let capitals = self.run(after, |class| class == Upper);
         let only_capitals = !matches!(self.class(capitals), Some((Lower | Letter | Mark, _)));
         if !only_capitals {
             return self.word(after).unwrap_or(after);
         }
-        // Nothing after it can be a small letter: then the mark is one.
+        // No character after it can be lower case, so the mark itself is the lower-case part.
         self.contraction(after).unwrap_or(after)
     }
 
-    /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at a position: where it ends.
+    /// Returns the end of `(?i:'s|'t|'re|'ve|'m|'ll|'d)` at a position, or `None` if there is no match.
     #[inline]
     fn contraction(&self, at: usize) -> Option<usize> {
         let rest = self.text.as_bytes().get(at..)?;
         let [b'\'', first, ..] = *rest else { return None };
         match (first.to_ascii_lowercase(), rest.get(2).map(u8::to_ascii_lowercase)) {
             (b's' | b't' | b'm' | b'd', _) => Some(at + 2),
-            // The long s, two bytes, is an s to whoever ignores case.
+            // The long s (`ſ`, two bytes) equals `s` if case is ignored.
             (b'r' | b'v', Some(b'e')) | (b'l', Some(b'l')) | (0xc5, Some(0xbf)) => Some(at + 3),
             _ => None,
         }
     }
 }
 
-/// The highest bit of each byte, and the one that makes a capital a small letter.
+/// The highest bit of each byte.
 const HIGH: u128 = u128::from_le_bytes([0x80; 16]);
+/// The bit that distinguishes a lower-case ASCII letter from its upper-case form, in each byte.
 const SMALL: u128 = u128::from_le_bytes([0x20; 16]);
 
-/// The highest bit of each byte that is `a` to `z`.
+/// Returns the highest bit of each byte that is `a` to `z`.
 #[inline]
 fn small_letters(word: u128) -> u128 {
-    // Seven bits each, so that no sum reaches the next byte.
+    // Works on seven bits per byte, so that no sum carries into the next byte.
     let low = word & !HIGH;
     let from_a = low + u128::from_le_bytes([0x80 - b'a'; 16]);
     let past_z = low + u128::from_le_bytes([0x7f - b'z'; 16]);
@@ -294,7 +304,7 @@ mod tests {
         );
     }
 
-    /// The patterns as their publisher gives them (`tiktoken_ext/openai_public.py` of tiktoken 0.12).
+    /// The patterns as published (`tiktoken_ext/openai_public.py` of tiktoken 0.12).
     const O200K: &str = concat!(
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
@@ -307,7 +317,7 @@ mod tests {
     static PATTERNS: LazyLock<[Regex; 2]> =
         LazyLock::new(|| [O200K, CL100K].map(|pattern| Regex::new(pattern).unwrap()));
 
-    /// The pattern itself, through a regex engine.
+    /// Splits a text with the pattern itself, through a regex engine.
     fn by_pattern(pattern: usize, text: &str) -> Vec<String> {
         PATTERNS[pattern].find_iter(text).map(|found| found.unwrap().as_str().to_owned()).collect()
     }

@@ -1,5 +1,5 @@
-//! Pieces that were counted a moment ago on this thread. Most pieces of a text are among them, and all of it may be
-//! forgotten at any time: a piece that is not here is merged again.
+//! A cache of the counts of recent short pieces, one per thread and encoding. It finds most pieces of a text.
+//! Any entry may be evicted at any time: a missing piece is merged again.
 
 use super::{
     Encoding, hash,
@@ -7,17 +7,20 @@ use super::{
 };
 use std::{cell::RefCell, ops::Range};
 
-/// Longer pieces are not kept: 15 bytes and a byte for length and count are two words.
+/// The maximum length in bytes of a cached piece: 15 bytes and one byte for length and count fill an entry.
 const LONGEST: usize = 15;
-/// Places of a hash, in one line of the processor's cache: a piece pushes out the older of two.
+/// The number of entries per hash. Both share a cache line of the processor; a new piece evicts the older
+/// one.
 const WAYS: usize = 2;
-/// A power of two: 1 MB an encoding and thread, of which only what is used takes memory.
+/// The number of hash buckets, a power of two: 1 MB per encoding and thread. The system allocates only used
+/// pages.
 const PLACES: usize = 1 << 15;
 
-/// A piece in its low 15 bytes; in its top byte the length and the count, 4 bits each. 0 is no piece.
+/// An entry of the cache: the piece in the low 15 bytes, then its length and its count in 4 bits each. 0
+/// means empty.
 type Entry = u128;
 
-/// The low 124 bits: everything but the count.
+/// The low 124 bits of an entry: everything except the count.
 const PIECE: u128 = !(0xf << 124);
 
 pub(super) struct Recent {
@@ -30,7 +33,7 @@ thread_local! {
     static CL100K: RefCell<Recent> = RefCell::new(Recent::new());
 }
 
-/// Lends what this thread remembers of an encoding.
+/// Calls `work` with this thread's cache for an encoding.
 pub(super) fn with<R>(encoding: Encoding, work: impl FnOnce(&mut Recent) -> R) -> R {
     let recent = match encoding {
         Encoding::O200k => &O200K,
@@ -38,7 +41,7 @@ pub(super) fn with<R>(encoding: Encoding, work: impl FnOnce(&mut Recent) -> R) -
     };
     recent.with(|recent| match recent.try_borrow_mut() {
         Ok(mut recent) => work(&mut recent),
-        // Nothing calls itself here; were it to, it would remember nothing.
+        // Counting never calls itself, so the cache is always free. If it were not, an empty cache would do.
         Err(_) => work(&mut Recent { entries: Box::default(), scratch: Scratch::default() }),
     })
 }
@@ -48,18 +51,21 @@ impl Recent {
         Self { entries: vec![[0; WAYS]; PLACES].into_boxed_slice(), scratch: Scratch::default() }
     }
 
-    /// The tokens of `text[piece]`.
+    /// Counts the tokens of `text[piece]`.
     #[inline]
     pub(super) fn count(&mut self, text: &[u8], piece: Range<usize>, vocabulary: &Vocabulary) -> u64 {
         let length = piece.len();
         if length > LONGEST {
             return vocabulary.count(text, piece, &mut self.scratch);
         }
+        // Reads 16 bytes at once if the text has them, and masks off the bytes after the piece.
         let word = match text.get(piece.start..).and_then(|rest| rest.first_chunk()) {
             Some(bytes) => u128::from_le_bytes(*bytes) & ((1 << (8 * length)) - 1),
             None => hash::word(&text[piece.clone()]),
         };
         let key = word | (length as u128) << 120;
+        // A short hash covers 64 bits: the upper half is folded in. The shift is not a multiple of 8, so that
+        // equal bytes of the two halves do not cancel each other.
         let hash = hash::of_short(word as u64 ^ (word >> 57) as u64, length);
         let place = (hash >> (64 - PLACES.ilog2())) as usize;
         let [newer, older] = self.entries.get(place).copied().unwrap_or_default();
@@ -70,7 +76,8 @@ impl Recent {
         let count =
             if known { (older >> 124) as u64 } else { vocabulary.count(text, piece, &mut self.scratch) };
         if let Some(entries) = self.entries.get_mut(place) {
-            // A piece of 15 bytes has 15 tokens at most.
+            // A piece of 15 bytes has at most 15 tokens, so the count fits into 4 bits. The new entry goes
+            // first.
             *entries = [key | u128::from(count) << 124, newer];
         }
         count

@@ -1,21 +1,27 @@
-//! A vocabulary as a table in the program: nothing is loaded, and only what is looked at is read from disk. Written by
-//! `build.rs`, which this file has to agree with.
+//! A vocabulary as a static table in the program: nothing is parsed, and only the pages in use are read from
+//! disk. `build.rs` writes the table, so this file must agree with it.
 //!
-//! Numbers are 32 bits, little-endian: how many tokens, the bits of a slot's number, and 14 of no meaning; for each token
-//! where its bytes start (24 bits) and how many they are, the two it is merged from, and the longest shorter token it
-//! begins with; two bits by hash for what a token begins with and for what is one; the slots, 128 bits each: tokens by
-//! hash, with their first 12 bytes, their length (8 bits), and the id and one more (0 is nobody). Then the bytes of all tokens.
+//! Numbers have 32 bits, little-endian. The table has these parts:
+//!
+//! - a header of 16 numbers: the number of tokens, the bits of a slot number, and 14 zeros
+//!   that align the records to a cache line;
+//! - a record for each token: the start of its bytes (24 bits) and their number (8 bits), the two tokens that
+//!   it is merged from, and the longest shorter token that it begins with;
+//! - a filter with two bits per hash: a token begins with such a text, and such a text is a token;
+//! - the slots, 128 bits each: a hash table of tokens, with their first 12 bytes, their length (8 bits), and
+//!   their id plus one (0 is an empty slot);
+//! - the bytes of all tokens.
 
 use super::hash;
 use std::ops::Range;
 
-/// No token.
+/// The id that means no token.
 const NONE: u32 = u32::MAX;
 
-/// So many bytes of a token are in its slot.
+/// The number of bytes of a token that its slot contains.
 const INLINE: usize = 12;
 
-/// No token is longer.
+/// The maximum length of a token in bytes.
 const LONGEST: usize = super::LONGEST_TOKEN as usize;
 
 #[derive(Debug, Clone, Copy)]
@@ -27,29 +33,30 @@ pub(super) struct Vocabulary {
     slot_bits: u32,
 }
 
-/// The low bytes of a word.
+/// Returns a mask of the low `bytes` bytes of a word.
 #[inline]
 fn low(bytes: usize) -> u128 {
     (1 << (8 * bytes)) - 1
 }
 
-/// The 16 bytes from a position on, where there are so many.
+/// Returns the 16 bytes from a position on, or `None` if fewer remain.
 #[inline]
 fn word_at(text: &[u8], from: usize) -> Option<u128> {
     text.get(from..)?.first_chunk().map(|chunk| u128::from_le_bytes(*chunk))
 }
 
-/// What a text is looked for by.
+/// A lookup key for a text.
 #[derive(Debug, Clone, Copy, Default)]
 struct Key {
     hash: u64,
-    /// The first bytes, 16 at most.
+    /// The first bytes of the text, at most 16.
     first: u128,
+    /// The length of the text in bytes.
     length: usize,
 }
 
 impl Key {
-    /// Of `length` bytes from `from` on.
+    /// Builds the key of `length` bytes from `from` on.
     #[inline]
     fn new(text: &[u8], from: usize, length: usize) -> Self {
         if length <= hash::SHORT {
@@ -59,23 +66,23 @@ impl Key {
         let first = first_word(text, from, length);
         let hash = match length {
             ..hash::STEP => hash::finish(0, first, length),
-            _ => hash::of(&text[from..from + length]),
+            _ => hash::hash_bytes(&text[from..from + length]),
         };
         Self { hash, first, length }
     }
 }
 
-/// The bytes of a short text.
+/// Returns the bytes of a short text as a number.
 #[inline]
 fn short_word(text: &[u8], from: usize, length: usize) -> u64 {
     match text.get(from..).and_then(|rest| rest.first_chunk()) {
-        // A shift by all bits is none: nobody looks for no bytes.
+        // The mask of the shift count matters only for length 0, which no caller passes.
         Some(chunk) => u64::from_le_bytes(*chunk) & (u64::MAX >> ((64 - 8 * length) & 63)),
         None => hash::word(&text[from..from + length]) as u64,
     }
 }
 
-/// The first bytes of `length` from a position on, 16 at most.
+/// Returns the first of `length` bytes from a position on, at most 16.
 #[inline]
 fn first_word(text: &[u8], from: usize, length: usize) -> u128 {
     match word_at(text, from) {
@@ -85,7 +92,7 @@ fn first_word(text: &[u8], from: usize, length: usize) -> u128 {
     }
 }
 
-/// What merging needs beside the text.
+/// The buffers of a merge: the tokens so far, the dead ends, and the cached pairs.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     path: Vec<u32>,
@@ -106,16 +113,17 @@ impl Vocabulary {
         Self { tokens: records, known, slots, bytes, slot_bits: slot_bits as u32 }
     }
 
-    /// Reads a byte of every page.
+    /// Reads one byte of every page, so that the system loads the table.
     pub(super) fn touch(&self) {
-        /// Bytes of a page, or a part of one.
+        /// The size of a page in bytes, or a divisor of it.
         const PAGE: usize = 4_096;
         let parts = [self.known, self.slots, self.bytes, self.tokens];
         let sum = parts.iter().flat_map(|part| part.iter().step_by(PAGE)).fold(0, |sum, byte| sum ^ byte);
+        // The compiler would remove reads whose result is unused.
         std::hint::black_box(sum);
     }
 
-    /// The tokens of a piece: one if it is a token, or what merging its bytes leaves.
+    /// Counts the tokens of a piece: one if it is a token, otherwise the tokens after merging.
     pub(super) fn count(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
         match self.find(text, piece.start, piece.len()) {
             Some(_) => 1,
@@ -123,13 +131,13 @@ impl Vocabulary {
         }
     }
 
-    /// How many bytes the first tokens are of the piece that was merged last.
+    /// Returns the length in bytes of the first `tokens` tokens of the piece that was merged last.
     pub(super) fn bytes_of_first(&self, tokens: u64, scratch: &Scratch) -> usize {
         let first = scratch.path.iter().take(usize::try_from(tokens).unwrap_or(usize::MAX));
         first.map(|token| self.token(*token).length()).sum()
     }
 
-    /// The token that `length` bytes from `from` on are, if they are one.
+    /// Returns the token that consists of the `length` bytes from `from` on, or `None` if there is none.
     #[inline]
     fn find(&self, text: &[u8], from: usize, length: usize) -> Option<u32> {
         let key = Key::new(text, from, length);
@@ -142,10 +150,13 @@ impl Vocabulary {
         let wanted = first & low(INLINE) | (length as u128) << (8 * INLINE);
         let mask = (1 << self.slot_bits) - 1;
         let mut place = (hash >> (64 - self.slot_bits)) as usize;
+        // Linear probing. At least half of the slots are empty, so the loop ends.
         loop {
             let slot = word_at(self.slots, place * 16).filter(|slot| *slot != 0)?;
             if slot & low(INLINE + 1) == wanted {
                 let id = (slot >> (8 * (INLINE + 1))) as u32 - 1;
+                // The slot contains the whole token up to 12 bytes; a longer one is compared with the bytes
+                // of the table.
                 if length <= INLINE || self.bytes_of(id) == &text[from..from + length] {
                     return Some(id);
                 }
@@ -164,7 +175,8 @@ impl Vocabulary {
         Token(word_at(self.tokens, 16 * id as usize).unwrap_or_default())
     }
 
-    /// Whether a token may begin with what has this hash, and whether it may be one; where this says no, it is so.
+    /// Looks a hash up in the filter. Returns true for "a token may begin with such a text" and for "such a
+    /// text may be a token". False positives occur; false negatives do not.
     #[inline]
     fn known(&self, hash: u64) -> (bool, bool) {
         let place = hash::known(hash);
@@ -172,14 +184,16 @@ impl Vocabulary {
         (bits & 1 == 1, bits & 2 == 2)
     }
 
-    /// The longest token that the text has at a position. Merging a token's own bytes makes it, whichever it is;
-    /// `build.rs` holds that.
+    /// Returns the longest token at a position of the text. Merging the bytes of any token yields that token;
+    /// `build.rs` checks this.
     fn longest(&self, text: &[u8], from: usize, end: usize) -> Option<u32> {
         let (mut state, mut step) = (0, from);
         let first = first_word(text, from, hash::STEP.min(end - from));
-        // What may be a token, the longest last; a longer one than these is rare enough to be looked for again.
+        // A ring of the candidates, the longest last. If all 8 are false positives, the slow search below
+        // runs.
         let mut maybe = [Key::default(); 8];
         let mut count = 0;
+        // The hash is extended by 16 bytes at a time, so one pass over the lengths is linear.
         for length in 1..=LONGEST.min(end - from) {
             if from + length == step + hash::STEP {
                 state = hash::step(state, first_word(text, step, hash::STEP));
@@ -192,7 +206,7 @@ impl Vocabulary {
                 let first = if length < hash::STEP { tail } else { first };
                 Key { hash: hash::finish(state, tail, length), first, length }
             };
-            // Every byte is a token and begins some.
+            // Every single byte is a token and begins longer ones, so the filter is skipped.
             let (begins, is_one) = if length == 1 { (true, true) } else { self.known(key.hash) };
             if !begins {
                 break;
@@ -209,9 +223,10 @@ impl Vocabulary {
         })
     }
 
-    /// How many tokens merging leaves of a piece. A beginning of a text has one way only to be merged, so the way is
-    /// looked for from the left, longest token first; an end from which no token goes on is never tried again. That
-    /// makes it linear in the piece. The tokens themselves stay in `scratch`.
+    /// Merges a piece and returns the number of its tokens, which remain in `scratch`. Each prefix of a text
+    /// has exactly one valid tokenization. The search therefore goes from the left and tries the longest
+    /// token first. A position from which no token continues is marked as dead and never tried again, so the
+    /// time is linear in the piece.
     pub(super) fn merge(&self, text: &[u8], piece: Range<usize>, scratch: &mut Scratch) -> u64 {
         let Scratch { path, dead, met } = scratch;
         path.clear();
@@ -241,22 +256,25 @@ impl Vocabulary {
             } else {
                 let (word, mask) = bit(from);
                 dead[word] |= mask;
-                // Every text can be merged, so there is always something to take back.
+                // Every text can be merged, so the path is never empty here.
                 let Some(last) = path.pop() else { return piece.len() as u64 };
                 from -= self.token(last).length();
+                // Backtracks: the next shorter token at the same position may continue.
                 next = self.token(last).shorter();
             }
         }
     }
 
-    /// Whether two tokens can stand side by side, the border at `border`: whether no merge across it came before one of
-    /// those that made them. Looked at backwards: what was merged last is taken apart, until two bytes are left.
+    /// Returns true if two tokens can be adjacent, with their border at `border`. They cannot if a merge
+    /// across the border comes before a merge that built one of them. The check goes backwards: it splits the
+    /// token that was merged last, until two bytes remain.
     fn may_meet(&self, text: &[u8], border: usize, left: u32, right: u32, met: &mut Met) -> bool {
         met.or_ask(left, right, || self.meet(text, border, left, right))
     }
 
+    /// Checks a pair without the cache, in time linear in the number of merges of both tokens.
     fn meet(&self, text: &[u8], border: usize, mut left: u32, mut right: u32) -> bool {
-        // Merges from this one on came too late to join the two.
+        // A merge with this id or a later one comes too late to join the two parts. Ids are merge ranks.
         let mut too_late = NONE;
         let (mut before, mut after) = (self.token(left), self.token(right));
         loop {
@@ -270,7 +288,8 @@ impl Vocabulary {
             if before.length() == 1 && after.length() == 1 {
                 return true;
             }
-            // Of two merges into the same token the left one comes first.
+            // Of two merges into the same token, the left one comes first, so at equal ids the right one is
+            // undone.
             if left > right {
                 too_late = left;
                 left = before.right();
@@ -284,51 +303,52 @@ impl Vocabulary {
     }
 }
 
-/// What the table says of a token.
+/// The record of a token in the table.
 #[derive(Clone, Copy)]
 struct Token(u128);
 
 impl Token {
-    /// Where its bytes start.
+    /// Returns the start of the token's bytes in the table.
     #[inline]
     fn start(self) -> usize {
         self.0 as usize & 0xff_ffff
     }
 
-    /// How many they are.
+    /// Returns the length of the token in bytes.
     #[inline]
     fn length(self) -> usize {
         self.0 as usize >> 24 & 0xff
     }
 
-    /// The first of the two that it is merged from, and the second.
+    /// Returns the first of the two tokens that it is merged from.
     #[inline]
     fn left(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
+    /// Returns the second of the two tokens that it is merged from.
     #[inline]
     fn right(self) -> u32 {
         (self.0 >> 64) as u32
     }
 
-    /// The longest shorter token that it begins with.
+    /// Returns the longest shorter token that it begins with, or `None` for a single byte.
     #[inline]
     fn shorter(self) -> Option<u32> {
         Some((self.0 >> 96) as u32).filter(|shorter| *shorter != NONE)
     }
 }
 
-/// Tokens that were met side by side a moment ago, and whether they may: what is not here is asked again.
+/// A cache of recent results of the pair check. A missing pair is checked again.
 #[derive(Debug)]
 struct Met(Box<[u64]>);
 
 impl Met {
-    /// A power of two: 64 kB a thread and encoding.
+    /// The number of entries, a power of two: 64 kB per thread and encoding.
     const ENTRIES: usize = 1 << 13;
 
     fn or_ask(&mut self, left: u32, right: u32, ask: impl FnOnce() -> bool) -> bool {
-        // 0 is no pair; the answer is the lowest bit.
+        // The pair never is 0, the value of an empty entry. The lowest bit is the answer.
         let pair = (u64::from(left) << 32 | u64::from(right) << 2) + 2;
         let place = (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Self::ENTRIES.ilog2())) as usize;
         match self.0.get_mut(place) {
@@ -362,7 +382,7 @@ mod tests {
             let tokens = tokens.unwrap();
             let vocabulary = encoding.vocabulary();
             let mut longest = 0;
-            // Ids from the first to the first that no ordinary token has.
+            // The ids end at the first one that no ordinary token has.
             let texts = (0..).map_while(|id| Some((id, tokens.decode_bytes(&[id]).ok()?)));
             let texts: Vec<(u32, Vec<u8>)> =
                 texts.take_while(|(_, token)| !token.starts_with(b"<|endoftext|>")).collect();
@@ -378,8 +398,8 @@ mod tests {
         }
     }
 
-    /// Joins the neighbours of the lowest rank, the leftmost first, until no two make a token: the definition
-    /// of byte-pair encoding, in quadratic time.
+    /// Merges the adjacent pair of the lowest rank, the leftmost first, until no pair forms a token. This is
+    /// the definition of byte-pair encoding, in quadratic time.
     fn merged_by_brute_force(encoding: Encoding, piece: &[u8]) -> u64 {
         let vocabulary = encoding.vocabulary();
         let mut ends: Vec<usize> = (0..=piece.len()).collect();

@@ -1,7 +1,7 @@
-//! Documents under many budgets: the fill of rule S8 without a look at each document.
+//! The fill with documents by rank (rule S8) for many budgets, without a look at each document.
 //!
-//! Input: the costs of documents in a tree, the included ones, and a room. Output: the documents that fit.
-//! Rules: S8.
+//! Input: a tree with the token costs of the documents, the included slots, and a room in tokens. Output: the
+//! slots that fit. Rule: documents (S8).
 
 use super::tree::{Stretch, Tree};
 use crate::{
@@ -10,16 +10,16 @@ use crate::{
 };
 use std::ops::Range;
 
-/// The slots that fit into an offer.
+/// The slots that fit into an offer of tokens.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
-    /// Slots that were not included and fit.
+    /// Slots that were not included before and fit.
     pub(super) runs: Vec<Range<u32>>,
-    /// Their tokens.
+    /// Tokens of these slots.
     pub(super) tokens: u64,
-    /// The tokens left of the offer.
+    /// Tokens left of the offer.
     pub(super) left: u64,
-    /// The number of tokens more that would have included one of the others, if that is known.
+    /// The smallest number of additional tokens that would include another slot, if known.
     pub(super) over: Option<u64>,
 }
 
@@ -28,13 +28,15 @@ impl Filled {
         Self { left: tokens, ..Self::default() }
     }
 
-    /// Offers so many tokens to everything that is not included, in order. The included slots do not change
-    /// on the way, so that nothing is met, and paid for, a second time.
+    /// Offers `tokens` to all slots that are not included, in order. The included slots do not change during
+    /// the offer, so no slot is visited or paid for twice.
     pub(super) fn from_offer(included: &SlotSet, costs: &Tree<Stretch>, tokens: u64, fill: RagFill) -> Self {
         let mut filled = Self::new(tokens);
         let len = costs.len();
         let mut at = 0;
         while at < len {
+            // Included slots form runs, and each is skipped as a whole. The work is logarithmic for each run,
+            // and for each slot that does not fit.
             let run = included.first_of(at as u32..len as u32);
             let (end, behind) = run.map_or((len, len), |run| (run.start as usize, run.end as usize));
             let left = filled.left;
@@ -45,6 +47,8 @@ impl Filled {
                 continue;
             }
             let left = filled.left;
+            // The slot `to` does not fit. Backfill continues with the next slot that fits,
+            // and prefix stops here.
             let (next, passed) = match fill {
                 RagFill::Backfill => costs.search(to, len, |all| all.least > left),
                 RagFill::Prefix => (len, costs.get(to)),
@@ -55,7 +59,7 @@ impl Filled {
         filled
     }
 
-    /// Includes slots that fit.
+    /// Includes a run of slots that fit.
     pub(super) fn include(&mut self, slots: Range<u32>, tokens: u64) {
         if !slots.is_empty() {
             self.runs.push(slots);
@@ -64,16 +68,17 @@ impl Filled {
         }
     }
 
-    /// Records the tokens of the smallest candidate that was passed over: one that is larger than any budget
-    /// is excluded at every one.
+    /// Records the tokens of the smallest candidate that was passed over. A candidate larger than any budget
+    /// has `u64::MAX` tokens, and is ignored because every budget excludes it.
     pub(super) fn pass_over(&mut self, tokens: u64) {
         let by = (tokens < u64::MAX).then(|| tokens.saturating_sub(self.left));
         self.over = self.over.into_iter().chain(by).min();
     }
 
-    /// Reports the offer. The tokens left only fall on the way, so that the last number of them binds.
+    /// Reports the offer to the walker. The tokens left only fall during an offer, so the last value is the
+    /// limit.
     pub(super) fn report(&self, walker: &impl Walker, offer: Room) {
-        // A candidate that costs nothing fits into any rest.
+        // A candidate without tokens fits into any remainder, so it limits nothing.
         if self.tokens > 0 {
             walker.fits(offer, self.left);
         }
@@ -84,7 +89,7 @@ impl Filled {
 }
 
 impl SlotSet {
-    /// Adds the slots that fitted.
+    /// Adds the slots that fit.
     pub(super) fn extend(&mut self, filled: &Filled) {
         for run in &filled.runs {
             self.insert_run(run.clone());
@@ -100,7 +105,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// One offer after the other, as sections, free tokens and released reserves offer them: each slot is
+        /// Checks successive offers, as sections, free tokens and released reserves make them. Each slot is
         /// paid for once, and the included slots are those that a walk from the first slot on includes.
         #[test]
         fn fill_equals_a_step_by_step_walk(
@@ -136,8 +141,8 @@ mod tests {
                 prop_assert_eq!((filled.tokens, filled.left), (paid, left));
                 prop_assert!(slots.iter().map(Slot::number).eq(walked.iter().copied()));
                 prop_assert_eq!(slots.len(), walked.len());
-                // A slot that was included before and is larger than the rest may count as passed over: then
-                // less is known of how far the decision bears, and never too much.
+                // A slot that was included before and is larger than the tokens left may count as passed
+                // over. Then the known distance to another decision is too small, but never too large.
                 let bears = |by: Option<u64>| by.unwrap_or(u64::MAX);
                 prop_assert!(bears(filled.over) <= bears(least), "{:?} {:?}", filled.over, least);
             }

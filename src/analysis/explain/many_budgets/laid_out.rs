@@ -1,7 +1,8 @@
-//! Pins and the walk among them, laid out once and moved from one budget to the next by their changes.
+//! Pins and the walk among them, laid out once and updated from one budget to the next.
 //!
-//! Input: the pins and turns of a request, and the most tokens that any budget leaves. Output: pins with
-//! their costs, trails with pinned messages on them, and the ends of walks. Rules: S2 to S5.
+//! Input: the pins and turns of a request, and the largest number of tokens that any budget leaves. Output:
+//! pins with their costs, trails with pinned messages on them, and the ends of walks. Rules: pins,
+//! conversation and sticky window (S2 to S5).
 
 use super::{
     ManyBudgets,
@@ -29,17 +30,17 @@ use std::{
     rc::Rc,
 };
 
-/// Later walks of one budget share their sums: they are few.
+/// Number of walks of one budget that have sums of their own. Later walks are few and share one entry.
 const WALKS: usize = 8;
 
 impl Selector<'_, ManyBudgets> {
-    /// Returns the pins laid out. Returns `None` if they have to be looked at one by one: the walk is looked
-    /// at step by step, something was included otherwise than by slots, or a candidate that comes in changes
-    /// the offers to others.
+    /// Returns the pins laid out. Returns `None` if they have to be examined one by one. That is so in three
+    /// cases: the walk is examined step by step, something was included other than by slots, or an included
+    /// candidate changes the offers to others.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Any error of the token counter.
     pub(super) fn laid_out_pins(
         &self,
         chosen: &Selection<ManyBudgets>,
@@ -51,14 +52,15 @@ impl Selector<'_, ManyBudgets> {
         if let Some(known) = self.walker.laid_out_pins.get() {
             return Ok(known.clone());
         }
+        // Laid out once for all budgets, because nothing in the layout depends on one.
         let found = self.lay_out_pins(are_walked)?;
         Ok(self.walker.laid_out_pins.get_or_init(|| found.map(Rc::new)).clone())
     }
 
-    /// Lays the pins out with their costs, counted no further than to the most that any budget leaves.
-    /// Returns `None` if a candidate that comes in changes the offers to others: an exchange after the live
-    /// question ends the merging of state, and a pin that brings a user message which is no part of the walk
-    /// opens its turn.
+    /// Lays out the pins with their costs, counted no further than to the largest number of tokens that any
+    /// budget leaves. Returns `None` if an included candidate changes the offers to others. Such a candidate
+    /// is an exchange after the live question, which ends the merging of state. Another one is a pin with a
+    /// user message that is not part of the walk, which opens the turn of that message.
     fn lay_out_pins(&self, are_walked: bool) -> Result<Option<LaidOutPins>, Error> {
         let slots = Rc::clone(&self.walker.pins);
         let minimum: BTreeSet<CandidateId> = self.index.minimum().into_iter().map(|(id, ..)| id).collect();
@@ -69,6 +71,7 @@ impl Selector<'_, ManyBudgets> {
         let mut costs = Vec::with_capacity(slots.len());
         for (pin, slot) in self.index.pins.iter().zip(0..) {
             if minimum.contains(&pin.id) {
+                // The minimum is included before any offer, so its pins cost nothing.
                 required.insert_run(slot..slot + 1);
             }
             costs.push(self.tokens_up_to_most(pin.id)?);
@@ -92,7 +95,7 @@ impl Selector<'_, ManyBudgets> {
         Ok(Some(LaidOutPins { slots, costs, heads, required, are_walked, window, by_offer }))
     }
 
-    /// Returns the tokens of a candidate, `u64::MAX` for more than any budget leaves.
+    /// Returns the tokens of a candidate, or `u64::MAX` if it needs more than any budget leaves.
     pub(super) fn tokens_up_to_most(&self, id: CandidateId) -> Result<u64, Error> {
         Ok(match self.costs.weigh(id, self.walker.most)? {
             Weight::Exactly(tokens) => tokens,
@@ -100,8 +103,8 @@ impl Selector<'_, ManyBudgets> {
         })
     }
 
-    /// Checks if state is merged into the live question until some exchange is included after it. If one is
-    /// part of the minimum, state is merged at no budget.
+    /// Checks if state is merged into the live question until some exchange is included after it. If the
+    /// minimum already includes such an exchange, no budget merges state, and the result is false.
     fn may_still_follow_the_question(&self, minimum: &BTreeSet<CandidateId>) -> Result<bool, Error> {
         if !self.index.merges_in_the_minimum() {
             return Ok(false);
@@ -115,9 +118,9 @@ impl Selector<'_, ManyBudgets> {
         Ok(false)
     }
 
-    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if some of it fits no
-    /// budget, or if it starts in a turn that is kept only as a whole, or of which nothing can be sent from
-    /// there on.
+    /// Lays out the last prompt's window with the pinned messages in it. Returns `None` if part of it fits no
+    /// budget. Also returns `None` if it starts in a turn that is kept only as a whole, or that has nothing
+    /// to send from there on.
     fn lay_out_window(&self, start: CandidateId, slots: &PinSlots) -> Result<Option<WindowSteps>, Error> {
         let minimum = self.minimum()?;
         let turn = self.index.turn_of(start);
@@ -135,6 +138,8 @@ impl Selector<'_, ManyBudgets> {
         let mut trail = Trail::with_pins(beside, Some(start));
         let end = self.lay_out_turns(u64::MAX, &minimum, &mut trail)?;
         let trail = Rc::new(trail.ending(end));
+        // Every candidate of the window must have a step, because the window is included as a whole or not at
+        // all.
         if !self.each_from(start, &minimum, |id| Ok(trail.place(id).is_some()))? {
             return Ok(None);
         }
@@ -159,8 +164,8 @@ impl Selector<'_, ManyBudgets> {
         Ok(Some(window))
     }
 
-    /// Includes the last prompt's window as the rule itself does, with pins by their slots. Returns false if
-    /// it does not fit.
+    /// Includes the last prompt's window by the same rule as a plan (sticky window, S5), with pins by their
+    /// slots. Returns false if the window does not fit into `room`.
     pub(super) fn resume_beside_pins(
         &self,
         laid_out: &LaidOutPins,
@@ -174,6 +179,7 @@ impl Selector<'_, ManyBudgets> {
         let all = trail.len();
         let missing =
             |counts_pins, steps| self.missing(laid_out, trail, (number, counts_pins), chosen, steps);
+        // If the pins already include everything of the cut turn, the walk adds nothing of that turn.
         let steps = match window.cut {
             Some(cut) if missing(true, cut.exchanges()..all).count == 0 => cut.first,
             _ => all,
@@ -203,6 +209,7 @@ impl Selector<'_, ManyBudgets> {
             return Ok(false);
         };
         let number = shared.walks.min(WALKS);
+        // The two sums differ exactly if excluded pins are among the steps.
         let [all, others] = [true, false]
             .map(|counts_pins| self.missing(&laid_out, trail, (number, counts_pins), chosen, 0..steps));
         let waits = all.count > others.count;
@@ -210,7 +217,8 @@ impl Selector<'_, ManyBudgets> {
         Ok(waits)
     }
 
-    /// Sums these steps as far as they are not included, with excluded pins or without.
+    /// Sums those of the given steps that are not included. `key` holds the number of the walk, and true if
+    /// excluded pins count.
     fn missing(
         &self,
         laid_out: &LaidOutPins,
@@ -224,8 +232,8 @@ impl Selector<'_, ManyBudgets> {
         sums_of(&mut known, key, trail, &laid_out.slots, pins).missing(steps.start, steps.end)
     }
 
-    /// Finds the end of the walk beside the pins that are included by their slots. Returns `None` if it
-    /// cannot be found so: then they are included one by one.
+    /// Finds the end of the walk when pins are included by their slots. Returns `None` if it cannot be found
+    /// that way. From then on pins are included one by one.
     pub(super) fn walk_beside_pins(
         &self,
         pins: &LaidOutPins,
@@ -262,6 +270,8 @@ impl Selector<'_, ManyBudgets> {
             Some(trail) => trail,
             None => self.lay_out_with_pins(room.max(1), beside_the_walk(chosen).collect()),
         };
+        // A trail that is too short is laid out again. The room at least doubles each time, so few rounds are
+        // needed.
         loop {
             if let Some(reach) = walk(&trail, false) {
                 return Some(reach);
@@ -271,7 +281,7 @@ impl Selector<'_, ManyBudgets> {
         }
     }
 
-    /// Lays out the walk beside the minimum, with the pinned messages on it.
+    /// Lays out the walk with the pinned messages on it. `beside` is the minimum.
     fn lay_out_with_pins(&self, room: u64, beside: Vec<CandidateId>) -> Rc<Trail> {
         let trail = Rc::new(self.lay_out(room, Trail::with_pins(beside, None)));
         *self.walker.beside_pins.borrow_mut() = Some(Rc::clone(&trail));
@@ -279,14 +289,15 @@ impl Selector<'_, ManyBudgets> {
     }
 }
 
-/// Returns the number of the next walk of a budget.
+/// Counts one more walk of this budget and returns its number, at most `WALKS`.
 fn next_walk(chosen: &mut Selection<ManyBudgets>) -> usize {
     let walks = &mut chosen.included.shared.walks;
     *walks += 1;
     (*walks - 1).min(WALKS)
 }
 
-/// Returns the sums of a walk with these pins included.
+/// Returns the sums of a walk with these pins included. Sums along the same trail are updated by the
+/// differences.
 fn sums_of<'s>(
     known: &'s mut BTreeMap<(usize, bool), WalkSums>,
     (number, counts_pins): (usize, bool),

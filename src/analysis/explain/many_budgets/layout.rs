@@ -1,7 +1,8 @@
-//! The walk of rule S4 and the last prompt's window, laid out without pins among them.
+//! The walk through the conversation (S4) and the last prompt's window (S5), laid out without pins on them.
 //!
-//! Input: the turns of a request, and the candidates that are included beside the walk. Output: trails, laid
-//! out when the same is asked again, and the ends of walks on them. Rules: S4, S5.
+//! Input: the turns of a request, and the candidates that are included apart from the walk. Output: trails,
+//! laid out when the same candidates occur again, and the ends of walks on them. Rules: conversation (S4),
+//! sticky window (S5).
 
 use super::{
     ManyBudgets,
@@ -19,8 +20,8 @@ use crate::{
 use std::rc::Rc;
 
 impl Selector<'_, ManyBudgets> {
-    /// Finds the end of the walk on a trail. Returns `None` if the walk has to be looked at step by step, or
-    /// nobody asked for the same before.
+    /// Finds the end of the walk on a trail. Returns `None` if the walk has to be examined step by step, or
+    /// if the set of included candidates is new.
     pub(super) fn walk_along(
         &self,
         room: u64,
@@ -40,7 +41,7 @@ impl Selector<'_, ManyBudgets> {
         };
         let trail = match known.filter(holds) {
             Some(trail) if !trail.is_too_short(from, room) => Some(trail),
-            // Its steps are those of the shorter one, and more.
+            // The longer trail begins with the steps of this one, so the step `from` stays valid.
             Some(short) => {
                 let room = short.sum(from).saturating_add(room);
                 Some(self.lay_out_and_share(room, Trail::new(short.beside.clone(), floor)))
@@ -48,7 +49,8 @@ impl Selector<'_, ManyBudgets> {
             None if from > 0 => None,
             None => {
                 let beside: Vec<CandidateId> = beside_the_walk(chosen).collect();
-                // More is laid out than one walk looks at, which pays if the same is asked again.
+                // A layout covers more than one walk examines, so it pays only if the next budget has the
+                // same set. A new set is only remembered.
                 let asked = self.walker.asked.replace(beside.clone());
                 (asked == beside).then(|| self.lay_out_and_share(room, Trail::new(beside, floor)))
             }
@@ -60,28 +62,29 @@ impl Selector<'_, ManyBudgets> {
         reach
     }
 
-    /// Lays out the walk with twice this room, for the next budgets too.
+    /// Lays out the walk with twice this room, and keeps it for the next budgets.
     fn lay_out_and_share(&self, room: u64, trail: Trail) -> Rc<Trail> {
         let trail = Rc::new(self.lay_out(room, trail));
         *self.walker.walk.borrow_mut() = Some(Rc::clone(&trail));
         trail
     }
 
-    /// Lays out the walk with twice this room: the next budgets mostly need no more, and no more is counted
-    /// than that.
+    /// Lays out the walk with twice this room. The next budgets rarely need more, and tokens beyond that are
+    /// not counted.
     pub(super) fn lay_out(&self, room: u64, mut trail: Trail) -> Trail {
         let mut chosen = Selection::new(self.index);
         chosen.included.insert_walked(trail.beside.iter().copied());
         let end = self.lay_out_turns(room.saturating_mul(2), &chosen, &mut trail);
-        // An error is for the walk to run into, if it comes so far.
+        // An error is not reported here, because no walk may come that far. The walk that does will meet it.
         trail.ending(end.unwrap_or(End::Unknown))
     }
 
-    /// Adds the steps of the turns to a trail, until they exceed the room. Returns the end of the trail.
+    /// Adds the steps of the turns to a trail until their sum exceeds `room` tokens. Returns the end of the
+    /// trail.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Any error of the token counter.
     pub(super) fn lay_out_turns(
         &self,
         room: u64,
@@ -101,6 +104,8 @@ impl Selector<'_, ManyBudgets> {
             }
             let exchanges = ExchangeIndex::each(self.index.exchanges(turn)).rev().map(CandidateId::Exchange);
             for id in new_head.into_iter().chain(exchanges) {
+                // The user message is not examined again: a turn whose user message has expired was skipped
+                // above.
                 if chosen.has(id) || Some(id) != new_head && self.costs.ineligible(id)?.is_some() {
                     continue;
                 }
@@ -112,6 +117,8 @@ impl Selector<'_, ManyBudgets> {
                     Weight::Exactly(tokens) if !before_the_floor => trail.push(id, tokens, of_this),
                     _ => return Ok(End::Barrier(of_this)),
                 }
+                // The step that exceeds the room is part of the trail, because the walk needs its tokens to
+                // stop there.
                 if trail.sum(trail.len()) > room {
                     return Ok(End::LaidOutFor(room));
                 }
@@ -123,12 +130,12 @@ impl Selector<'_, ManyBudgets> {
         Ok(End::Whole)
     }
 
-    /// Checks if selections share their trails and this one is on one still.
+    /// Checks if selections share trails, and this one has not left its trail.
     fn is_on_a_trail(&self, chosen: &Selection<ManyBudgets>) -> bool {
         self.walker.goal.is_none() && !chosen.included.shared.is_off_the_trail
     }
 
-    /// Returns the last prompt's window. Returns `None` if it has to be looked at step by step.
+    /// Returns the last prompt's window as a trail. Returns `None` if it has to be examined step by step.
     pub(super) fn window_along(
         &self,
         start: CandidateId,
@@ -139,6 +146,7 @@ impl Selector<'_, ManyBudgets> {
             return Ok(None);
         }
         let known = &self.walker.windows[pins as usize];
+        // Pins without room change the window only if it awaits them.
         let dropped = || chosen.reasons.pins.keys().copied().filter(|_| pins == Pins::Awaited);
         let holds = |window: &WindowTrail| {
             window.trail.floor == Some(start)
@@ -169,7 +177,7 @@ impl Selector<'_, ManyBudgets> {
     }
 }
 
-/// Returns the candidates of the conversation that are included one by one: as pins, or required.
+/// Returns the messages and exchanges that are included one by one: as pins, or because they are required.
 pub(super) fn beside_the_walk(chosen: &Selection<ManyBudgets>) -> impl Iterator<Item = CandidateId> {
     let walked = |id: &CandidateId| matches!(id, CandidateId::UserMessage(_) | CandidateId::Exchange(_));
     chosen.included.ids().filter(walked)

@@ -1,13 +1,13 @@
-//! The selection of many budgets.
+//! Selection for many budgets.
 //!
-//! Input: offers of the rules of selection, under one budget after the other. Output: the same decisions, and
-//! how far the budget may move before one of them changes. Rules: those of
+//! Input: the offers of the rules of selection, for one budget after the other. Output: the same decisions as
+//! in a plan, and the distance that the budget may move before one of them changes. Rules: those of
 //! [`planner::select`](crate::planner::select).
 //!
-//! An explanation selects under hundreds of thousands of budgets. [`ManyBudgets`] lays out everything that
-//! does not depend on the budget once: pins by their slots, the walk as a trail, documents in a tree. From
-//! one budget to the next it moves by the differences, so that the work follows the candidates that come or
-//! go. It records no reasons: those are for plans.
+//! An explanation selects for hundreds of thousands of budgets. [`ManyBudgets`] lays out once everything that
+//! does not depend on the budget: pins by their slots, the walk as a trail, documents in a tree. From one
+//! budget to the next it applies only the differences. So the work follows the number of candidates that come
+//! or go. It records no reasons, because only plans need them.
 
 use super::slack::{self, Slack};
 use crate::{
@@ -46,33 +46,33 @@ use trail::{Trail, WindowTrail};
 use tree::{Stretch, Tree};
 use walk_sums::WalkSums;
 
-/// The walker of explanations.
+/// The walker of explanations. It shares work between budgets, and records the slack of each decision.
 pub(crate) struct ManyBudgets {
-    /// The most tokens that any budget leaves: a candidate that is larger never fits.
+    /// The most tokens that any budget leaves. A larger candidate never fits.
     most: u64,
-    /// The one message or exchange that is asked about, if the walk alone decides about it.
+    /// The one requested message or exchange, if the walk alone decides about it.
     goal: Option<CandidateId>,
     slack: Cell<Slack>,
     pins: Rc<PinSlots>,
-    /// The pins with their costs; `None` if they have to be looked at one by one.
+    /// The pins with their costs; `None` if they have to be examined one by one.
     laid_out_pins: OnceCell<Option<Rc<LaidOutPins>>>,
-    /// The tokens of documents by their slots.
+    /// The token costs of the documents by slot.
     documents: OnceCell<Tree<Stretch>>,
     walk: RefCell<Option<Rc<Trail>>>,
-    /// The candidates that were included beside the last walk that had no trail.
+    /// The candidates that were included apart from the last walk without a trail.
     asked: RefCell<Vec<CandidateId>>,
-    /// The last prompt's window, by its way with pins.
+    /// The last prompt's window, one for each way to handle pins.
     windows: [RefCell<Option<Rc<WindowTrail>>>; 2],
     /// The walk with the pinned messages on it.
     beside_pins: RefCell<Option<Rc<Trail>>>,
-    /// The steps of it that are not included as pins, by the number of the walk under its budget, with
-    /// excluded pins or without.
+    /// The costs of its steps that no pin includes. The key holds the number of the walk under its budget,
+    /// and true if excluded pins count.
     sums: RefCell<BTreeMap<(usize, bool), WalkSums>>,
 }
 
 impl ManyBudgets {
-    /// Begins for budgets that leave at most `most` tokens. Selections that share their pins are compared by
-    /// their differences.
+    /// Creates a walker for budgets that leave at most `most` tokens. Selections that share `pins` are
+    /// compared by their differences.
     pub(super) fn new(most: u64, goal: Option<CandidateId>, pins: Rc<PinSlots>) -> Self {
         Self {
             most,
@@ -95,12 +95,12 @@ impl ManyBudgets {
         self.slack.set(slack);
     }
 
-    /// Checks if a comparison is irrelevant to the question.
+    /// Checks if the comparison with an offer is irrelevant. With a goal, the comparisons of the walk are.
     fn ignores(&self, offer: Room) -> bool {
         offer.is_of_walk() && self.goal.is_some()
     }
 
-    /// Returns the tokens of all documents.
+    /// Returns the token costs of all documents, which are counted once.
     fn documents(&self, selector: &Selector<'_, Self>) -> Result<&Tree<Stretch>, Error> {
         if let Some(known) = self.documents.get() {
             return Ok(known);
@@ -125,6 +125,7 @@ impl Walker for ManyBudgets {
     }
 
     fn count_to(&self, offer: Room, left: u64) -> u64 {
+        // Counted up to `most`, because the slack needs the exact number of missing tokens.
         if self.ignores(offer) { left } else { left.max(self.most) }
     }
 
@@ -147,6 +148,7 @@ impl Walker for ManyBudgets {
         ids: &dyn Fn() -> Result<Vec<CandidateId>, Error>,
     ) -> Result<(), Error> {
         if let Some(needed) = costs.together(ids()?)? {
+            // At least 1: with a slack of 0 the range would not even contain the present budget.
             self.note(|slack| slack.too_large(offer, needed.saturating_sub(offer.tokens()).max(1)));
         }
         Ok(())
@@ -154,6 +156,7 @@ impl Walker for ManyBudgets {
 
     fn walk_reaches(&self, walk: &Walk<'_, '_, Self>, turn: TurnIndex) -> Result<(), Error> {
         let Some(goal) = self.goal else { return Ok(()) };
+        // Only the distance to the goal is recorded; the other comparisons of the walk are ignored.
         if let Some(needed) = slack::needed_in_turn(walk, goal, turn)? {
             match walk.left.checked_sub(needed) {
                 Some(left) => self.note(|slack| slack.fits(walk.room, left)),
@@ -195,6 +198,7 @@ impl Walker for ManyBudgets {
     ) -> Result<bool, Error> {
         let Some(pins) = selector.laid_out_pins(chosen)? else { return Ok(false) };
         let shared = &mut chosen.included.shared;
+        // Each budget starts with the pins of the minimum.
         if shared.offers == 0 {
             shared.begin_pins(&pins.slots, &pins.required);
         }
@@ -212,6 +216,7 @@ impl Walker for ManyBudgets {
         chosen: &mut Selection<Self>,
     ) -> Result<bool, Error> {
         let rules = &selector.config.rag;
+        // These limits count documents and their sources one by one, which sums over slots cannot do.
         if rules.max_items.is_some() || rules.max_source_tokens.is_some() {
             return Ok(false);
         }

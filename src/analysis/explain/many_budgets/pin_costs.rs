@@ -1,14 +1,16 @@
-//! Pins under many budgets: the fill of rule S2 without a look at each pin.
+//! The fill with pins (rule S2) for many budgets, without a look at each pin.
 //!
-//! Input: the pins by their slots with their costs, the included candidates, and a room. Output: the pins
-//! that fit. Rules: S2, S3.
+//! Input: the pins by slot with their costs, the included candidates, and a room in tokens. Output: the pins
+//! that fit. Rules: pins (S2), pinned exchanges (S3).
 //!
-//! Pins that fit one after the other are a run, found by its sum; of those that do not fit the next smaller
-//! one is found by the minimum. So the work of a fill follows the pins that it passes over, not those that it
-//! includes. A pin costs more while the user message of its turn is not included. [`PriorityCosts`] holds the
-//! costs of the pins of one priority when an offer begins, and changes little from one budget to the next.
-//! Within one offer only the turn at hand differs, because the pins of a turn are neighbours in each
-//! priority.
+//! Pins that fit one after the other form a run, which a search by sum finds. Among pins that do not fit, a
+//! search by minimum finds the next smaller one. So the work of a fill follows the number of pins that it
+//! passes over, not of those that it includes.
+//!
+//! A pin costs more while the user message of its turn is not included, because it brings that message.
+//! [`PriorityCosts`] holds the costs of the pins of one priority at the beginning of an offer, and changes
+//! little from one budget to the next. Within one offer only the costs of the current turn change, because
+//! the pins of a turn are neighbours within each priority.
 
 use super::{
     fill::Filled,
@@ -20,35 +22,40 @@ use super::{
 use crate::planner::{candidates::Slot, select::SlotSet};
 use std::{cell::RefCell, collections::BTreeMap, ops::Range, rc::Rc};
 
-/// Pins with their costs, and those of the offers of one budget, which are much the same under the next.
+/// Pins with their costs, and the costs for each offer of a budget. The next budget has nearly the same
+/// costs.
 #[derive(Debug)]
 pub(super) struct LaidOutPins {
     pub(super) slots: Rc<PinSlots>,
-    /// By slot, the tokens of a pin without the user message that it brings; `u64::MAX` for more than any
+    /// By slot, the tokens of a pin without the user message that it brings. `u64::MAX` means more than any
     /// budget leaves.
     pub(super) costs: Vec<u64>,
-    /// The tokens of the user message of each turn that some pin brings; `None` if it is part of the minimum.
+    /// For each turn whose user message some pin brings, the tokens of that message. `None` if the minimum
+    /// includes it.
     pub(super) heads: Vec<Option<u64>>,
-    /// The slots of pins that are part of the minimum.
+    /// The slots of the pins that are part of the minimum.
     pub(super) required: SlotSet,
-    /// True if messages are among them, which the walk meets too.
+    /// True if messages are among the pins. The walk meets these too.
     pub(super) are_walked: bool,
-    /// The last prompt's window among them.
+    /// The last prompt's window with the pinned messages on it.
     pub(super) window: Option<WindowSteps>,
-    /// By the number of the offer, the waiting of the window for pins, and the number of the priority.
+    /// The costs by three keys: the number of the offer, true if the window awaits pins, and the number of
+    /// the priority.
     pub(super) by_offer: RefCell<BTreeMap<(usize, bool, usize), PriorityCosts>>,
 }
 
-/// Later offers share their costs: they are few.
+/// Number of offers that have costs of their own. Later offers are few and share one entry.
 const OFFERS: usize = 8;
 
 impl LaidOutPins {
-    /// Offers so many tokens to every pin that is not included, and includes those that fit. `number` is that
-    /// of the offer under its budget.
+    /// Offers `tokens` to every pin that is not included, and includes the pins that fit. `number` is the
+    /// number of the offer under its budget.
     pub(super) fn offer(&self, number: usize, tokens: u64, included: &mut Shared) -> Filled {
         let mut by_offer = self.by_offer.borrow_mut();
         let mut all = Filled::new(tokens);
         for (priority, range) in self.slots.priorities.iter().enumerate() {
+            // If all pins are notes, the steps of the walk do not matter. Leaving them out keeps the
+            // comparison small.
             let before = if self.are_walked { included.clone() } else { included.only_pins() };
             let costs = by_offer
                 .entry((number.min(OFFERS), before.awaits_pins, priority))
@@ -64,27 +71,27 @@ impl LaidOutPins {
     }
 }
 
-/// The costs of pins of one priority when an offer begins.
+/// The costs of the pins of one priority at the beginning of an offer.
 #[derive(Debug)]
 pub(super) struct PriorityCosts {
     slots: Range<u32>,
     tree: Tree<PinCost>,
-    /// The candidates that were included when the costs were these.
+    /// The included candidates for which the costs are computed.
     before: Shared,
-    /// True for the turns whose user messages were included, by their numbers.
+    /// By number of the turn, true if its user message is included.
     heads: Vec<bool>,
 }
 
-/// The costs of a stretch of pins; tokens. An included pin costs nothing, and competes for no room.
+/// The costs of a stretch of pins, in tokens. An included pin costs nothing and does not compete.
 #[derive(Debug, Clone, Copy)]
 struct PinCost {
-    /// All of them in order, each user message with the first that brings it.
+    /// The sum of all pins in order. Each user message counts with the first pin that brings it.
     sum: u64,
-    /// The smallest one, with the user message that it brings.
+    /// The smallest pin, with the user message that it brings.
     least: u64,
-    /// All of them if the user message is included.
+    /// The sum of all pins if the user message is included.
     sum_behind: u64,
-    /// The smallest one if the user message is included.
+    /// The smallest pin if the user message is included.
     least_behind: u64,
 }
 
@@ -102,18 +109,19 @@ impl Summary for PinCost {
 }
 
 impl PriorityCosts {
-    /// Builds the costs of a budget at which these candidates are included.
+    /// Computes the costs for a budget that includes the candidates `before`.
     fn new(slots: Range<u32>, pins: &LaidOutPins, before: Shared) -> Self {
         let heads = pins.slots.turns().zip(&pins.heads).map(|(turn, cost)| {
             cost.is_none() || turn.is_brought(before.pin_slots()) || before.has_walked(turn.head)
         });
         let heads = heads.collect();
+        // `cost` reads `heads` and `before`, so the tree is built last.
         let mut built = Self { slots: slots.clone(), tree: Tree::new(std::iter::empty()), before, heads };
         built.tree = Tree::new(slots.map(|slot| built.cost(slot, pins)));
         built
     }
 
-    /// Returns the cost of a pin beside the included candidates.
+    /// Returns the cost of a pin together with the included candidates.
     fn cost(&self, slot: u32, pins: &LaidOutPins) -> PinCost {
         let LaidOutPins { slots, costs, heads, .. } = pins;
         let (id, turn) = (slots.id(Slot::new(slot)), slots.turn_at(slot));
@@ -129,7 +137,7 @@ impl PriorityCosts {
         let Some(turn) = turn.filter(|_| !has_head) else { return alone };
         let is_first = slots.turn(turn).first_within(&self.slots) == Some(slot);
         if is_user_message(id) {
-            // Behind the first pin of its turn it is included.
+            // After the first pin of its turn, the user message is already included.
             let sum = if is_first { own } else { 0 };
             return PinCost { sum, sum_behind: 0, least_behind: u64::MAX, ..alone };
         }
@@ -137,7 +145,7 @@ impl PriorityCosts {
         PinCost { sum: if is_first { both } else { own }, least: both, ..alone }
     }
 
-    /// Changes the costs to those beside other included candidates. The work follows the differences.
+    /// Updates the costs to another set of included candidates. The work follows the number of differences.
     fn move_to(&mut self, before: Shared, pins: &LaidOutPins) {
         let slots = &pins.slots;
         let mut changed: Vec<u32> = Vec::new();
@@ -157,6 +165,7 @@ impl PriorityCosts {
         for number in turns.into_iter().filter(|number| pins.heads[*number as usize].is_some()) {
             let turn = slots.turn(number);
             let is_in = turn.is_brought(self.before.pin_slots()) || self.before.has_walked(turn.head);
+            // If the user message of a turn comes or goes, the costs of all pins of that turn change.
             if std::mem::replace(&mut self.heads[number as usize], is_in) != is_in {
                 changed.extend_from_slice(turn.slots_within(&self.slots));
             }
@@ -170,10 +179,12 @@ impl PriorityCosts {
         }
     }
 
-    /// Offers the rest of the room to the pins in order.
+    /// Offers the remaining tokens to the pins in order.
     fn offer_to_all(&self, pins: &PinSlots, filled: &mut Filled) {
         let Range { start: mut at, end } = self.slots;
         while at < end {
+            // A turn whose first pin was passed over is handled pin by pin, because the next pin that fits
+            // has to bring the user message.
             let behind = match self.turn_without_head(pins, at) {
                 Some(slots) => self.finish_turn(pins, filled, at, false, slots.end),
                 None => match self.take_all_that_fit(filled, at) {
@@ -185,22 +196,24 @@ impl PriorityCosts {
         }
     }
 
-    /// Goes through the rest of the turn of a pin that did not fit, after all from `at` up to it did. Returns
-    /// the slot behind that turn.
+    /// Handles the rest of the turn of the pin `out`, which did not fit. All pins from `at` up to it did.
+    /// Returns the slot after that turn.
     fn finish_turn_of(&self, pins: &PinSlots, filled: &mut Filled, at: u32, out: u32) -> u32 {
         let Some((turn, slots)) = self.turn_around(pins, out) else { return out + 1 };
+        // The user message was included before, or it came with the first pin of its turn.
         let brought = self.heads[turn as usize] || (at..out).contains(&slots.start);
         self.finish_turn(pins, filled, out + 1, brought, slots.end)
     }
 
-    /// Returns the slots of the turn around a slot, if the pin that its user message is counted with was
-    /// passed over.
+    /// Returns the slots of the turn around a slot, if its first pin was passed over. That pin is the one
+    /// whose cost contains the user message.
     fn turn_without_head(&self, pins: &PinSlots, slot: u32) -> Option<Range<u32>> {
         let (turn, slots) = self.turn_around(pins, slot)?;
         (slots.start < slot && !self.heads[turn as usize]).then_some(slots)
     }
 
-    /// Includes all from a slot on that fit one after the other. Returns the first that does not.
+    /// Includes all pins from a slot on that fit one after the other. Returns the first one that does not, or
+    /// `None` if all fit.
     fn take_all_that_fit(&self, filled: &mut Filled, from: u32) -> Option<u32> {
         let end = self.slots.end;
         let out = self.take_run(filled, from, end, |cost| cost.sum);
@@ -211,8 +224,8 @@ impl PriorityCosts {
         Some(out)
     }
 
-    /// Goes through the rest of a turn of which something was passed over, up to `end`, which it returns.
-    /// `brought` is true if the turn's user message is included.
+    /// Handles the rest of a turn in which a pin was passed over, from the slot `from` up to `end`. Returns
+    /// `end`. `brought` is true if the user message of the turn is included.
     fn finish_turn(
         &self,
         pins: &PinSlots,
@@ -228,6 +241,7 @@ impl PriorityCosts {
                 at = self.skip_to_next(filled, at, end, |cost| cost.least_behind);
                 continue;
             }
+            // Until the user message is included, each pin is offered together with it.
             at = self.skip_to_next(filled, at, end, |cost| cost.least);
             if at < end {
                 let cost = self.tree.get(self.place(at)).least;
@@ -239,8 +253,8 @@ impl PriorityCosts {
         end
     }
 
-    /// Includes all from a slot on that fit one after the other. Returns the first that does not, at most
-    /// `end`.
+    /// Includes all pins from a slot on that fit one after the other. Returns the first one that does not, at
+    /// most `end`. `sum` selects the sum that counts.
     fn take_run(&self, filled: &mut Filled, from: u32, end: u32, sum: impl Fn(PinCost) -> u64) -> u32 {
         let left = filled.left;
         let (out, run) = self.tree.search(self.place(from), self.place(end), |cost| sum(cost) <= left);
@@ -249,7 +263,8 @@ impl PriorityCosts {
         out
     }
 
-    /// Passes over all from a slot on up to the first one that fits. Returns that one, at most `end`.
+    /// Passes over the pins from a slot on up to the first one that fits. Returns that slot, at most `end`.
+    /// `least` selects the minimum that counts.
     fn skip_to_next(&self, filled: &mut Filled, from: u32, end: u32, least: impl Fn(PinCost) -> u64) -> u32 {
         let left = filled.left;
         let (next, passed) = self.tree.search(self.place(from), self.place(end), |cost| least(cost) > left);
@@ -261,8 +276,8 @@ impl PriorityCosts {
         (slot - self.slots.start) as usize
     }
 
-    /// Returns the number of the turn that has pins before and behind a slot, or at it, and its slots in this
-    /// priority with those between them.
+    /// Returns the turn that has pins before and after a slot, or at it. The result is the number of the
+    /// turn, and the range from its first to its last slot in this priority.
     fn turn_around(&self, pins: &PinSlots, slot: u32) -> Option<(u32, Range<u32>)> {
         let number = pins.within(slot)?;
         let turn = pins.turn(number);

@@ -1,7 +1,7 @@
-//! The pins of a request by their slots.
+//! The pins of a request by slot.
 //!
-//! Input: pins in the order of rule S2. Output: the slot of each, and the user message that it brings. Rules:
-//! S2.
+//! Input: pins in the order of selection. Output: the slot of each pin, and the user message that it brings.
+//! Rule: pins (S2).
 
 use crate::{
     conversation::TurnIndex,
@@ -18,27 +18,29 @@ use std::ops::Range;
 /// The pins of a request, each at its slot.
 #[derive(Debug, Default)]
 pub(in crate::analysis::explain) struct PinSlots {
-    /// The number of the turn whose user message a pin brings or is.
+    /// By pin, the number of the turn whose user message the pin brings or is.
     ids: IndexMap<CandidateId, Option<u32>, FixedState>,
-    /// The turns of which a pin brings the user message, or is it.
+    /// The turns whose user message some pin brings or is.
     turns: IndexMap<TurnIndex, PinnedTurn, FixedState>,
-    /// The slots of each priority that some pin has.
+    /// The range of slots of each priority that occurs, in order.
     pub(super) priorities: Vec<Range<u32>>,
-    /// By slot, the turn that has pins of the same priority before and behind it, or at it.
+    /// By slot, the number of the turn that has pins of the same priority before and after the slot, or at
+    /// it.
     within: Vec<Option<u32>>,
-    /// True if the pins of each turn are neighbours in each priority, but for notes and pins without a turn.
+    /// True if the pins of each turn are neighbours within each priority. Only notes and pins without a turn
+    /// may be between them.
     pub(super) is_in_order: bool,
 }
 
-/// A turn of which a pin brings the user message.
+/// A turn whose user message a pin brings or is.
 #[derive(Debug)]
 pub(super) struct PinnedTurn {
     pub(super) head: CandidateId,
-    /// The pins that bring or are the user message, in order.
+    /// The slots of the pins that bring or are the user message, in ascending order.
     slots: Vec<u32>,
 }
 
-/// Up to so many slots are looked up one by one.
+/// Number of slots up to which each slot is looked up by itself.
 const FEW: usize = 8;
 
 impl PinSlots {
@@ -59,6 +61,7 @@ impl PinSlots {
         found.is_in_order = true;
         for slots in &found.priorities {
             for (turn, number) in found.turns.values().zip(0..) {
+                // A slot between the pins of two turns means that these turns are interleaved.
                 let of_it = turn.slots_within(slots);
                 let (Some(first), Some(last)) = (of_it.first(), of_it.last()) else { continue };
                 for within in &mut found.within[*first as usize..=*last as usize] {
@@ -69,12 +72,13 @@ impl PinSlots {
         found
     }
 
-    /// Returns the number of the turn that has pins of the same priority before and behind a slot, or at it.
+    /// Returns the number of the turn that has pins of the same priority before and after a slot, or at it.
     pub(super) fn within(&self, slot: u32) -> Option<u32> {
         self.within[slot as usize]
     }
 
-    /// Returns the number of the turn of a user message, to which a pin belongs.
+    /// Records that the pin at a slot belongs to the turn of the user message `head`. Returns the number of
+    /// that turn.
     fn number_turn(&mut self, head: CandidateId, slot: u32) -> u32 {
         let CandidateId::UserMessage(turn) = head else { unreachable!("{head:?} heads no turn") };
         let entry = self.turns.entry(turn);
@@ -104,18 +108,18 @@ impl PinSlots {
         &self.turns[number as usize]
     }
 
-    /// Returns the slot of a pin.
+    /// Returns the slot of a pin, or `None` if the candidate is not a pin.
     pub(super) fn slot(&self, id: CandidateId) -> Option<u32> {
         self.ids.get_index_of(&id).map(|slot| slot as u32)
     }
 
-    /// Returns the number of the turn of a user message. Returns `None` if no pin brings it.
+    /// Returns the number of the turn of a user message, or `None` if no pin brings it.
     pub(super) fn turn_of(&self, id: CandidateId) -> Option<u32> {
         let CandidateId::UserMessage(turn) = id else { return None };
         self.turns.get_index_of(&turn).map(|number| number as u32)
     }
 
-    /// Checks if the pins at these slots include a candidate.
+    /// Checks if the pins at `slots` include a candidate, as a pin or as a user message that a pin brings.
     pub(super) fn has(&self, id: CandidateId, slots: &SlotSet) -> bool {
         if let Some(turn) = self.turn_of(id) {
             return self.turn(turn).is_brought(slots);
@@ -123,7 +127,7 @@ impl PinSlots {
         self.slot(id).is_some_and(|slot| slots.has(Slot::new(slot)))
     }
 
-    /// Returns the pin at a slot, after the user message that it brings.
+    /// Returns the pin at a slot, preceded by the user message that it brings.
     pub(super) fn with_pin(&self, slot: Slot) -> impl DoubleEndedIterator<Item = CandidateId> {
         let id = self.id(slot);
         let brought = self.turn_at(slot.number()).filter(|_| !is_user_message(id));
@@ -136,31 +140,32 @@ pub(super) fn is_user_message(id: CandidateId) -> bool {
 }
 
 impl PinnedTurn {
-    /// Returns the first pin within these slots that brings or is the user message.
+    /// Returns the slot of the first pin within `slots` that brings or is the user message.
     pub(super) fn first_within(&self, slots: &Range<u32>) -> Option<u32> {
         let at = self.slots.partition_point(|slot| *slot < slots.start);
         self.slots.get(at).copied().filter(|slot| *slot < slots.end)
     }
 
-    /// Returns the last pin before a slot that brings or is the user message.
+    /// Returns the slot of the last pin before the slot `end` that brings or is the user message.
     pub(super) fn last_before(&self, end: u32) -> Option<u32> {
         let at = self.slots.partition_point(|slot| *slot < end);
         at.checked_sub(1).map(|last| self.slots[last])
     }
 
-    /// Returns the pins within these slots that bring or are the user message.
+    /// Returns those of the slots that hold pins of this turn.
     pub(super) fn slots_within(&self, slots: &Range<u32>) -> &[u32] {
         let from = self.slots.partition_point(|slot| *slot < slots.start);
         let to = self.slots.partition_point(|slot| *slot < slots.end);
         &self.slots[from..to]
     }
 
-    /// Checks if the pins at these slots include the user message.
+    /// Checks if the pins at `slots` include the user message.
     pub(super) fn is_brought(&self, slots: &SlotSet) -> bool {
         if self.slots.len() <= FEW {
             return self.slots.iter().any(|slot| slots.has(Slot::new(*slot)));
         }
-        // Runs that hold none of them are of notes between them.
+        // A run of slots may contain only notes between the pins of this turn. Then the search continues
+        // after it.
         let (mut from, end) = (self.slots[0], self.slots[self.slots.len() - 1] + 1);
         while let Some(run) = slots.first_of(from..end) {
             if self.first_within(&run).is_some() {

@@ -1,12 +1,12 @@
-//! The tokens that a target adds to a prompt or saves in it beside its items, without putting the prompt
-//! together.
+//! The tokens that a target adds to the items of a prompt or saves in it, computed without assembling the
+//! prompt.
 //!
-//! Input: one selection after the other. Output: the added tokens, found from the neighbours of each included
-//! candidate. Rules: N3, H5.
+//! Input: one selection after the other. Output: the added tokens, computed from the neighbours of each
+//! included candidate. Rules: merges (N3), placeholder messages (H5).
 //!
 //! [`SequenceCosts`] holds the messages of the conversation in prompt order in a tree of [`Seams`]. From one
-//! selection to the next it changes by the candidates that come or go, so that explanations under many
-//! budgets need no plan of each.
+//! selection to the next it updates only the candidates that come or go. So an explanation for many budgets
+//! needs no plan for each of them.
 
 use super::{
     ManyBudgets,
@@ -42,45 +42,48 @@ impl Summary for Seams {
 /// The tokens that a target adds to the items of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::analysis::explain) struct AddedTokens {
-    /// All of them, less those that it saves.
+    /// All added tokens, minus the saved ones.
     pub(in crate::analysis::explain) tokens: i128,
-    /// The tokens of placeholder messages.
+    /// Tokens of the placeholder messages.
     pub(in crate::analysis::explain) placeholders: u64,
     pub(in crate::analysis::explain) leads: bool,
     pub(in crate::analysis::explain) continues: bool,
 }
 
-/// The messages of a prompt by their roles, in prompt order, for one selection after the other.
+/// The messages of a prompt by their roles, in prompt order, updated from one selection to the next.
 pub(in crate::analysis::explain) struct SequenceCosts<'p> {
     candidates: &'p Candidates<'p>,
     meter: &'p Meter,
-    /// The place of each candidate of the conversation.
+    /// The place of each candidate of the conversation in the tree.
     places: CandidateMap<u32>,
-    /// The places of the new documents and of state that is not merged into the question.
+    /// The places of the new documents (`block`) and of state that is not merged into the question (`state`).
     block: usize,
     state: usize,
     len: usize,
     tree: Tree<Seams>,
-    /// The seams of the candidates that were in before, by place.
+    /// By place, the seams of candidates that were included before. They never change, so they are computed
+    /// once.
     known: Vec<Option<Seams>>,
-    /// The selection that the tree is for: the candidates that it includes one by one, and the shared ones.
+    /// The selection that the tree represents: the candidates that it includes one by one, and the shared
+    /// ones.
     before: (Vec<CandidateId>, Shared),
-    /// The tokens of the placeholder messages: the first one, one between, the last one.
+    /// Tokens of the placeholder messages: the first message, one between two messages, the last message.
     placeholders: [u64; 3],
-    /// The notes in prompt order, if they become one text with the other instructions.
+    /// The notes in prompt order, if the target joins them with the other instructions into one text.
     joined_notes: Vec<CandidateId>,
-    /// The tokens that instructions cost as one text, beside those that they cost apart.
+    /// Tokens of the instructions as one text, minus their tokens as separate texts.
     joined_instructions: i128,
 }
 
 impl<'p> SequenceCosts<'p> {
     /// Lays out the conversation in prompt order. Returns `None` if the additions of a target depend on more
-    /// than the neighbours: a prompt that is counted as it is rendered, texts that stay where they were sent,
-    /// instructions at the end, and ids that placeholder messages would have.
+    /// than the neighbours. That is so if prompts are counted as they are rendered, if texts stay where they
+    /// were sent, or if instructions come at the end. It is also so if an item has the id of a placeholder
+    /// message.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Any error of the token counter.
     pub(in crate::analysis::explain) fn new(
         candidates: &'p Candidates<'p>,
         meter: &'p Meter,
@@ -104,7 +107,7 @@ impl<'p> SequenceCosts<'p> {
             _ => 0,
         };
         let state = question.filter(|_| !index.state_comes_last).unwrap_or(end);
-        // Documents come before state at the same place, and both before the candidate that is there.
+        // Documents come before state at the same place, and both come before the candidate at that place.
         let place = |at: usize| at + usize::from(block <= at) + usize::from(state <= at);
         let mut places = CandidateMap::for_candidates(index);
         for (at, id) in ids.iter().enumerate() {
@@ -135,12 +138,12 @@ impl<'p> SequenceCosts<'p> {
         }))
     }
 
-    /// Returns the tokens that the target adds to this selection. Returns `None` if that depends on more than
-    /// neighbours. The work follows the candidates that came or went since the selection before.
+    /// Returns the tokens that the target adds to this selection, or `None` if they depend on more than the
+    /// neighbours. The work follows the number of candidates that came or went since the last call.
     ///
     /// # Errors
     ///
-    /// Counters that fail.
+    /// Any error of the token counter.
     pub(in crate::analysis::explain) fn added(
         &mut self,
         chosen: &Selection<ManyBudgets>,
@@ -149,6 +152,7 @@ impl<'p> SequenceCosts<'p> {
         let included = &chosen.included;
         let (singles, shared) = &self.before;
         let different = changed((included.ids(), &included.shared), (singles.iter().copied(), shared));
+        // Copied only after a difference, because neighbouring budgets mostly select the same.
         if !different.is_empty() {
             self.before = (included.ids().collect(), included.shared.clone());
         }
@@ -159,6 +163,8 @@ impl<'p> SequenceCosts<'p> {
                 self.set(place as usize, seams);
             }
         }
+        // The join of the instructions depends on all included notes, so it is computed again only if a note
+        // came or went.
         if has_other_notes && !self.joined_notes.is_empty() {
             let notes: Vec<CandidateId> =
                 self.joined_notes.iter().copied().filter(|note| chosen.has(*note)).collect();
@@ -168,6 +174,7 @@ impl<'p> SequenceCosts<'p> {
         let profile = self.meter.profile();
         let user = profile.seams(&Message::user(""));
         self.set(self.block, if has_documents { user } else { Seams::NOTHING });
+        // Merged state is part of the question and adds no message.
         let states =
             if merges_state(self.candidates.index(), chosen) { 0 } else { self.candidates.index().states() };
         let states = (0..states).fold(Seams::NOTHING, |all, _| all.join(user));
@@ -186,11 +193,12 @@ impl<'p> SequenceCosts<'p> {
         Ok(Some(AddedTokens { tokens, placeholders, leads, continues }))
     }
 
-    /// Checks if a placeholder message follows the results of this exchange in the selection that was asked
-    /// about last.
+    /// Checks if a placeholder message follows the results of this exchange, in the selection of the last
+    /// call of `added`.
     pub(in crate::analysis::explain) fn is_bridged(&self, exchange: CandidateId) -> bool {
         let Some(place) = self.places.get(exchange) else { return false };
         let own = self.tree.get(place as usize);
+        // Places of excluded candidates have no seams, so the search passes over them to the next message.
         let (next, _) = self.tree.search(place as usize + 1, self.len, Seams::is_nothing);
         own.last() == Some(Role::Tool) && next < self.len && self.tree.get(next).first() == Some(Role::User)
     }
@@ -213,8 +221,8 @@ impl<'p> SequenceCosts<'p> {
     }
 }
 
-/// Returns the messages of a candidate of the conversation, as the prompt has them before the target changes
-/// them; tool results at their full length.
+/// Returns the messages of a candidate of the conversation before the target changes them. Tool results have
+/// their full length.
 fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, Message>> {
     match id {
         CandidateId::Summary(at) => vec![Cow::Borrowed(candidates.summary(at).2)],
@@ -230,8 +238,8 @@ fn messages<'c>(candidates: &'c Candidates<'_>, id: CandidateId) -> Vec<Cow<'c, 
     }
 }
 
-/// Returns the tokens that the instructions at the beginning cost as one text, these notes among them, beside
-/// those that they cost apart; 0 for a target that takes several.
+/// Returns the tokens of the instructions at the beginning as one text, minus their tokens as separate texts.
+/// `notes` are the included notes. Returns 0 for a target that accepts several instructions.
 fn joined_instructions(
     candidates: &Candidates<'_>,
     meter: &Meter,
@@ -250,8 +258,8 @@ fn joined_instructions(
     if instructions.len() < 2 { Ok(0) } else { meter.joined_instructions(&instructions) }
 }
 
-/// Checks if an item has an id that a placeholder message would have: planning fails if that message is
-/// needed (rule O5).
+/// Checks if an item has an id that a placeholder message would have. Planning fails if that message is
+/// needed (unique ids, rule O5).
 fn takes_an_id(candidates: &Candidates<'_>) -> bool {
     let (log, request) = (candidates.log(), candidates.request());
     let takes = |id: &ItemId| {

@@ -1,5 +1,5 @@
-//! Selections of many budgets against those of each budget by itself, which look at every pin and every
-//! message.
+//! Compares selections for many budgets with a selection for each budget by itself, which examines every pin
+//! and every message.
 
 use super::{ManyBudgets, PinSlots, tree::tests::visited};
 use crate::{
@@ -18,10 +18,10 @@ use crate::{
 use proptest::prelude::*;
 use std::{collections::BTreeSet, rc::Rc};
 
-/// The largest budget: less than some of these conversations need.
+/// The largest budget, in tokens. Some of these conversations need more.
 const MOST: u64 = 700;
 
-/// The number of talks: few by default, many with `FULL=1`.
+/// Returns the number of conversations to try: few by default, many with `FULL=1`.
 fn cases() -> ProptestConfig {
     let is_full = std::env::var_os("FULL").is_some_and(|full| full == "1");
     ProptestConfig::with_cases(if is_full { 10_000 } else { 60 })
@@ -30,11 +30,11 @@ fn cases() -> ProptestConfig {
 #[derive(Debug, Clone)]
 struct Line {
     asks: bool,
-    /// A call with its result in place of an answer.
+    /// True for a tool call with its result instead of an answer.
     calls: bool,
     size: usize,
     pin: Option<(Priority, bool)>,
-    /// A note that is pinned after it.
+    /// A note that is pinned after the line: its size, its priority, true for an unlimited TTL.
     note: Option<(usize, Priority, bool)>,
 }
 
@@ -43,11 +43,11 @@ struct Talk {
     lines: Vec<Line>,
     documents: Vec<usize>,
     state: Option<usize>,
-    /// The conversation ends with results.
+    /// True if the conversation ends with tool results.
     waits: bool,
     /// The line at which the last prompt's window started.
     start: Option<usize>,
-    /// Per mille: the limit of pins, the share of their section, the low mark.
+    /// The limit of pins, the share of their section and the low mark, per mille.
     options: (u16, u16, u16),
     cap: Option<u64>,
     budgets: Vec<u64>,
@@ -108,7 +108,7 @@ impl Talk {
         (config.sections.system_pinned.share, config.sections.conversation.share) = (share, 900 - share);
         config.sections.rag.share = 100;
         config.conversation.low_mark = low_mark;
-        // Results are clipped for one budget only.
+        // Clips depend on the exact budget, so no range of budgets can share them.
         config.conversation.tool_results = ToolResults::Keep;
         config
     }
@@ -138,7 +138,7 @@ impl Talk {
                 log.pin(if unlimited { note.with_ttl(Ttl::Unlimited) } else { note });
             }
         }
-        // State stands beside results that the live question waits for.
+        // Tool results after the live question keep state from being merged into it.
         if self.waits {
             log.push(Message::user("q"));
             log.push(Message::assistant("").with_tool_calls([ToolCall::new("now", "f", "{}")]));
@@ -170,7 +170,7 @@ fn manager(config: Config) -> ContextWindowManager {
     ContextWindowManager::new(Model::custom("test"), bytes, config).unwrap()
 }
 
-/// The candidates that are included, the number of documents among them, and the tokens that are left.
+/// The included candidates, the number of documents among them, and the tokens that are left.
 type Facts = (BTreeSet<CandidateId>, usize, i128);
 
 /// Returns the facts of a solution that includes these candidates.
@@ -216,16 +216,16 @@ proptest! {
 
 type Asks = fn(&Conversation) -> PlanRequest<'_>;
 
-/// A name, the message at each place, and those after them.
+/// A name, the message at each place, and the messages after them.
 type Kind<'k> = (&'k str, &'k dyn Fn(usize) -> Message, &'k [Message]);
 
-/// Returns the work of an answer among so many pinned messages, in nodes of the trees.
+/// Returns the work of an answer among `count` pinned messages, in visited nodes of the trees.
 fn work(count: usize, request: Asks, message: impl Fn(usize) -> Message) -> u64 {
     work_of(count, request, message, &manager(Config::default()), &[Message::user("And now?")]).0
 }
 
-/// Returns the work of an answer among so many pinned messages with these after them: in nodes of the trees,
-/// and in whole plans.
+/// Returns the work of an answer among `count` pinned messages followed by `last`: the number of visited tree
+/// nodes, and of whole plans.
 fn work_of(
     count: usize,
     request: Asks,
@@ -249,8 +249,8 @@ fn work_of(
     (visited(), LAID_OUT.take())
 }
 
-/// Each pin that comes or goes takes a selection whose work follows the changes: twice as many pins are twice
-/// the work, and a little for the height of the trees.
+/// Checks that the work of a selection follows the changes. Each pin that comes or goes takes a selection of
+/// its own, so twice as many pins take twice the work. A little more is for the height of the trees.
 #[test]
 fn explanation_with_twice_the_pins_is_twice_the_work() {
     let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
@@ -279,7 +279,7 @@ fn explanation_with_twice_the_pins_is_twice_the_work() {
     }
 }
 
-/// A target that demands messages of its own needs no plan of each budget to know their tokens.
+/// Checks that a target with placeholder messages needs no plan for each budget to know their tokens.
 #[test]
 fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
     let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));
@@ -302,7 +302,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
         };
         let kinds: [Kind<'_>; 3] =
             [("both", &both, &question), ("calls", &calls, &question), ("answered", &both, &[])];
-        // A reply that Claude 3 goes on with is trimmed, which only a whole plan knows.
+        // Claude 3 trims a reply that it continues, and only a whole plan knows the result.
         let goes_on = |last: &[Message]| name == "claude-3-opus" && last.is_empty();
         for (kind, message, last) in kinds.into_iter().filter(|(.., last)| !goes_on(last)) {
             let (some, twice) = (work(200, message, last), work(400, message, last));
@@ -312,7 +312,7 @@ fn placeholder_messages_are_counted_without_a_plan_of_each_budget() {
     }
 }
 
-/// State is merged into the question at no budget if results follow it whatever happens.
+/// Checks state that no budget merges into the question, because tool results always follow it.
 #[test]
 fn explanation_with_state_and_results_is_linear_in_pins() {
     let text = |at: usize| format!("message {at} {}", "x".repeat(at * 7 % 30));

@@ -1,12 +1,12 @@
-//! The walk of rule S4 as a list of steps.
+//! The walk through the conversation (rule S4) as a list of steps.
 //!
-//! Input: the candidates that the walk meets, from the newest back, with their tokens, and a room. Output:
-//! the step at which the walk ends. Rules: S4, S5.
+//! Input: the candidates that the walk meets, from the newest to the oldest, with their tokens, and a room in
+//! tokens. Output: the step at which the walk ends. Rules: conversation (S4), sticky window (S5).
 //!
-//! If nothing but room stops it, the walk meets the same candidates in the same order under every budget. A
-//! trail holds them with the running sum of their tokens, so the walk of one budget is a search for the first
-//! step that no longer fits. The candidates that are included beside the walk, pins for example, change its
-//! steps: a trail holds for one such set.
+//! If only the room stops the walk, it meets the same candidates in the same order under every budget. A
+//! trail holds them with the running sum of their tokens. So the walk of one budget is a search for the first
+//! step that no longer fits. Candidates that are included apart from the walk, such as pins, change its
+//! steps: a trail is valid for one set of them.
 
 use super::tree::{Stretch, Tree};
 use crate::planner::{candidates::CandidateId, select::SlotSet};
@@ -14,65 +14,67 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::{ops::Range, rc::Rc};
 
-/// The steps of a walk: of each turn its user message, then its exchanges, the newest first; without the
-/// candidates that are included already or can never be sent.
+/// The steps of a walk. Each turn has its user message first, then its exchanges from the newest to the
+/// oldest. Candidates that are already included or can never be sent are left out.
 #[derive(Debug)]
 pub(super) struct Trail {
-    /// The messages and exchanges that were included when the walk began: the live question, and pins.
+    /// The messages and exchanges that were included before the walk: the live question and pins.
     pub(super) beside: Vec<CandidateId>,
-    /// Nothing before this is included.
+    /// The oldest candidate that may be included; `None` without such a limit.
     pub(super) floor: Option<CandidateId>,
-    /// True if pinned messages are on it, included or not: of two such trails one is the beginning of the
-    /// other.
+    /// True if pinned messages are on the trail, included or not. Of two such trails one is the beginning of
+    /// the other.
     pub(super) holds_pins: bool,
-    /// Each with the tokens of all up to it, and its turn.
+    /// The steps, each with the tokens of all steps up to it and with its turn.
     steps: IndexMap<CandidateId, (u64, Turn), FixedState>,
     end: End,
-    /// The number of steps after which the live turn is included, as far as it can be sent.
+    /// Number of steps after which the live turn is included, as far as it can be sent.
     pub(super) live: Option<usize>,
 }
 
 /// The end of a trail, after its last step.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
-    /// Nothing: the conversation begins there.
+    /// The beginning of the conversation.
     Whole,
-    /// Something of this turn that never comes in, and stops the walk under every budget: an exchange that is
-    /// larger than all of them, or one before the floor.
+    /// A part of this turn that no budget includes, and that stops the walk under every budget. It is an
+    /// exchange larger than any budget, or one before the floor.
     Barrier(Turn),
-    /// Not looked at: there is more than this much room before it; tokens.
+    /// An end of the layout: the steps need more than this number of tokens, and older ones were not
+    /// examined.
     LaidOutFor(u64),
-    /// Not looked at, however much room there is: the walk itself has to.
+    /// An unknown end, for any room. The walk itself has to examine the steps.
     Unknown,
 }
 
-/// The last prompt's window (rule S5) laid out: all candidates that are included if it fits. It starts at the
-/// floor of its trail.
+/// The last prompt's window laid out (sticky window, rule S5): all candidates that are included if it fits.
+/// It starts at the floor of its trail.
 #[derive(Debug)]
 pub(super) struct WindowTrail {
-    /// The pins that had no room when it was laid out, if those are awaited.
+    /// The pins that had no room when the window was laid out, if it awaits such pins.
     pub(super) dropped: Vec<CandidateId>,
     /// Those of them that are part of the window.
     pub(super) awaited: Vec<CandidateId>,
     pub(super) trail: Rc<Trail>,
-    /// The tokens of all of it; `None` if some of it fits no budget.
+    /// Tokens of the whole window; `None` if part of it fits no budget.
     pub(super) tokens: Option<u64>,
 }
 
-/// The last prompt's window (rule S5) among pins: all steps of a trail that ends before it.
+/// The last prompt's window with pins on it (sticky window, rule S5): all steps of a trail that ends at the
+/// window's oldest candidate.
 #[derive(Debug)]
 pub(super) struct WindowSteps {
     pub(super) trail: Rc<Trail>,
-    /// The turn that it starts in, if it starts at one of its exchanges, and no exchange from there on is
-    /// part of the minimum: they are included with the user message, or all of the turn is included by its
-    /// pins alone.
+    /// The turn in which the window starts. `None` if the window starts with a user message, or if the
+    /// minimum includes an exchange of that turn from the start on. The exchanges are included together with
+    /// the user message of the turn, or its pins alone include the whole turn.
     pub(super) cut: Option<Turn>,
-    /// The slots of the candidates of that turn before the window; `None` if some of them are no pins.
+    /// The slots of the candidates of that turn before the window; `None` if some of them are not pins.
     pub(super) before: Option<Vec<Range<u32>>>,
 }
 
 impl WindowSteps {
-    /// Checks if nothing of the turn that the window starts in is missing before it.
+    /// Checks if the pins include everything of the window's first turn that is before the window.
     pub(super) fn has_whole_turn(&self, pins: &SlotSet) -> bool {
         self.before.as_ref().is_some_and(|before| before.iter().all(|slots| pins.covers(slots)))
     }
@@ -81,16 +83,16 @@ impl WindowSteps {
 /// A turn on a trail.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
-    /// Its first step.
+    /// The index of its first step.
     pub(super) first: usize,
-    /// True if that one is its user message.
+    /// True if its first step is its user message.
     pub(super) has_head: bool,
-    /// True if some of it may be included without the rest.
+    /// True if a part of the turn may be included without the rest.
     may_be_cut: bool,
 }
 
 impl Turn {
-    /// Returns its first step that is no user message.
+    /// Returns the index of its first step that is not the user message.
     pub(super) fn exchanges(self) -> usize {
         self.first + usize::from(self.has_head)
     }
@@ -99,13 +101,13 @@ impl Turn {
 /// The end of a walk on a trail.
 pub(super) struct Reach {
     pub(super) trail: Rc<Trail>,
-    /// The number of steps that are included.
+    /// Number of included steps.
     pub(super) steps: usize,
-    /// The tokens of the steps that this walk includes.
+    /// Tokens of the steps that this walk includes.
     pub(super) paid: u64,
-    /// The tokens left after the last step that fitted, included or not; `None` if none fitted.
+    /// Tokens left after the last step that fitted, even if it was not included; `None` if none fitted.
     pub(super) least_left: Option<u64>,
-    /// The tokens by which the first step that did not fit is too large, if that is known.
+    /// Tokens that the first step that did not fit is too large by, if known.
     pub(super) over: Option<u64>,
 }
 
@@ -114,12 +116,12 @@ impl Trail {
         Self { beside, floor, holds_pins: false, steps: IndexMap::default(), end: End::Whole, live: None }
     }
 
-    /// Begins one with the pinned messages on it; `beside` is the minimum.
+    /// Creates a trail with the pinned messages on it. `beside` is the minimum.
     pub(super) fn with_pins(beside: Vec<CandidateId>, floor: Option<CandidateId>) -> Self {
         Self { holds_pins: true, ..Self::new(beside, floor) }
     }
 
-    /// Builds a turn that begins at the end of the trail.
+    /// Creates a turn that begins at the end of the trail.
     pub(super) fn turn(&self, has_head: bool, may_be_cut: bool) -> Turn {
         Turn { first: self.len(), has_head, may_be_cut }
     }
@@ -133,7 +135,7 @@ impl Trail {
         Self { end, ..self }
     }
 
-    /// Checks if a longer trail may lead further, for so much room after a step.
+    /// Checks if a longer trail could lead further, for `room` tokens after the step `from`.
     pub(super) fn is_too_short(&self, from: usize, room: u64) -> bool {
         matches!(self.end, End::LaidOutFor(most) if most < self.sum(from).saturating_add(room))
     }
@@ -142,7 +144,7 @@ impl Trail {
         self.steps.len()
     }
 
-    /// Returns the tokens of so many steps.
+    /// Returns the tokens of the first `steps` steps.
     pub(super) fn sum(&self, steps: usize) -> u64 {
         steps.checked_sub(1).map_or(0, |last| self.steps[last].0)
     }
@@ -156,12 +158,13 @@ impl Trail {
         self.steps.last().map(|(_, (_, turn))| *turn)
     }
 
-    /// Returns the tokens of one step.
+    /// Returns the tokens of the step at a place.
     pub(super) fn cost(&self, place: usize) -> u64 {
         self.sum(place + 1) - self.sum(place)
     }
 
-    /// Returns the room that it was laid out for. Returns `None` if no more of it can be laid out.
+    /// Returns the number of tokens that the trail was laid out for, or `None` if no more of it can be laid
+    /// out.
     pub(super) fn laid_out_for(&self) -> Option<u64> {
         match self.end {
             End::LaidOutFor(room) => Some(room),
@@ -173,7 +176,7 @@ impl Trail {
         self.steps.get_index_of(&id)
     }
 
-    /// Returns the first so many steps.
+    /// Returns the first `steps` steps.
     pub(super) fn ids(
         &self,
         steps: usize,
@@ -181,15 +184,15 @@ impl Trail {
         self.steps.as_slice()[..steps].keys().copied()
     }
 
-    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before
-    /// that is known.
+    /// Finds the end of a walk that starts at the step `from` with `room` tokens. Returns `None` if the trail
+    /// ends before that is known.
     pub(super) fn walk(self: &Rc<Self>, from: usize, room: u64) -> Option<Reach> {
-        // The end of the room as a running sum.
+        // The running sum at which the room is used up.
         let end = self.sum(from).saturating_add(room);
+        // The sums never fall along the trail, so a bisection finds the first step that does not fit.
         let fitting = from + self.steps.as_slice()[from..].partition_point(|_, (sum, _)| *sum <= end);
         let next = self.steps.get_index(fitting).map(|(_, step)| *step);
-        // Of a turn that is cut its user message and at least one exchange are included; otherwise nothing of
-        // it.
+        // A cut turn keeps its user message and at least one exchange. Otherwise nothing of it is included.
         let is_kept = |turn: Turn| turn.may_be_cut && fitting > turn.exchanges();
         let steps = self.steps_within((from, fitting), false, is_kept)?;
         Some(Reach {
@@ -201,9 +204,9 @@ impl Trail {
         })
     }
 
-    /// Finds the end of the walk from a step on with so much room, with some of the steps included as pins.
-    /// `not_in` holds the others; `ends_whole` is true if the pins complete the turn that the trail ends in.
-    /// Returns `None` if the trail ends before that is known.
+    /// Finds the end of a walk that starts at the step `from` with `room` tokens, if pins include some of the
+    /// steps. `not_in` holds the costs of the other steps. `ends_whole` is true if the pins complete the turn
+    /// in which the trail ends. Returns `None` if the trail ends before the end is known.
     pub(super) fn walk_beside_pins(
         self: &Rc<Self>,
         from: usize,
@@ -213,8 +216,8 @@ impl Trail {
     ) -> Option<Reach> {
         let (fitting, passed) = not_in.search(from, self.len(), |steps| steps.tokens <= room);
         let next = self.steps.get_index(fitting).map(|(_, step)| *step);
-        // Of a turn that is cut its user message and at least one exchange are included, now or before;
-        // otherwise nothing of it.
+        // A cut turn keeps its user message and at least one exchange, included now or before. Otherwise
+        // nothing of it is included.
         let is_kept = |turn: Turn| {
             let comes_in = || fitting > turn.exchanges() && not_in.fold(turn.exchanges(), fitting).count > 0;
             turn.may_be_cut && (from > turn.first || comes_in())
@@ -229,9 +232,9 @@ impl Trail {
         })
     }
 
-    /// Returns the number of steps that are included by a walk from a step on, if so many fit: of the turn
-    /// that it stops in, nothing comes in unless `is_kept`. Returns `None` if the trail ends before that turn
-    /// is known.
+    /// Returns the number of steps that are included by a walk from the step `from`, if the first `fitting`
+    /// steps fit. Nothing of the turn in which it stops is included unless `is_kept` is true for that turn.
+    /// Returns `None` if the trail ends before that turn is known.
     fn steps_within(
         &self,
         (from, fitting): (usize, usize),

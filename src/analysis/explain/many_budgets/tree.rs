@@ -1,21 +1,22 @@
-//! A list of values with the summary of each stretch of it.
+//! A list of values with a summary of every stretch of it.
 //!
-//! Input: values by place, and changes of one value. Output: summaries of stretches, and the first place at
-//! which a sum or a minimum crosses a limit, in logarithmic time. Rules: none.
+//! Input: values by place, and changes of single values. Output: summaries of stretches, and the first place
+//! at which a sum or a minimum crosses a limit. Lookups and changes take logarithmic time. Rules: none.
 
-/// The summary of a stretch.
+/// The summary of a stretch of values.
 pub(super) trait Summary: Copy {
-    /// The summary of nothing.
+    /// The summary of an empty stretch.
     const NOTHING: Self;
 
-    /// Joins the summary of a stretch with that of the one after it.
+    /// Joins the summary of a stretch with that of the stretch after it. Joining must be associative.
     fn join(self, after: Self) -> Self;
 }
 
-/// Values by place, each a summary of itself.
+/// Values by place. Each value is the summary of a stretch of one.
 #[derive(Debug)]
 pub(super) struct Tree<S> {
-    /// The root at 1, the children of a node at twice its place; the values from `leaves` on.
+    /// The nodes of a binary tree. The root is at 1, the children of a node are at twice its index and at the
+    /// next one, and the values are from `leaves` on.
     nodes: Vec<S>,
     leaves: usize,
     len: usize,
@@ -25,6 +26,7 @@ impl<S: Summary> Tree<S> {
     pub(super) fn new(values: impl Iterator<Item = S>) -> Self {
         let values: Vec<S> = values.collect();
         let (len, leaves) = (values.len(), values.len().next_power_of_two());
+        // Unused leaves are empty stretches, so that every level is complete.
         let mut nodes = vec![S::NOTHING; leaves];
         nodes.extend(values);
         nodes.resize(2 * leaves, S::NOTHING);
@@ -57,8 +59,9 @@ impl<S: Summary> Tree<S> {
         self.nodes[1]
     }
 
-    /// Returns the summary of all from one place up to another.
+    /// Returns the summary of the values from `from` up to, but without, `to`.
     pub(super) fn fold(&self, from: usize, to: usize) -> S {
+        // The two sides are joined separately, because a join depends on the order.
         let (mut left, mut right) = (S::NOTHING, S::NOTHING);
         let (mut from, mut to) = (self.leaves + from, self.leaves + to);
         while from < to {
@@ -76,8 +79,9 @@ impl<S: Summary> Tree<S> {
         left.join(right)
     }
 
-    /// Returns the first place from `from` on with which the summary no longer holds, at most `end`, and the
-    /// summary of the values before it. `holds` is true of nothing, and once it is false it stays false.
+    /// Returns the first place from `from` on at which the summary no longer holds, at most `end`, and the
+    /// summary of the values before it. `holds` must be true for an empty stretch, and must stay false once
+    /// it is false.
     pub(super) fn search(&self, from: usize, end: usize, holds: impl Fn(S) -> bool) -> (usize, S) {
         debug_assert!(end <= self.len, "{end} of {}", self.len);
         let place = self.first_beyond(from, holds).min(end).max(from);
@@ -89,7 +93,7 @@ impl<S: Summary> Tree<S> {
             return self.len;
         }
         let (mut node, mut before) = (self.leaves + from, S::NOTHING);
-        // Up, over whole blocks that hold, then down into the first that does not.
+        // First up, over whole blocks that hold, then down into the first block that does not.
         loop {
             visit();
             while node.is_multiple_of(2) {
@@ -101,6 +105,7 @@ impl<S: Summary> Tree<S> {
             }
             before = with;
             node += 1;
+            // A power of two is the first node of a level, so the search has passed the last value.
             if node.is_power_of_two() {
                 return self.len;
             }
@@ -118,19 +123,19 @@ impl<S: Summary> Tree<S> {
     }
 }
 
-/// The costs of a stretch of candidates; tokens.
+/// The costs of a stretch of candidates, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// All of them together.
+    /// Tokens of all candidates.
     pub(super) tokens: u64,
-    /// The smallest one.
+    /// Tokens of the smallest candidate.
     pub(super) least: u64,
-    /// Their number.
+    /// Number of candidates.
     pub(super) count: u32,
 }
 
 impl Stretch {
-    /// Builds the stretch of one candidate.
+    /// Creates the stretch of one candidate.
     pub(super) fn one(tokens: u64) -> Self {
         Self { tokens, least: tokens, count: 1 }
     }
@@ -148,7 +153,7 @@ impl Summary for Stretch {
     }
 }
 
-/// Counts the nodes and differences that are looked at, in tests.
+/// Counts the visited nodes and differences. Does nothing outside of tests.
 pub(super) fn visit() {
     #[cfg(test)]
     tests::VISITED.with(|visited| visited.set(visited.get() + 1));
@@ -161,11 +166,11 @@ pub(super) mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// The nodes of all trees that were looked at.
+        /// Number of visited nodes of all trees.
         pub(super) static VISITED: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Returns the number of nodes that were looked at since the last call.
+    /// Returns the number of visits since the last call.
     pub(crate) fn visited() -> u64 {
         VISITED.with(|visited| visited.replace(0))
     }

@@ -1,11 +1,11 @@
-//! The walk of rule S4 among pinned messages.
+//! The walk through the conversation (rule S4) with pinned messages on it.
 //!
-//! Input: a trail with pinned messages on it, and the pins that are included. Output: sums of the other
-//! steps. Rules: S4.
+//! Input: a trail with pinned messages on it, and the included pins. Output: sums of the steps that no pin
+//! includes. Rule: conversation (S4).
 //!
-//! A trail that is laid out beside nothing but the minimum has the pinned messages on it too. Those that are
-//! included cost the walk nothing; [`WalkSums`] holds the sums of the others, and changes with the included
-//! pins: by a few from one budget to the next.
+//! A trail that is laid out from the minimum alone also has the pinned messages on it. Included pins cost the
+//! walk nothing. [`WalkSums`] holds the sums of the other steps. It changes with the included pins, by a few
+//! steps from one budget to the next.
 
 use super::{
     pin_slots::PinSlots,
@@ -15,19 +15,20 @@ use super::{
 use crate::planner::{candidates::CandidateId, select::SlotSet};
 use std::rc::Rc;
 
-/// The costs of the steps of a trail that are not included as pins.
+/// The costs of the steps of a trail that no pin includes.
 #[derive(Debug)]
 pub(super) struct WalkSums {
     trail: Rc<Trail>,
     tree: Tree<Stretch>,
-    /// The pins that are included.
+    /// The included pins.
     pins: SlotSet,
-    /// True if excluded pins count, as the ordinary messages that they are otherwise.
+    /// True if excluded pins count, as the ordinary messages that they are then.
     counts_pins: bool,
 }
 
 impl WalkSums {
     pub(super) fn new(trail: Rc<Trail>, slots: &PinSlots, pins: SlotSet, counts_pins: bool) -> Self {
+        // `step` reads the other fields, so the tree is built last.
         let mut sums = Self { tree: Tree::new(std::iter::empty()), trail, pins, counts_pins };
         sums.tree = Tree::new((0..sums.trail.len()).map(|at| sums.step(at, slots)));
         sums
@@ -37,7 +38,7 @@ impl WalkSums {
         Rc::ptr_eq(&self.trail, trail)
     }
 
-    /// Changes the sums to those beside these included pins. The work follows the differences.
+    /// Updates the sums to another set of included pins. The work follows the number of differences.
     pub(super) fn move_to(&mut self, pins: &SlotSet, slots: &PinSlots) {
         let old = std::mem::replace(&mut self.pins, pins.clone());
         let changed: Vec<CandidateId> =
@@ -47,13 +48,13 @@ impl WalkSums {
         }
     }
 
-    /// Finds the end of the walk from a step on with so much room. Returns `None` if the trail ends before
-    /// that is known.
+    /// Finds the end of a walk that starts at the step `from` with `room` tokens. Returns `None` if the trail
+    /// ends before that is known.
     pub(super) fn walk(&self, from: usize, room: u64, ends_whole: bool) -> Option<Reach> {
         self.trail.walk_beside_pins(from, room, &self.tree, ends_whole)
     }
 
-    /// Sums the steps from one up to another as far as they are not included.
+    /// Returns the sum of the steps from `from` up to `to` that are not included.
     pub(super) fn missing(&self, from: usize, to: usize) -> Stretch {
         self.tree.fold(from, to)
     }

@@ -1,6 +1,6 @@
-//! Bounds on what a template builds. Its steps are counted by the engine, its bytes are not: forty steps that double a
-//! text take all memory there is. The source that is compiled therefore names filters of this module at every operand
-//! (see `source`), and what is printed, joined, replaced and repeated is counted before it is built.
+//! Limits on the texts that a template builds. The engine counts steps but not bytes, and forty steps that
+//! double a text exhaust the memory. Therefore the compiled source has filters of this module at every
+//! operand (see `source`). Printing, joining, replacing and repeating are counted before the text is built.
 
 use crate::text::plain::grouped;
 use minijinja::{
@@ -11,23 +11,27 @@ use minijinja::{
 use minijinja_contrib::pycompat::unknown_method_callback;
 use std::{cell::RefCell, fmt::Write as _, io};
 
-/// The bytes that one text may have beside those for the prompt: far more than any template writes by itself.
+/// The bytes that one text may have in addition to those for the prompt, far more than any template writes
+/// itself.
 const ONE: u64 = 4 << 20;
-/// How often the bytes of a prompt may be in one text.
+/// The number of copies of the prompt that one text may contain.
 const TIMES: u64 = 8;
-/// All texts together may have so often the bytes of one: they are copied from value to value.
+/// The limit on all texts together, as a multiple of the limit on one text. Texts are copied from value to
+/// value.
 const ALL: u64 = 64;
-/// The bytes of an entry of a list, at least.
+/// The minimum size in bytes of a list entry.
 const ENTRY: u64 = 32;
 
-/// The end of a value that is kept under a name.
+/// The source text that closes a value assigned to a name.
 pub(super) const KEPT_END: &str = ")|_kept ";
 
-/// The filters of the left and the right operand of an operator. `None` for operators that build nothing.
+/// Returns the filters of the left and the right operand of an operator, or `None` for operators that build
+/// nothing.
 pub(super) fn operand_filters(operator: &str) -> Option<(&'static str, &'static str)> {
     match operator {
+        // The result has the size of both operands, so both are measured.
         "~" => Some(("|_joined", "|_joined")),
-        // Lists that grow entry by entry are on the left: only the new entries are measured.
+        // A list that grows entry by entry is the left operand, so only the new entries are measured.
         "+" => Some(("|_added", "|_joined")),
         "*" => Some(("|_times", "|_product")),
         _ => None,
@@ -39,19 +43,20 @@ struct Budget {
     prompt: u64,
     one: u64,
     left: u64,
-    /// Left operands of products whose right ones are not known yet.
+    /// The left operands of products whose right operands are not evaluated yet.
     factors: Vec<Value>,
 }
 
+// Filters belong to the environment, a budget to one rendering, which runs on one thread.
 thread_local! {
     static BUDGET: RefCell<Option<Budget>> = const { RefCell::new(None) };
 }
 
-/// Runs a rendering of a prompt of so many bytes. Returns its text.
+/// Renders a prompt of `prompt` bytes within the limits and returns the text.
 ///
 /// # Errors
 ///
-/// What the template or the engine says, or `OutOfFuel` with the bound that it went over.
+/// Returns the error of the template or the engine, or `OutOfFuel` with the exceeded limit.
 pub(super) fn bounded(
     prompt: u64,
     render: impl FnOnce(&mut dyn io::Write) -> Result<(), Error>,
@@ -61,8 +66,10 @@ pub(super) fn bounded(
     BUDGET.set(Some(budget));
     let mut out = Text { bytes: Vec::new(), most: one, over: false };
     let done = render(&mut out);
+    // The engine reports a writer's error as its own, so the flag of the writer decides.
     let over = out.over;
     let done = if over { Err(too_large(one, "one text", prompt)) } else { done };
+    // Cleared before the error returns, so that no later rendering on this thread uses it.
     BUDGET.set(None);
     done?;
     String::from_utf8(out.bytes).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
@@ -76,7 +83,7 @@ fn too_large(most: u64, of: &str, prompt: u64) -> Error {
     Error::new(ErrorKind::OutOfFuel, detail)
 }
 
-/// A writer that takes no more than a number of bytes.
+/// A writer that accepts a limited number of bytes.
 struct Text {
     bytes: Vec<u8>,
     most: u64,
@@ -98,7 +105,7 @@ impl io::Write for Text {
     }
 }
 
-/// A value as JSON, and no more bytes of it than one text may have.
+/// Writes a value as JSON, up to the limit of one text.
 pub(super) fn write_json(
     write: impl FnOnce(&mut dyn io::Write) -> Result<(), String>,
 ) -> Result<String, Error> {
@@ -114,7 +121,7 @@ pub(super) fn write_json(
     String::from_utf8(out.bytes).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-/// Takes the bytes of a value that is about to be built from the budget.
+/// Subtracts the bytes of a value from the budget before the value is built.
 fn charge(bytes: u64) -> Result<(), Error> {
     BUDGET.with_borrow_mut(|budget| {
         let Some(budget) = budget else { return Ok(()) };
@@ -129,7 +136,7 @@ fn charge(bytes: u64) -> Result<(), Error> {
     })
 }
 
-/// A writer that counts, and stops where one text has too many bytes.
+/// A writer that only counts, and stops at the limit of one text.
 struct Measure {
     bytes: u64,
     most: u64,
@@ -142,7 +149,7 @@ impl std::fmt::Write for Measure {
     }
 }
 
-/// The bytes of a value as text, or more than one text may have.
+/// Returns the size in bytes of a value as text, or a larger number than the limit if it exceeds that.
 fn bytes(value: &Value) -> u64 {
     if let Some(text) = value.as_str() {
         return text.len() as u64;
@@ -152,7 +159,8 @@ fn bytes(value: &Value) -> u64 {
     if write!(measure, "{value}").is_err() { most.saturating_add(1) } else { measure.bytes }
 }
 
-/// The bytes of a value itself: of a list its entries, not what they hold.
+/// Returns the size in bytes of a value itself. For a list, it is the size of the entries without their
+/// contents.
 fn own_bytes(value: &Value) -> u64 {
     match value.as_str() {
         Some(text) => text.len() as u64,
@@ -160,12 +168,14 @@ fn own_bytes(value: &Value) -> u64 {
     }
 }
 
-/// Sets the filters, methods and the printing of an environment that count what they build.
+/// Installs the counting filters, methods and printing in an environment.
 pub(super) fn watch(environment: &mut Environment<'_>) {
     environment.set_formatter(print);
     environment.add_filter("_joined", |value: Value| charge(bytes(&value)).map(|()| value));
     environment.add_filter("_added", |value: Value| charge(own_bytes(&value)).map(|()| value));
     environment.add_filter("_kept", |value: Value| charge(own_bytes(&value)).map(|()| value));
+    // A product needs both operands: the left one waits on a stack, because the right one may contain
+    // products.
     environment.add_filter("_times", |value: Value| {
         let kept = value.clone();
         BUDGET.with_borrow_mut(|budget| budget.as_mut().map(|budget| budget.factors.push(kept)));
@@ -179,6 +189,7 @@ pub(super) fn watch(environment: &mut Environment<'_>) {
         let mut all = vec![value.clone()];
         all.extend_from_slice(args);
         if method == "join" {
+            // `separator.join(list)` has its operands in the other order than the filter `join`.
             all.swap(0, 1.min(args.len()));
         }
         charge(built(method, &all))?;
@@ -210,7 +221,7 @@ pub(super) fn watch(environment: &mut Environment<'_>) {
     });
 }
 
-/// Adds a filter of the engine that counts what it is to build.
+/// Adds a filter of the engine that counts its result before it is built.
 fn counted<F, Rv, Args>(environment: &mut Environment<'_>, name: &'static str, filter: F)
 where
     F: Function<Rv, Args>,
@@ -224,13 +235,13 @@ where
     });
 }
 
-/// Prints a value, if as many bytes may still be built.
+/// Prints a value, if the budget allows it.
 fn print(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     charge(bytes(value))?;
     write!(out, "{value}").map_err(Error::from)
 }
 
-/// The bytes of a value that is repeated as often as another one says.
+/// Returns the size in bytes of a value that is repeated `times` times, or 0 if the two are no such product.
 fn repeated(value: &Value, times: &Value) -> u64 {
     let Some(times) = times.as_i64().and_then(|times| u64::try_from(times).ok()) else { return 0 };
     match value.kind() {
@@ -239,7 +250,7 @@ fn repeated(value: &Value, times: &Value) -> u64 {
     }
 }
 
-/// The most bytes that a filter or a method builds of its arguments.
+/// Returns the maximum size in bytes of the result of a filter or method.
 fn built(name: &str, args: &[Value]) -> u64 {
     let Some(value) = args.first() else { return 0 };
     let own = |at: usize| args.get(at).map_or(0, bytes);
@@ -248,6 +259,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
         |at: usize| args.get(at).and_then(Value::as_i64).map_or(0, |number| number.max(0).unsigned_abs());
     match name {
         "replace" => {
+            // An upper bound: the replaced texts are not subtracted.
             let found = text(0).matches(text(1)).count() as u64;
             own(0).saturating_add(found.saturating_mul(own(2)))
         }
@@ -266,6 +278,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
         }
         "format" => {
             let most = (1..args.len()).map(own).chain((1..args.len()).map(number)).max().unwrap_or(0);
+            // A width in the format can exceed the length of any argument.
             let fields = text(0).matches(['%', '{']).count() as u64;
             let widths = text(0).split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
             let widths =
@@ -285,6 +298,7 @@ fn built(name: &str, args: &[Value]) -> u64 {
             };
             own(0).saturating_add(ENTRY.saturating_mul(pieces as u64 + 1))
         }
+        // An escape such as `&quot;` replaces one byte by at most 6.
         "escape" | "e" => own(0).saturating_mul(6),
         "sum" | "string" | "safe" | "pprint" | "upper" | "lower" | "title" | "capitalize" | "trim"
         | "strip" => own(0),
@@ -324,7 +338,7 @@ mod tests {
         "x|indent(1000000, true)",
     ];
 
-    /// Ways to take a step sixty times.
+    /// Builds templates that repeat a step sixty times, in four ways.
     fn templates(step: &str) -> [String; 4] {
         let with_x = |x: &str| {
             let of_a_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
@@ -400,7 +414,7 @@ mod tests {
         }
     }
 
-    /// The source that is compiled gives the text of the one that was written.
+    /// The compiled source renders the same text as the original source.
     #[test]
     fn compiled_source_renders_like_the_written_source() {
         for (source, expected) in [
@@ -433,7 +447,7 @@ mod tests {
         }
     }
 
-    /// What is refused is never built: the process grows by a few times the bound of one text.
+    /// A refused text is never built: the process grows by only a few times the limit of one text.
     #[test]
     #[cfg(target_os = "linux")]
     fn doubling_text_needs_little_memory() {

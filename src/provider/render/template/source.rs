@@ -1,4 +1,5 @@
-//! The source of a template: its raw texts and tags, and the source that is compiled, in which growth is counted.
+//! The source of a template: its split into raw texts and tags, and the transformed source that counts
+//! growth.
 
 use super::growth;
 use std::ops::Range;
@@ -9,6 +10,7 @@ pub(super) enum Piece {
     Tag { is_block: bool, tokens: Vec<Token>, end: usize },
 }
 
+/// A token of a tag, with its position in the source.
 pub(super) struct Token {
     kind: Kind,
     range: Range<usize>,
@@ -22,7 +24,7 @@ enum Kind {
     Operator,
 }
 
-/// Names after which no operand is complete.
+/// Keywords that cannot end an operand.
 const WORDS: [&str; 15] = [
     "in",
     "not",
@@ -41,10 +43,11 @@ const WORDS: [&str; 15] = [
     "recursive",
 ];
 
-/// Blocks whose output becomes a value: their raw texts are counted too.
+/// The ends of blocks whose output becomes a value, so that their raw texts are counted too.
 const CAPTURES: [&str; 5] = ["endset", "endmacro", "endcall", "endfilter", "endblock"];
 
-/// The raw texts and tags of a source, in order, without comments and raw blocks. It ends before a tag that does not.
+/// Splits a source into raw texts and tags, in order, without comments and raw blocks. Stops before an
+/// unclosed tag.
 pub(super) fn pieces(source: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut at = 0;
@@ -72,11 +75,13 @@ pub(super) fn pieces(source: &str) -> Vec<Piece> {
     pieces
 }
 
+/// Returns the position of the first of several marks at or after `from`.
 fn find_from(source: &str, from: usize, marks: &[&str]) -> Option<usize> {
     marks.iter().filter_map(|mark| Some(from + source[from..].find(mark)?)).min()
 }
 
-/// The tokens of a tag, their end, and the position after the tag. `None` if the tag does not end.
+/// Returns the tokens of a tag, their end, and the position after the tag, or `None` if the tag is not
+/// closed.
 fn tokens(source: &str, from: usize, close: &str) -> Option<(Vec<Token>, usize, usize)> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut at = from + usize::from(source[from..].starts_with(['-', '+']));
@@ -84,6 +89,7 @@ fn tokens(source: &str, from: usize, close: &str) -> Option<(Vec<Token>, usize, 
     loop {
         let rest = &source[at..];
         let first = rest.chars().next()?;
+        // Nested braces may look like the closing mark, so the tag ends only outside of brackets.
         let ends = |rest: &str| rest.starts_with(close);
         if open == 0 && (ends(rest) || rest.starts_with(['-', '+']) && ends(&rest[1..])) {
             let after = at + rest.find(close)? + close.len();
@@ -114,7 +120,7 @@ fn tokens(source: &str, from: usize, close: &str) -> Option<(Vec<Token>, usize, 
     }
 }
 
-/// The bytes of a text in quotes.
+/// Returns the length in bytes of a quoted text, or `None` if it is not closed.
 fn text_length(rest: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -128,9 +134,11 @@ fn text_length(rest: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// The source with a filter at each operand of `~`, `+` and `*`, around each value that is kept under a name, and with
-/// the raw texts of captured blocks as expressions: what they come to is counted before it is built.
+/// Returns the source with counting filters at each operand of `~`, `+` and `*`, and around each assigned
+/// value. Raw texts of captured blocks become expressions. All of these are then counted before they are
+/// built.
 pub(super) fn counted(source: &str) -> String {
+    // Raw texts become values only in captured blocks, so most sources need no expressions for them.
     let captures = CAPTURES.iter().any(|word| source.contains(word));
     let mut inserted: Vec<(usize, &str)> = Vec::new();
     let mut out = String::with_capacity(source.len() * 2);
@@ -149,6 +157,7 @@ pub(super) fn counted(source: &str) -> String {
             }
         }
     }
+    // A stable sort: insertions at the same position keep their order.
     inserted.sort_by_key(|(at, _)| *at);
     let mut edits: Vec<(Range<usize>, String)> =
         inserted.into_iter().map(|(at, text)| (at..at, text.to_owned())).collect();
@@ -167,7 +176,8 @@ pub(super) fn counted(source: &str) -> String {
     out
 }
 
-/// The inside of a raw text: without the white space at its ends, which tags may take away, and its last character.
+/// Returns the inside of a raw text, without the white space at its ends and without its last character. Tags
+/// may trim the white space, and the character protects it.
 fn core(source: &str, range: Range<usize>) -> Option<Range<usize>> {
     let text = &source[range.clone()];
     let (begin, trimmed) = (text.len() - text.trim_start().len(), text.trim());
@@ -175,7 +185,7 @@ fn core(source: &str, range: Range<usize>) -> Option<Range<usize>> {
     Some(range.start + begin..range.start + begin + last)
 }
 
-/// Counts the value of `{% set name = value %}`.
+/// Inserts the filter around the value of `{% set name = value %}`.
 fn count_kept(source: &str, tokens: &[Token], end: usize, inserted: &mut Vec<(usize, &'static str)>) {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
     if text(0) == "set"
@@ -187,7 +197,7 @@ fn count_kept(source: &str, tokens: &[Token], end: usize, inserted: &mut Vec<(us
     }
 }
 
-/// Counts both operands of the operator at a position, if it is one that can build something.
+/// Inserts the filters of both operands of the operator at a position, if the operator can build a value.
 fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<(usize, &'static str)>) {
     let text = |at: usize| &source[tokens[at].range.clone()];
     let Some((left, right)) = growth::operand_filters(text(at)) else { return };
@@ -195,6 +205,7 @@ fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<
         return;
     }
     let before = &tokens[at - 1];
+    // Without a complete operand before it, the sign is unary or unpacks arguments.
     let complete = match before.kind {
         Kind::Name => !WORDS.contains(&text(at - 1)),
         Kind::Number | Kind::Text => true,
@@ -206,14 +217,16 @@ fn count_operands(source: &str, tokens: &[Token], at: usize, inserted: &mut Vec<
     }
 }
 
-/// The position behind an operand with its attributes, calls and filters.
+/// Returns the position after an operand with its attributes, calls and filters.
 fn operand_end(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
+    // A unary minus belongs to the operand.
     while text(at) == "-" {
         at += 1;
     }
     match tokens.get(at)?.kind {
         Kind::Text => {
+            // Adjacent strings are one operand in Jinja.
             while tokens.get(at).is_some_and(|token| token.kind == Kind::Text) {
                 at += 1;
             }
@@ -239,7 +252,7 @@ fn operand_end(source: &str, tokens: &[Token], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The position behind the bracket that closes the one at `at`.
+/// Returns the position after the bracket that closes the one at `at`, or `None` if it is not closed.
 fn closed(source: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let mut open = 0_usize;
     for (own, token) in tokens.iter().enumerate().skip(at) {
@@ -254,8 +267,8 @@ fn closed(source: &str, tokens: &[Token], at: usize) -> Option<usize> {
     None
 }
 
-/// The texts that a template writes right before something that it prints: the ends of its raw texts, and the texts in
-/// its tags, but for those before a message's role.
+/// Returns the texts that a template writes right before a printed value: the ends of raw texts, and the
+/// strings in tags. Texts before a message's role are left out, because a role is not content.
 pub(super) fn written_before_values(source: &str) -> Vec<String> {
     let pieces = pieces(source);
     let mut written = Vec::new();
@@ -285,7 +298,7 @@ pub(super) fn written_before_values(source: &str) -> Vec<String> {
     written
 }
 
-/// Whether tokens begin with the role of something and end there, or go on with a text: `message.role`,
+/// Returns true if the tokens are the role of a message, alone or with a text after it: `message.role`,
 /// `message['role'] + ...`.
 fn names_a_role(source: &str, tokens: &[Token]) -> bool {
     let text = |at: usize| tokens.get(at).map_or("", |token: &Token| &source[token.range.clone()]);
@@ -297,7 +310,7 @@ fn names_a_role(source: &str, tokens: &[Token]) -> bool {
     tokens[0].kind == Kind::Name && (tokens.len() == end || ["+", "~"].contains(&text(end)))
 }
 
-/// A text of a tag with its usual escapes undone.
+/// Returns a string of a tag with the usual escapes resolved.
 fn unescaped(text: &str) -> String {
     text.replace("\\n", "\n")
         .replace("\\t", "\t")

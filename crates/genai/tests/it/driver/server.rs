@@ -1,4 +1,5 @@
-//! A provider on loopback: one thread, hand-written HTTP/1.1, scripted answers, and a record of the requests.
+//! A provider on the loopback interface: hand-written HTTP/1.1, answers from a script, and a record of all
+//! requests.
 
 use serde_json::{Value, json};
 use std::{
@@ -7,7 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// The wire format that the server uses.
+/// The wire format of the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     OpenAi,
@@ -17,11 +18,12 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Returns the scripted answer of a model.
+    /// Returns a model's answer that ends normally.
     pub fn answer(self, text: &str) -> Reply {
         self.ended(text, if self == Self::Anthropic { "end_turn" } else { "stop" })
     }
 
+    /// Returns an answer that ends for the reason `why`.
     pub fn ended(self, text: &str, why: &str) -> Reply {
         Reply::Json(200, self.body(text, why))
     }
@@ -54,12 +56,13 @@ impl Wire {
         }
     }
 
-    /// Returns an answer that ends in the middle.
+    /// Returns an answer that breaks off in the middle.
     pub fn cut(self) -> Reply {
         let body = self.body("Half of a summary.", "stop").to_string();
         Reply::Cut(body)
     }
 
+    /// Returns the body of an error.
     pub fn error(self, message: &str) -> Value {
         match self {
             Self::Anthropic => {
@@ -69,7 +72,7 @@ impl Wire {
         }
     }
 
-    /// Returns the error for a prompt that is too long, in the provider's own words.
+    /// Returns the provider's error for a prompt that is too long, in its own words.
     pub fn overflow(self) -> Reply {
         Reply::Json(400, self.error(match self {
             Self::Anthropic => "prompt is too long: 208310 tokens > 200000 maximum",
@@ -86,15 +89,15 @@ pub enum Reply {
     Moved(String),
     /// No answer at all.
     Silence,
-    /// The head with the full length, and half of the body.
+    /// A header with the full length, and half of the body.
     Cut(String),
 }
 
-/// A received request.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
-    /// The header lines in lower case.
+    /// The header lines, in lower case, joined by line breaks.
     pub head: String,
     pub body: Value,
 }
@@ -105,7 +108,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server that answers in the order of the script and then repeats its last answer.
+    /// Starts a server that answers in the order of the script and repeats the last entry from then on.
     pub fn start(script: Vec<Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -171,11 +174,11 @@ fn answer(mut stream: TcpStream, reply: &Reply) {
         Reply::Page(code, page) => head(*code, "text/html", page.len()) + page,
         Reply::Cut(body) => head(200, "application/json", body.len()) + &body[..body.len() / 2],
         Reply::Silence => {
-            // Waits until the client disconnects.
+            // Keeps the connection open until the client closes it.
             drop(stream.read(&mut [0; 16]));
             return;
         }
     };
-    // The client may have disconnected.
+    // The client may already have closed the connection, which is no failure of the test.
     drop(stream.write_all(sent.as_bytes()));
 }
