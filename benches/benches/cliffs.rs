@@ -160,7 +160,7 @@ fn pinned_messages(criterion: &mut Criterion, manager: &ContextWindowManager) {
     group.finish();
 }
 
-/// What `docs/performance.md` lists as still growing.
+/// Benchmarks the calls of "Work that grows" in `docs/performance.md`.
 fn what_still_grows(criterion: &mut Criterion, manager: &ContextWindowManager, limits: RequestLimits) {
     let mut group = criterion.benchmark_group("what still grows");
     for count in [5_000, 10_000] {

@@ -1,6 +1,6 @@
-//! Margins against what providers reported in real sessions (rule N6): the error of our count before and after the
-//! reports of the same session taught a token calibration. The table in `docs/reference/counting.md` is what
-//! this prints with `FULL=1`; without it, it is of one session in three.
+//! Compares token counts with the counts that providers reported in real sessions, before and after
+//! calibration by the reports of the same session (rule N6). With `FULL=1` this prints the table of
+//! `docs/reference/counting.md`. Otherwise it reads one session in three.
 
 use crate::support::{data, generate};
 use context_window::{
